@@ -296,9 +296,9 @@ def fit(data: Path) -> None:
     What is added to the constants was chosen on CIFAR-10, on which the figures are measured. The weights there are were
     fitted when all pairs of drawn images, and those no more alike than their background, were aligned too.
     """
-    from dissensus_train.curate.near_images import Evidence, canvas, judged_pairs
+    from dissensus_train.curate.near_images import PairEvidence, canvas, judged_pairs
 
-    names = [*Evidence._fields, "high background"]
+    names = [*PairEvidence._fields, "high background"]
     sets = (
         ("ood/cifar-100.npz", 4000, 32),
         ("ood/cifar-100.npz", 2000, 224),

@@ -67,15 +67,16 @@ def make_votes(n_votes: int, *, seed: int = 0) -> tuple[Votes, Any]:
 
 def write_models_input(n_votes: int, path: Path) -> None:
     votes, truth = make_votes(n_votes)
-    assert votes.annotator is not None
-    np.savez(path, item=votes.item, annotator=votes.annotator, label=votes.label, truth=truth)
+    assert votes.annotators is not None
+    np.savez(path, item=votes.item, annotator=votes.annotators.code, label=votes.label, truth=truth)
 
 
 def write_parquet(n_votes: int, path: Path, *, text: bool) -> None:
     import polars as pl
 
     votes, _ = make_votes(n_votes)
-    table = pl.DataFrame({"item": votes.item, "annotator": votes.annotator, "label": votes.label})
+    assert votes.annotators is not None
+    table = pl.DataFrame({"item": votes.item, "annotator": votes.annotators.code, "label": votes.label})
     if text:
         table = table.select(
             item="item_" + pl.col("item").cast(pl.String).str.zfill(8),
@@ -110,15 +111,14 @@ def ours(name: str) -> Any:
     def contender(path: Path) -> Any:
         from dissensus.labels.schemes import frequency, majority
         from dissensus.labels.updating import ANNOTATOR_MODELS
-        from dissensus.votes.table import Votes
+        from dissensus.votes.table import Annotators, Votes
 
         columns = np.load(path)
         votes = Votes(
             item=columns["item"],
-            annotator=columns["annotator"],
             label=columns["label"],
             items=np.arange(len(columns["truth"])),
-            annotators=np.arange(int(columns["annotator"].max()) + 1),
+            annotators=Annotators(columns["annotator"], np.arange(int(columns["annotator"].max()) + 1)),
             classes=tuple(str(k) for k in range(CLASSES)),
         )
         if name in ("vote shares", "majority"):

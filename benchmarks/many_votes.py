@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from dissensus.labels.dawid_skene import dawid_skene
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
 
 CLASSES = 10
 VOTES_OF_AN_ITEM = 10
@@ -40,8 +40,7 @@ def simulated(votes: int) -> Votes:
         label=label,
         items=np.arange(items),
         classes=tuple(str(k) for k in range(CLASSES)),
-        annotator=annotator,
-        annotators=np.arange(ANNOTATORS),
+        annotators=Annotators(annotator, np.arange(ANNOTATORS)),
     )
 
 

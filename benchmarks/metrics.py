@@ -31,7 +31,7 @@ from dissensus.evaluation.metrics.registry import METRICS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.evaluation.metrics.metric import Metric
+    from dissensus.evaluation.metrics.registry import Metric
 
 CLASSES = 10
 REPEATS = 7

@@ -28,11 +28,11 @@ from torch.utils.data import DataLoader, TensorDataset
 from dissensus.evaluation.people.two_way import mean_over_votes
 from dissensus.evaluation.people.vote_scores import score_votes
 from dissensus.labels.schemes import frequency
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
+from dissensus_train.training.annotator_side import SHRINKAGE, People, votes_of_split
 from dissensus_train.training.data import TrainingData
 from dissensus_train.training.engine import train
 from dissensus_train.training.loop import train_loop
-from dissensus_train.training.people import SHRINKAGE, People, votes_of_split
 from dissensus_train.training.run import people_run, run_on
 from dissensus_train.training.settings import REGIMES, Training
 
@@ -54,14 +54,14 @@ def prepare(out: Path) -> None:
     votes = given.votes
     assert votes is not None
     assert given.items is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     features = encoded(fit_encoder("minilm", given.items, folder=Path()), given.items)
     out.mkdir(parents=True, exist_ok=True)
     np.savez(
         out / FILE,
         features=features.astype(np.float16),
         item=votes.item,
-        annotator=votes.annotator,
+        annotator=votes.annotators.code,
         label=votes.label,
         **{f"split-{name}": members for name, members in given.splits.items()},  # type: ignore[arg-type]
     )
@@ -76,8 +76,7 @@ def read(folder: Path) -> TrainingData:
         label=held["label"],
         items=items,
         classes=("no", "yes"),
-        annotator=held["annotator"],
-        annotators=np.arange(int(held["annotator"].max()) + 1),
+        annotators=Annotators(held["annotator"], np.arange(int(held["annotator"].max()) + 1)),
     )
     labels = frequency(votes)
     return TrainingData(
@@ -100,14 +99,14 @@ def crowd_kit(data: TrainingData, seed: int) -> np.ndarray[Any, Any]:
 
     votes, rows = data.votes, votes_of_split(data, "train")
     assert votes is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     torch.manual_seed(seed)
     net = network(data.shape[0], data.classes)
-    layer = CrowdLayer(data.classes, len(votes.annotators), conn_type="mw")  # type: ignore[arg-type]
+    layer = CrowdLayer(data.classes, len(votes.annotators), conn_type="mw")
     features = torch.from_numpy(data.features)
     examples = TensorDataset(
         features[torch.from_numpy(votes.item[rows]).long()],
-        torch.from_numpy(votes.annotator[rows]).long(),
+        torch.from_numpy(votes.annotators.code[rows]).long(),
         torch.from_numpy(votes.label[rows]).long(),
     )
     optimiser = torch.optim.Adam([*net.parameters(), *layer.parameters()], lr=CROWD.learning_rate)
@@ -125,16 +124,15 @@ def peerannot(data: TrainingData, seed: int) -> np.ndarray[Any, Any]:
 
     votes, members = data.votes, data.splits["train"]
     assert votes is not None
-    assert votes.annotator is not None
     assert votes.annotators is not None
     torch.manual_seed(seed)
     net = network(data.shape[0], data.classes)
     model = Crowdlayer_net(data.classes, len(votes.annotators), net)
     rows = votes_of_split(data, "train")
     said = torch.full((len(data.human), len(votes.annotators)), -1)
-    said[torch.from_numpy(votes.item[rows]).long(), torch.from_numpy(votes.annotator[rows]).long()] = torch.from_numpy(
-        votes.label[rows]
-    ).long()
+    said[torch.from_numpy(votes.item[rows]).long(), torch.from_numpy(votes.annotators.code[rows]).long()] = (
+        torch.from_numpy(votes.label[rows]).long()
+    )
     examples = TensorDataset(torch.from_numpy(data.features[members]), said[torch.from_numpy(members)])
     optimiser = torch.optim.Adam(model.parameters(), lr=CROWD.learning_rate)
     criterion = nn.CrossEntropyLoss(ignore_index=-1, reduction="mean")
@@ -206,7 +204,7 @@ def grid(data: TrainingData, device: str) -> None:
     print(f"{len(runs)} runs: {time.perf_counter() - began:.1f} s")
     votes, rows = data.votes, votes_of_split(data, "test")
     assert votes is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     place = np.zeros(len(data.human), dtype=np.int64)
     place[data.splits["test"]] = np.arange(len(data.splits["test"]))
     human = data.human.probabilities[data.splits["test"]]
@@ -222,7 +220,7 @@ def grid(data: TrainingData, device: str) -> None:
         panel = np.mean([-(human * np.log(result.predictions["test"])).sum(axis=1).mean() for result in found])
         right = 1 - np.mean([one.error.mean() for one in scored])
         less = mean_over_votes(
-            scores[name] - scores["item only"], item=votes.item[rows], annotator=votes.annotator[rows]
+            scores[name] - scores["item only"], item=votes.item[rows], annotator=votes.annotators.code[rows]
         )
         print(
             f"{name:20} NLL a vote {scores[name].mean():.4f}, accuracy {right:.4f}, less item-only {less}, "

@@ -21,7 +21,7 @@ from dissensus_train.studies.opening import runs_by_system
 if TYPE_CHECKING:
     from dissensus.arrays import Mask, Table
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus_papers.digits.kept_set import SimulatedSet
+    from dissensus_papers.digits import SimulatedSet
 
 PUBLISHED = {
     "mnist": ("60.4", "96.6", "0.142", "0.025", "0.62"),

@@ -23,8 +23,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from dissensus.errors import InputError
 from dissensus_train.curate import Floor, ItemList, select_items, split_groups
-from dissensus_train.curate.floors import asked_of
-from dissensus_train.curate.selecting import apportion
+from dissensus_train.curate.selecting import apportion, demands_of
 
 
 def label_mixed(seed: int, groups: int) -> tuple[Any, Any]:
@@ -106,10 +105,9 @@ def plain_rule(items: ItemList, floors: list[Floor], n: int) -> bool:
     stratum, names = items.strata(("region", "label"))
     available = np.bincount(stratum)
     least = np.zeros(len(names), dtype=np.int64)
-    for each in asked_of(floors, ("region", "label"), names):
-        here = each.strata
-        none = np.zeros(int(here.sum()), dtype=np.int64)
-        alone = apportion(each.least, np.ones(int(here.sum())), least=none, most=available[here])
+    for demand in demands_of(floors, ("region", "label"), names):
+        here = demand.strata
+        alone = apportion(demand.least, np.ones(int(here.sum())) / here.sum(), most=available[here])
         least[here] = np.maximum(least[here], alone)
     return int(least.sum()) <= n
 

@@ -87,16 +87,22 @@ def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
 
 @cache
 def rooms() -> dict[str, list[str]]:
-    """The rooms of all packages that export names, with these names; `dissensus_collect` is one room."""
+    """Everything that is public, by module: what rooms export, and what other modules have in `__all__`.
+
+    The latter are for those who write a package that joins in: the ground floor, and what commands are made of.
+    `dissensus_collect` is one room; what `dis` itself gives (`plot`) is on the page of its names.
+    """
     found = {}
     folders = [path.parent for path in PACKAGES.glob("*/src/*/*/__init__.py") if path.parent.name != "cli"]
     modules = [f"{folder.parent.name}.{folder.name}" for folder in folders]
-    for module in sorted([*modules, "dissensus_collect"]):
+    for module in [*modules, "dissensus_collect"]:
         room = importlib.import_module(module)
-        names = [name for name in dir(room) if not name.startswith("_")] if hasattr(room, "__getattr__") else []
-        if names:
-            found[module] = sorted(names, key=str.casefold)
-    return found
+        found[module] = [name for name in dir(room) if not name.startswith("_")] if hasattr(room, "__getattr__") else []
+    for path in (*PACKAGES.glob("*/src/*/[!_]*.py"), *PACKAGES.glob("*/src/*/cli/[!_]*.py")):
+        if path.stem != "plot" and "\n__all__ = " in path.read_text(encoding="utf-8"):
+            module = path.with_suffix("").as_posix().rpartition("/src/")[2].replace("/", ".")
+            found[module] = importlib.import_module(module).__all__
+    return {module: sorted(names, key=str.casefold) for module, names in sorted(found.items()) if names}
 
 
 def page(room: str) -> str:
@@ -154,8 +160,9 @@ def identifier(module: str, name: str) -> str:
     if inspect.ismodule(value):
         return value.__name__
     home = getattr(value, "__module__", None)
-    written = home if isinstance(home, str) and home.startswith("dissensus") else assigned_in(module, name)
-    return f"{written}.{getattr(value, '__name__', name) if callable(value) else name}"
+    if not (isinstance(home, str) and home.startswith("dissensus")):
+        return f"{assigned_in(module, name)}.{name}"
+    return f"{home}.{getattr(value, '__name__', name) if callable(value) else name}"
 
 
 def assigned_in(module: str, name: str) -> str:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
-from dissensus.toml_file import Table
+from dissensus.toml_file import TomlTable
 from dissensus_collect.project.starting import init_project
 from dissensus_collect.project.tables import LAYOUTS, ProjectFile
 from dissensus_collect.schema import project_schema
@@ -58,12 +58,12 @@ def wrong(schema: dict[str, Any], text: str) -> list[str]:
     return [f"{each.json_path}: {each.message}" for each in found]
 
 
-def keys_of(model: type[Table]) -> dict[str, tuple[str, ...]]:
+def keys_of(model: type[TomlTable]) -> dict[str, tuple[str, ...]]:
     """The keys of a file that is read as a model, by table; "" is the top."""
     found = {"": model.__struct_fields__}
     for field in msgspec.structs.fields(model):
         kinds = [*getattr(field.type, "__args__", ()), getattr(field.type, "__origin__", None), field.type]
-        tables = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Table)]
+        tables = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, TomlTable)]
         if tables:
             found[field.name] = tables[0].__struct_fields__
     return found

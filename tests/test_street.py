@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import tomllib
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,3 +56,58 @@ def test_no_two_test_files_have_the_same_place() -> None:
     ]
     assert len(places) == len(set(places))
     assert "__init__.py" not in {Path(place).name for place in places}
+
+
+@pytest.fixture(scope="module")
+def documented() -> dict[str, set[str]]:
+    """By module, the names that the reference shows."""
+    about = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert about is not None
+    assert about.loader is not None
+    generate: Any = importlib.util.module_from_spec(about)
+    about.loader.exec_module(generate)
+    return {"dissensus": set(dis.__all__), **{module: set(names) for module, names in generate.rooms().items()}}
+
+
+def imported(source: str) -> set[tuple[str, str]]:
+    """Module and name of everything that Python code imports from other packages of the street."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports are absolute"
+            found |= {(str(node.module), alias.name) for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {(alias.name, "") for alias in node.names}
+    street = {package.name.replace("-", "_") for package in PACKAGES} - {"dissensus_papers"}
+    return {(module, name) for module, name in found if module.partition(".")[0] in street}
+
+
+def is_public(module: str, name: str, documented: dict[str, set[str]]) -> bool:
+    return (module, name) == ("dissensus", "") or name in documented.get(module, ())
+
+
+PAPERS = sorted((ROOT / "packages" / "dissensus-papers" / "src").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.relative_to(PAPERS[0].parent).as_posix())
+def test_papers_import_only_what_is_public_and_in_the_reference(path: Path, documented: dict[str, set[str]]) -> None:
+    """So they try the public API, and what they lack is made public."""
+    for module, name in imported(path.read_text(encoding="utf-8")):
+        assert is_public(module, name, documented), f"{module}.{name}"
+
+
+@pytest.mark.parametrize(
+    ("source", "public"),
+    [
+        ("from dissensus.evaluation import METRICS", True),
+        ("import dissensus as dis", True),
+        ("from dissensus.errors import InputError", True),
+        ("def f():\n    from dissensus.evaluation.metrics.registry import METRICS", False),
+        ("import dissensus.evaluation.comparison.tables", False),
+        ("from dissensus.errors import meant", False),
+        ("from dissensus_train.studies import runs_by_system", False),
+    ],
+)
+def test_an_import_of_something_else_is_found(source: str, public: bool, documented: dict[str, set[str]]) -> None:
+    ((module, name),) = imported(source)
+    assert is_public(module, name, documented) == public

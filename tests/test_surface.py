@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import numpy as np
+import pandas as pd
 import pytest
 
 import dissensus as dis
 from dissensus.dynamics import data_map
-from dissensus.evaluation import judge_stand_ins, named_answers
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.labels.schemes import frequency
 from dissensus.planning import plan
@@ -44,7 +44,7 @@ def model(human: LabelDistribution, seeds: int = 1) -> np.ndarray[tuple[int, int
 def test_every_public_name_is_there_and_documented_and_nothing_else() -> None:
     public = [name for name in dir(dis) if not name.startswith("__")]
     assert sorted(dis.__all__) == sorted([*public, "__version__"])
-    assert len(public) <= 27
+    assert len(public) <= 33
     for name in public:
         assert getattr(dis, name).__doc__, name
         assert name in (dis.__doc__ or ""), name
@@ -127,8 +127,8 @@ def test_what_answers_hold_is_shown_as_tables_and_sentences_too() -> None:
     assert f"and {len(found.overall.grid()[1]) - 20} more rows" in repr(found.overall)
     planned = plan(votes, goal="soft_nll", budget=200)
     assert repr(planned).splitlines()[1:] == list(planned.answer)
-    answers = {"m": named_answers(votes, dict.fromkeys(map(str, votes.items), votes.classes[0]))}
-    judged = judge_stand_ins(votes, answers, epsilon=0.1)
+    answers = {"m": dict.fromkeys(map(str, votes.items), votes.classes[0])}
+    judged = dis.stand_in(votes, answers, epsilon=0.1)
     assert repr(judged) == f"StandIn(1 model)\n{judged.models['m'].verdict}"
 
 
@@ -202,3 +202,79 @@ def test_a_name_is_what_type_checkers_are_told_it_is(module: str) -> None:
         meant = getattr(around, name, None) or importlib.import_module(f"{home}.{name}")
         found = getattr(room, called)
         assert found is meant or (called == "report" and callable(found)), called
+
+
+ROWS = [
+    {"item": f"text {item}", "worker": f"w{worker}", "label": ("calm", "angry")[(item * worker) % 3 == 0]}
+    for item in range(12)
+    for worker in range(1, 6)
+]
+
+
+def test_five_guesses_of_somebody_who_knows_scikit_learn_work_or_are_answered_by_the_right_call() -> None:
+    """Soft labels of a frame, Dawid-Skene, a loss, evaluate, and alpha, as they are typed before any page is read."""
+    frame = pd.DataFrame(ROWS)
+    labels = dis.label(frame)
+    assert np.asarray(labels).shape == (12, 2)
+    assert np.asarray(dis.label(frame, "dawid-skene")).sum() == pytest.approx(12)
+    model = np.full((12, 2), 0.5)
+    assert dis.evaluate(frame, model, resamples=0).items == 12
+    assert dis.evaluate(labels, model, resamples=0).items == 12
+    with pytest.raises(dis.InputError, match=r"dis\.evaluate\(votes, predictions\)"):
+        dis.evaluate(model, frame)
+    assert dis.agreement(frame, resamples=0)["krippendorff_alpha_nominal"].value < 1
+    renamed = frame.rename(columns={"item": "what", "worker": "who", "label": "said"})
+    by_name = dis.label(renamed, item="what", annotator="who", label="said")
+    assert np.array_equal(by_name.probabilities, labels.probabilities)
+
+
+@pytest.mark.parametrize(
+    ("guess", "right"),
+    [
+        ("soft_labels", "dis.label(votes)"),
+        ("DawidSkene", 'dis.label(votes, "dawid-skene")'),
+        ("dawid_skene", 'dis.label(votes, "dawid-skene")'),
+        ("SoftCrossEntropyLoss", "dis.losses.cross_entropy(logits, targets)"),
+        ("score", "dis.evaluate(votes, predictions)"),
+        ("krippendorff_alpha", 'dis.agreement(votes)["krippendorff_alpha_nominal"]'),
+    ],
+)
+def test_a_name_that_is_not_ours_is_answered_by_the_call_that_does_it(guess: str, right: str) -> None:
+    with pytest.raises(AttributeError) as refused:
+        getattr(dis, guess)
+    assert str(refused.value).endswith(f"; write {right}")
+    votes, predictions = dis.read_votes(ROWS), np.full((12, 2), 0.5)
+    torch = pytest.importorskip("torch")
+    names = {"logits": torch.zeros(3, 2), "targets": torch.full((3, 2), 0.5), "votes": votes}
+    assert eval(right, {"dis": dis, "predictions": predictions, **names}) is not None
+
+
+def test_soft_labels_train_a_classifier_of_scikit_learn_by_rows_and_weights() -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    labels = dis.label(dis.read_votes(ROWS))
+    x = np.random.default_rng(0).normal(size=(12, 2))
+    row, y, weight = dis.expand(labels)
+    by_rows = linear.LogisticRegression().fit(x[row], y, sample_weight=weight).predict_proba(x)
+    ours = dis.sklearn.VotesClassifier(linear.LogisticRegression()).fit(x, labels.probabilities).predict_proba(x)
+    np.testing.assert_allclose(by_rows, ours, atol=1e-6)
+
+
+def test_every_result_is_a_frame_and_has_a_page_for_notebooks() -> None:
+    truth = np.random.default_rng(0).dirichlet([0.4, 0.4, 0.4], 60)
+    votes = dis.simulate_votes(truth, 4, annotators=4, seed=0)
+    evaluation = dis.evaluate(votes, truth, resamples=5)
+    results = {
+        "evaluation": (evaluation, len(evaluation.overall) + len(evaluation.by_stratum("agreement")) // 3 * 2),
+        "scores": (evaluation.overall, len(evaluation.overall)),
+        "differences": (evaluation.against_baselines(), len(evaluation.against_baselines())),
+        "agreement": (dis.agreement(votes, resamples=5), 4),
+        "inspection": (dis.inspect(votes, resamples=5), 8),
+        "plan": (dis.plan(votes, budget=200), len(dis.plan(votes, budget=200).choices)),
+        "stand-in": (dis.stand_in(votes, truth, resamples=0, least_items=5), 1),
+    }
+    for name, (result, rows) in results.items():
+        frame = result.to_polars()
+        assert frame.height == rows, name
+        assert result.to_pandas().shape == frame.shape, name
+        assert "<table" in result._repr_html_(), name
+        assert not any(dtype.is_nested() for dtype in frame.dtypes), name

@@ -58,10 +58,8 @@ dis.evaluate(
 # person does ([more](../stand-in.md)).
 
 # %%
-from dissensus.evaluation import judge_stand_ins, named_answers
-
 answers = {str(item): classes[place] for item, place in zip(votes.items, sharp.argmax(axis=1))}
-judged = judge_stand_ins(votes, {"llm": named_answers(votes, answers)}, epsilon=0.1, resamples=100)
+judged = dis.stand_in(votes, {"llm": answers}, epsilon=0.1, resamples=100)
 print(judged.models["llm"].verdict)
 
 # %% [markdown]

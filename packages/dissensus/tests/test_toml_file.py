@@ -8,13 +8,13 @@ import pytest
 from msgspec import Meta, field
 
 from dissensus.errors import InputError
-from dissensus.toml_file import Table, TableError, TomlFile
+from dissensus.toml_file import TableError, TomlFile, TomlTable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Lease(Table):
+class Lease(TomlTable):
     seconds: Annotated[float, Meta(gt=0)] = 600.0
     kind: Literal["short", "long"] = "short"
 
@@ -23,12 +23,12 @@ class Lease(Table):
             raise TableError("seconds", "is 13; choose a luckier number")
 
 
-class Entry(Table):
+class Entry(TomlTable):
     name: str
     of: dict[str, int] = field(default_factory=dict)
 
 
-class File(Table):
+class File(TomlTable):
     lease: Lease = Lease()
     entries: tuple[Entry, ...] = ()
     named: dict[str, Entry] = field(default_factory=dict)

@@ -157,8 +157,8 @@ def test_images_are_recognised_and_questions_before_and_after_answered(tmp_path:
     with snapshot(copy) as cursor:
         votes = collected_votes(cursor, copy)
         export_project(cursor, copy, tmp_path / "out", formats=("csv",))
-    assert set(votes.attributes) == {"age_group"}
-    assert set(votes.attributes["age_group"].tolist()) <= {"young", "old"}
+    assert set(votes.annotator_attributes) == {"age_group"}
+    assert set(votes.annotator_attributes["age_group"].tolist()) <= {"young", "old"}
     told = (tmp_path / "out" / "final_answers.csv").read_text()
     assert told.count(",age_group,") == found.outcomes["finished"] == told.count(",remark,simulated")
     shown = label(votes, "majority")

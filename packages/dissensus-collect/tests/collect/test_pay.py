@@ -96,8 +96,8 @@ def test_realised_time_and_pay_are_medians_in_total_and_by_group(collecting: Mak
     assert groups["Japan"].hourly == pytest.approx(3.0)
     assert lines[2].flags == ("took 24 minutes: less than half the planned pay per hour",)
     votes = project.database.read_now(lambda c: collected_votes(c, project.project))
-    assert votes.attributes["country_of_birth"].tolist() == ["Chile", "Chile", "Japan"]
-    assert votes.attributes["age"].tolist() == ["30", "", "41"]
+    assert votes.annotator_attributes["country_of_birth"].tolist() == ["Chile", "Chile", "Japan"]
+    assert votes.annotator_attributes["age"].tolist() == ["30", "", "41"]
     told = project.database.read_now(lambda c: sheet_answers(c, project.project))
     assert "Realised: a median of 12.0 minutes and 6.00 GBP an hour" in told["collection"]["pay"]
 

@@ -72,7 +72,7 @@ def test_friedman_is_scipys_and_without_ties_the_textbooks() -> None:
     assert found.p == pytest.approx(stats.chi2.sf(textbook, 4))
 
 
-def test_methods_are_told_apart_by_as_much_as_the_critical_difference_and_cliques_say_so() -> None:
+def test_methods_differ_by_as_much_as_the_critical_difference_and_cliques_say_so() -> None:
     # Four methods in the same order on 12 sets: mean ranks 1, 2, 3, 4; the critical difference is 1.354.
     found = rank_methods(np.tile([1.0, 2.0, 3.0, 4.0], (12, 1)), methods=list("abcd"), sets=names(12))
     assert found.critical_difference == pytest.approx(2.569 * np.sqrt(20 / 72), abs=1e-3)
@@ -81,7 +81,7 @@ def test_methods_are_told_apart_by_as_much_as_the_critical_difference_and_clique
     assert found.cliques == (("a", "b"), ("b", "c"), ("c", "d"))
 
 
-def test_where_friedman_finds_nothing_nobody_is_told_apart() -> None:
+def test_where_friedman_finds_nothing_no_two_methods_differ() -> None:
     # Two sets that turn round: all mean ranks are equal, and with p = 1 so much as a difference would not count.
     scores = np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
     found = rank_methods(scores, methods=list("abc"), sets=names(2))

@@ -9,9 +9,16 @@ import torch
 from scipy.special import entr
 
 from dissensus.errors import InputError
-from dissensus_papers.digits.ambiguous import AmbiguousDigits, Blending, ambiguous_digits, stratified
+from dissensus_papers.digits.ambiguous import (
+    AmbiguousDigits,
+    Blending,
+    ambiguous_digits,
+    decode,
+    encode,
+    stratified,
+    train_vae,
+)
 from dissensus_papers.digits.digits import Digits, read_digits
-from dissensus_papers.digits.vae import decode, encode, train_vae
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,15 +10,14 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus_papers.digits.ambiguous import Blending
-from dissensus_papers.digits.kept_set import SimulatedSet, read_set
 from dissensus_papers.digits.panel import Eyes
-from dissensus_papers.digits.simulated_digits import Recipe, simulated_set
+from dissensus_papers.digits.simulated_digits import DigitsRecipe, SimulatedSet, read_set, simulated_set
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 torch.set_num_threads(1)
-SMALL = Recipe(
+SMALL = DigitsRecipe(
     pool=600,
     blends=260,
     mnist=(150, 30, 30),
@@ -76,7 +75,7 @@ def test_everything_says_that_it_is_simulated(made: SimulatedSet) -> None:
     assert "scikit-learn" in made.about["digits"]
     assert made.items.votes is not None
     assert made.items.votes.annotators is not None
-    assert all(str(name).startswith("simulated-") for name in made.items.votes.annotators)
+    assert all(str(name).startswith("simulated-") for name in made.items.votes.annotators.names)
 
 
 def test_a_set_is_made_once_and_read_afterwards(
@@ -90,7 +89,7 @@ def test_a_set_is_made_once_and_read_afterwards(
     assert (again.items.features == made.items.features).all()
     assert (again.items.human.probabilities == made.items.human.probabilities).all()
     with pytest.raises(AssertionError, match="made again"):
-        simulated_set(Recipe(seed=1, **{name: getattr(SMALL, name) for name in ("pool", "blends", "mnist")}))
+        simulated_set(DigitsRecipe(seed=1, **{name: getattr(SMALL, name) for name in ("pool", "blends", "mnist")}))
     assert not list(folder.glob("dissensus/made/*.partial"))
 
 
@@ -104,7 +103,7 @@ def test_a_harmed_set_is_refused_with_its_folder(made: SimulatedSet, folder: Pat
 
 
 def test_a_small_pool_shrinks_the_recipe_by_one_factor() -> None:
-    full = Recipe()
+    full = DigitsRecipe()
     assert full.fitted(70_000) == full
     small = full.fitted(1797)
     assert sum(small.mnist) <= 1797 / 2 + 2

@@ -115,8 +115,9 @@ def opened_with_other_undrawn_votes(folder: Path) -> tuple[OpenStudy, OpenStudy]
 def who_judged_what(votes: Votes | None) -> list[tuple[str, str]]:
     assert votes is not None
     assert votes.annotators is not None
-    assert votes.annotator is not None
-    return list(zip(votes.items[votes.item].tolist(), votes.annotators[votes.annotator].tolist(), strict=True))
+    return list(
+        zip(votes.items[votes.item].tolist(), votes.annotators.names[votes.annotators.code].tolist(), strict=True)
+    )
 
 
 def test_nothing_that_is_trained_on_three_votes_sees_the_other_two(tmp_path: Path) -> None:

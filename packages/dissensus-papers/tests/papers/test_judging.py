@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from dissensus.bootstrap import Estimate
-from dissensus_papers.papers.claims import Claim, read_paper
+from dissensus_papers.papers.claims import Claim, Paper, read_paper
 from dissensus_papers.papers.judging import judge, judge_paper
 from dissensus_papers.papers.quantities import Measured
 from dissensus_papers.papers.summary import StudySummary
@@ -23,6 +23,10 @@ def claim(**given: Any) -> Claim:
     about = {"metric": "kl", "system": "a", "against": "b"}
     told = {"id": "x", "says": "x", "mark": "verified", "quantity": "difference", "about": about, "study": "small"}
     return Claim(**{**told, "reproduced": (-0.5, -0.1), "in_direction": (-inf, 0.0), **given})
+
+
+def by_id(paper: Paper) -> dict[str, Claim]:
+    return {claim.id: claim for claim in paper.claims}
 
 
 def measured(value: float, low: float | None = None, high: float | None = None, **more: Any) -> Measured:
@@ -80,18 +84,18 @@ def test_wilcoxon_is_exact_one_sided_and_on_the_claims_side() -> None:
 
 def summary(answers: dict[str, Measured], **more: Any) -> StudySummary:
     paper = read_paper("gheibi")
-    kept = {name: {"asks": paper.by_id[name].asks, "measured": each.to_dict()} for name, each in answers.items()}
-    return StudySummary(name=paper.by_id[next(iter(answers))].study, study="x", answers=kept, **more)
+    kept = {name: {"asks": by_id(paper)[name].asks, "measured": each.to_dict()} for name, each in answers.items()}
+    return StudySummary(name=by_id(paper)[next(iter(answers))].study, study="x", answers=kept, **more)
 
 
 def test_counts_are_over_cells_and_need_all_of_them() -> None:
     paper = read_paper("gheibi")
-    cells = paper.by_id["sparse-cells"].about["of"]
+    cells = by_id(paper)["sparse-cells"].about["of"]
     gaps = {name: (-0.1, -0.2) if place else (-0.3, 0.1) for place, name in enumerate(cells)}
     studies: dict[str, dict[str, Measured]] = {}
     for name, by_seed in gaps.items():
         value = measured(float(np.mean(by_seed)), by_seed=by_seed)
-        studies.setdefault(paper.by_id[name].study, {})[name] = value
+        studies.setdefault(by_id(paper)[name].study, {})[name] = value
     found = {name: summary(each) for name, each in studies.items()}
     judged = {each.claim.id: each for each in judge_paper(paper, found)}
     assert judged["sparse-cells"].measured is not None
@@ -111,11 +115,11 @@ def test_what_was_not_run_or_refused_is_said(small: Small) -> None:
     judged = judge_paper(paper, {})
     assert {each.verdict for each in judged} == {"not run"}
     refused = StudySummary(
-        name="small", study="small", answers={"kl": {"asks": paper.by_id["kl"].asks, "refused": "no such system"}}
+        name="small", study="small", answers={"kl": {"asks": by_id(paper)["kl"].asks, "refused": "no such system"}}
     )
-    by_id = {each.claim.id: each for each in judge_paper(paper, {"small": refused})}
-    assert (by_id["kl"].verdict, by_id["kl"].why) == ("not testable here", "no such system")
-    assert (by_id["accuracy"].verdict, by_id["accuracy"].why) == (
+    judged_of = {each.claim.id: each for each in judge_paper(paper, {"small": refused})}
+    assert (judged_of["kl"].verdict, judged_of["kl"].why) == ("not testable here", "no such system")
+    assert (judged_of["accuracy"].verdict, judged_of["accuracy"].why) == (
         "not run",
         "the claim is younger than the runs of small",
     )
@@ -123,12 +127,12 @@ def test_what_was_not_run_or_refused_is_said(small: Small) -> None:
 
 def test_an_average_has_the_interval_of_independent_studies() -> None:
     paper = read_paper("singh")
-    names = paper.by_id["average-kl"].about["of"]
+    names = by_id(paper)["average-kl"].about["of"]
     values = [measured(-0.1 * (k + 1), -0.1 * (k + 1) - 0.2, -0.1 * (k + 1) + 0.2) for k in range(len(names))]
     found: dict[str, StudySummary] = {}
     for name, each in zip(names, values, strict=True):
-        study = paper.by_id[name].study
-        answers = {name: {"asks": paper.by_id[name].asks, "measured": each.to_dict()}}
+        study = by_id(paper)[name].study
+        answers = {name: {"asks": by_id(paper)[name].asks, "measured": each.to_dict()}}
         found[study] = StudySummary(name=study, study=study, answers=answers)
     judged = {each.claim.id: each for each in judge_paper(paper, found)}["average-kl"]
     assert judged.measured is not None

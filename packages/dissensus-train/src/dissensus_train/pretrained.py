@@ -16,12 +16,12 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.extras import installed
 from dissensus.items.encoders import Encoder
+from dissensus.progress import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dissensus.arrays import Names
     from dissensus.items.shown import Items
+    from dissensus.progress import Progress
 
 TOKENS: Final = 256
 """A longer text is cut after so many tokens."""
@@ -43,7 +43,7 @@ def timm_encoder(name: str, *, folder: Path) -> Encoder:
         name=name,
         reads="images",
         normalise=True,
-        encode=lambda items, told: embed_images(items, told, name=detail, beside=folder),
+        encode=lambda items, progress: embed_images(items, progress, name=detail, beside=folder),
         decided_by={"weights": "" if found is None else folder_fingerprint(found), **versions("timm", "torch")},
     )
 
@@ -55,7 +55,7 @@ def text_encoder(name: str, *, folder: Path) -> Encoder:
         name=name,
         reads="texts",
         normalise=True,
-        encode=lambda items, told: embed_texts(items, told, folder=found, name=name),
+        encode=lambda items, progress: embed_texts(items, progress, folder=found, name=name),
         decided_by={"weights": folder_fingerprint(found), **versions("transformers", "torch")},
     )
 
@@ -110,7 +110,7 @@ def folder_fingerprint(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def embed_texts(items: Items, told: Callable[[int, int], None], *, folder: Path, name: str) -> Any:
+def embed_texts(items: Items, progress: Progress, *, folder: Path, name: str) -> Any:
     """(items, width) float32: the mean over tokens of a network's last layer, scaled to unit length.
 
     A pair of texts is the embedding of the first, then that of the second. This is what all-MiniLM-L6-v2 was trained
@@ -131,8 +131,7 @@ def embed_texts(items: Items, told: Callable[[int, int], None], *, folder: Path,
     place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model.to(place)
     longest = min(TOKENS, tokeniser.model_max_length)
-    total, done = len(items) * len(items.texts), 0
-    columns = []
+    done, columns = 0, []
     for column in items.texts:
         made = np.empty((len(items), model.config.hidden_size), dtype=np.float32)
         # Texts of like length share a batch: little is spent on padding.
@@ -150,7 +149,7 @@ def embed_texts(items: Items, told: Callable[[int, int], None], *, folder: Path,
             mean = (hidden * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
             made[batch] = torch.nn.functional.normalize(mean, dim=1).float().cpu().numpy()
             done += len(batch)
-            told(done // len(items.texts), total // len(items.texts))
+            progress(Step("encoded items", done // len(items.texts), len(items)))
         columns.append(made)
     return np.concatenate(columns, axis=1)
 
@@ -160,7 +159,7 @@ def _by_length(texts: Names) -> list[Any]:
     return [order[start : start + TOGETHER] for start in range(0, len(order), TOGETHER)]
 
 
-def embed_images(items: Items, told: Callable[[int, int], None], *, name: str, beside: Path) -> Any:
+def embed_images(items: Items, progress: Progress, *, name: str, beside: Path) -> Any:
     """(items, width) float32: what a timm network hands to its last layer.
 
     Images are brought to the square that the network was trained on (see `Items.images`), and their channels scaled by
@@ -190,7 +189,7 @@ def embed_images(items: Items, told: Callable[[int, int], None], *, name: str, b
         pixels = torch.from_numpy(items.images(batch, channels=channels, side=side)).to(place)
         with torch.inference_mode():
             made.append(model((pixels.float() / 255 - mean) / deviation).float().cpu().numpy())
-        told(start + len(batch), len(items))
+        progress(Step("encoded items", start + len(batch), len(items)))
     return np.concatenate(made)
 
 

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from dissensus.errors import InputError
 from dissensus_train.basins import ExplanationStability, explain, explanation_stability, objective
-from dissensus_train.basins.over_pairs import mean_over_pairs
+from dissensus_train.basins.summary import mean_over_pairs
 from tests.basins.nets import CLASSES, conv_net, items, mlp
 
 

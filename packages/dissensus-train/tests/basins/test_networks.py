@@ -17,10 +17,13 @@ from dissensus_train.basins import gauss_newton, hessian, loss_barrier, objectiv
 from dissensus_train.basins import operators as operators_module
 from dissensus_train.basins.linearised import linearised
 from dissensus_train.basins.objectives import plain_attention
+from dissensus_train.basins.operators import hessian_of
 from tests.basins.nets import CLASSES, conv_net, dense_hessian, flat_weights, items, mlp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from dissensus_train.basins import Operator
 
 QUICK = basins.BasinSettings(probes=30, perturbations=2, ascent_steps=2, line=0, trace_tolerance=0)
 
@@ -85,9 +88,9 @@ def test_attention_with_two_inputs_and_logits_in_a_mapping(
     vector = torch.randn(flat_weights(model).shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     expected = slope_differences(model, lambda: model(first, second)["logits"], t, vector)
     by_position = hessian(model, (first, second), t, chunk=3)
-    by_name = hessian(model, {"second": second, "first": first}, t)
     torch.testing.assert_close(by_position.apply(vector), expected, rtol=1e-6, atol=1e-8)
-    torch.testing.assert_close(by_name.apply(vector), by_position.apply(vector))
+    alike = [objective(model, inputs, t) for inputs in ((first, second), {"second": second, "first": first})]
+    torch.testing.assert_close(*(measured.gradients(flat_weights(model)[None]) for measured in alike))
     assert by_position.form(vector) == pytest.approx(float(vector @ expected), rel=1e-6)
     assert gauss_newton(model, (first, second), t).form(vector) > 0
     assert made, "attention is traced, not computed anew for each vector"
@@ -132,9 +135,9 @@ def test_a_hugging_face_model_and_its_loader_as_they_are() -> None:
     vector = torch.randn(flat_weights(model).shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     expected = slope_differences(model, lambda: model(**whole).logits, labels, vector)
     # Unequal batches and what memory leaves out are tested with networks that are quicker to trace.
-    for operator in (hessian(model, loader), hessian(model, whole, labels)):
-        torch.testing.assert_close(operator.apply(vector), expected, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(hessian(model, loader).apply(vector), expected, rtol=1e-5, atol=1e-7)
     basin = basins.measure(model, loader, settings=QUICK)
+    assert basin.measured_on == objective(model, whole, labels).measured_on
     assert basin.measured_on.items == 8
     assert basin.eigenvalues.converged
     assert basin.gradient_variance is not None
@@ -158,20 +161,26 @@ def test_a_loader_is_read_anew_and_nothing_of_it_is_kept() -> None:
 
     model, vector = conv_net(), torch.ones(flat_weights(conv_net()).shape, dtype=torch.float64)
     expected = dense_hessian(model, x, t) @ vector
-    streamed = hessian(model, DataLoader(Counted(x, t), batch_size=5, shuffle=True, drop_last=True), memory=0)
+    traces: Any = {}
+
+    def of(memory: int | None, **options: Any) -> Operator:
+        """The Hessian over a loader; the network is traced once."""
+        measured = objective(model, DataLoader(Counted(x, t), batch_size=5, **options))
+        return hessian_of(measured, memory=memory, traces=traces)
+
+    streamed = of(0, shuffle=True, drop_last=True)
     torch.testing.assert_close(streamed.apply(vector), expected, rtol=1e-9, atol=1e-11)
     before = len(read)
     streamed.apply(vector)
     assert len(read) - before == len(x)
-    kept = hessian(model, DataLoader(Counted(x, t), batch_size=5))
+    kept = of(None)
     kept.apply(vector)
     before = len(read)
     kept.apply(vector)
     assert len(read) == before, "what does not depend on the vector was kept, so nothing is read"
     # Part of it kept: reading goes on where that ends.
     for memory in (20_000, 60_000, 120_000):
-        some = hessian(model, DataLoader(Counted(x, t), batch_size=5), memory=memory)
-        torch.testing.assert_close(some.apply(vector), expected, rtol=1e-9, atol=1e-11)
+        torch.testing.assert_close(of(memory).apply(vector), expected, rtol=1e-9, atol=1e-11)
 
 
 def test_loaders_of_every_kind_give_the_same() -> None:

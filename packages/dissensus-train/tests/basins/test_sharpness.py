@@ -11,8 +11,8 @@ from torch.func import functional_call
 
 from dissensus.errors import InputError
 from dissensus_train.basins import average_sharpness, objective, worst_case_sharpness
-from dissensus_train.basins.directions import filter_normalised, random_direction
-from dissensus_train.basins.sharpness import average_sharpness_of, worst_case_sharpness_of
+from dissensus_train.basins.lanczos import probe
+from dissensus_train.basins.sharpness import average_sharpness_of, filter_normalised, worst_case_sharpness_of
 from tests.basins.nets import conv_net, dense_hessian, flat_weights, items, mean_loss, mlp
 
 
@@ -108,7 +108,7 @@ def test_the_first_adaptive_step_is_that_of_asam() -> None:
 
 def test_filters_keep_their_lengths_and_biases_stay() -> None:
     measured = objective(conv_net(), *items())
-    direction = measured.named(filter_normalised(measured, random_direction(measured, 0, 0)))
+    direction = measured.named(filter_normalised(measured, probe(measured, 0, 0)))
     weights = measured.named(measured.weights)
     torch.testing.assert_close(direction["0.weight"].flatten(1).norm(dim=1), weights["0.weight"].flatten(1).norm(dim=1))
     for name in ("0.bias", "1.weight", "1.bias"):

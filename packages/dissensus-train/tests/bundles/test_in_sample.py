@@ -29,7 +29,7 @@ from tests.study_report.studies import STUDY, finished, make_study
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.evaluation.predictions import Predictions
+    from dissensus.evaluation.probabilities import Predictions
     from dissensus.labels.distribution import LabelDistribution
 
 BEGINS = "Trained on these items: "

@@ -40,8 +40,8 @@ def trained(folder: Path, *, model: str, encoder: str = "") -> ScoredStudy:
     data = texts()
     assert data.items is not None
     assert data.votes is not None
-    assert data.votes.annotator is not None
-    rows = zip(data.votes.item, data.votes.annotator, data.votes.label, strict=True)
+    assert data.votes.annotators is not None
+    rows = zip(data.votes.item, data.votes.annotators.code, data.votes.label, strict=True)
     (folder / "votes.csv").write_text("item,annotator,label\n" + "".join(f"i{i},a{a},{k}\n" for i, a, k in rows))
     written = "".join(f"i{number},{text}\n" for number, text in enumerate(data.items.texts[0]))
     (folder / "texts.csv").write_text("item,text\n" + written)

@@ -16,9 +16,10 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 from dissensus.cores import available_cores
 from dissensus.datasets import Source, read_source
 from dissensus.errors import InputError
+from dissensus.progress import Step
 from dissensus_train.curate import find_duplicates
 from dissensus_train.curate.duplicates import _components
-from dissensus_train.curate.near_images import _posed, _posed_spectrum, _spectrum, canvas, near_images
+from dissensus_train.curate.near_images import _posed, _posed_spectrum, canvas, near_images, spectrum_of
 from dissensus_train.curate.near_texts import near_texts, plain_forms
 from tests.curate.planted import brightened, changed, photographs, scores, shifted
 
@@ -164,9 +165,9 @@ def test_every_kind_is_found_at_224_pixels_and_nothing_else(kind: str) -> None:
 
 def test_the_spectrum_of_a_posed_image_is_that_of_the_image_at_other_frequencies() -> None:
     planes = canvas(photographs(5))
-    spectrum = _spectrum(planes)
+    spectrum = spectrum_of(planes)
     for pose in range(8):
-        np.testing.assert_allclose(_posed_spectrum(spectrum, pose), _spectrum(_posed(planes, pose)), atol=1e-5)
+        np.testing.assert_allclose(_posed_spectrum(spectrum, pose), spectrum_of(_posed(planes, pose)), atol=1e-5)
 
 
 def test_a_group_of_many_duplicates_is_one_group() -> None:
@@ -220,7 +221,7 @@ def test_files_that_cannot_be_read_are_all_named_or_left_out(tmp_path: Path) -> 
     (tmp_path / "07.png").write_bytes((tmp_path / "06.png").read_bytes()[:60])
     Image.fromarray(np.full((9, 9), np.nan, dtype=np.float32)).save(tmp_path / "nan.tiff")
     source = read_source(tmp_path, streamed=True)
-    with pytest.raises(InputError, match=r"3 images cannot be read: .*05\.png, .*07\.png, .*nan\.tiff; .*--skip-bad"):
+    with pytest.raises(InputError, match=r"3 images cannot be read: .*05\.png, .*07\.png, .*nan\.tiff; .*skip_bad="):
         find_duplicates([source])
     splits = np.array([f"s{place}" for place in range(len(source))])
     found = find_duplicates([source], skip_bad=True, splits=splits)
@@ -234,13 +235,13 @@ def test_a_folder_is_read_one_image_after_the_other(tmp_path: Path) -> None:
     """40 images of 600 x 600 x 3 are 43 MB; what is held at once must not grow with them."""
     for place, image in enumerate(photographs(40)):
         Image.fromarray(image[0]).resize((600, 600)).convert("RGB").save(tmp_path / f"{place:02}.png")
-    told: list[tuple[str, int, int]] = []
+    steps: list[Step] = []
     tracemalloc.start()
-    find_duplicates([read_source(tmp_path, streamed=True)], near=False, told=lambda *each: told.append(each))
+    find_duplicates([read_source(tmp_path, streamed=True)], near=False, progress=steps.append)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4e6 * (available_cores() + 1)
-    assert told[-1] == ("read images", 40, 40)
+    assert steps[-1] == Step("read images", 40, 40)
 
 
 def test_a_duplicate_of_another_size_is_found() -> None:

@@ -156,8 +156,8 @@ def test_a_stratum_without_a_share_gives_no_more_than_a_floor_needs() -> None:
 
 
 def test_the_largest_remainders_are_rounded_up() -> None:
-    share, none = np.array([0.57, 0.23, 0.2]), np.zeros(3, dtype=np.int64)
-    assert apportion(10, share, least=none, most=np.full(3, 99)).tolist() == [6, 2, 2]
+    share = np.array([0.57, 0.23, 0.2])
+    assert apportion(10, share, most=np.full(3, 99)).tolist() == [6, 2, 2]
 
 
 def test_more_than_there_is_gives_all_there_is() -> None:
@@ -197,7 +197,8 @@ def test_apportioned_numbers_sum_up_and_keep_their_bounds(parts: list[tuple[floa
     least = np.array([part[1] for part in parts])
     most = least + [part[2] for part in parts]
     n = max(n, int(least.sum()))
-    whole = apportion(n, share, least=least, most=most)
+    floors = [(np.arange(len(parts)) == place, int(number)) for place, number in enumerate(least) if number]
+    whole = apportion(n, share, floors, most=most)
     assert whole.sum() == min(n, most.sum())
     assert (whole >= least).all()
     assert (whole <= most).all()

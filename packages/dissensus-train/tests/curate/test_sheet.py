@@ -13,7 +13,7 @@ import pytest
 from dissensus.errors import InputError
 from dissensus.votes.simulate import simulate_votes
 from dissensus_train.curate import ItemList, datasheet, read_answers, sheet_croissant, write_items
-from dissensus_train.curate.sheet_form import QUESTIONS, merged
+from dissensus_train.curate.sheet import QUESTIONS, merged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +70,7 @@ def test_what_is_not_known_is_not_stated() -> None:
 def test_annotators_and_agreement_come_from_the_votes() -> None:
     votes = simulate_votes(np.full((5, 2), 0.5), np.full(5, 4), annotators=6, seed=0)
     sheet = datasheet(ITEMS, name="Digits", votes=votes, resamples=100)
-    assert "6 annotators gave 20 judgements (20 votes) on 5 items: 4.00 an item (4 to 4)." in sheet
+    assert "6 annotators gave 20 judgements (20 votes) on 5 items: 4.00 per item (4 to 4)." in sheet
     assert "0 items of this set have no votes; 1 items with votes are not in it." in sheet
     assert "| judgements with an unsure | not stated |  |" in sheet
     assert "Krippendorff" in sheet
@@ -78,8 +78,8 @@ def test_annotators_and_agreement_come_from_the_votes() -> None:
 
 def test_votes_of_models_are_said_and_are_in_no_number() -> None:
     votes = simulate_votes(np.full((5, 2), 0.5), np.full(5, 4), annotators=6, seed=0)
-    assert votes.annotator is not None
-    marked = replace(votes, by_model=votes.annotator == 0)
+    assert votes.annotators is not None
+    marked = replace(votes, by_model=votes.annotators.code == 0)
     sheet = datasheet(ITEMS, name="Digits", votes=marked, resamples=100)
     told = f"{marked.n_model_votes} of 20 votes are from models"
     assert told in sheet

@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from dissensus.errors import InputError
 from dissensus.items import Encoder, Items, encoded, fit_encoder, restore_encoder
 from dissensus.items.tfidf import fit_tfidf, tfidf
+from dissensus.progress import Step
 from dissensus_train.pretrained import MINILM, hf_folder
 
 TEXTS = ["The cat sat on the mat, the cat!", "A dog_2 barked: Über-laut", "", "cat\x00dog \n cat", "x y z"]
@@ -129,10 +130,10 @@ def test_a_pair_is_the_embedding_of_the_first_text_then_of_the_second(tiny: Path
 
 
 def test_progress_is_told_up_to_the_last_item(tiny: Path) -> None:
-    seen: list[tuple[int, int]] = []
+    seen: list[Step] = []
     items = text_items(["cat"] * 150)
-    encoded(fit_encoder("hf:tiny", items, folder=tiny.parent), items, told=lambda *told: seen.append(told))
-    assert seen[-1] == (150, 150)
+    encoded(fit_encoder("hf:tiny", items, folder=tiny.parent), items, progress=seen.append)
+    assert seen[-1] == Step("encoded items", 150, 150)
     assert len(seen) == 3
 
 
@@ -217,7 +218,7 @@ def test_what_an_own_encoder_returns_is_checked(tmp_path: Path, returned: str, s
 
 
 def counting(calls: list[int], **change: Any) -> Encoder:
-    def encode(items: Items, told: Any) -> Any:
+    def encode(items: Items, progress: Any) -> Any:
         calls.append(len(items))
         return np.full((len(items), 2), len(calls), dtype=np.float32)
 

@@ -159,7 +159,7 @@ def test_scores_that_order_nothing_are_refused() -> None:
         auroc([0.0, np.nan], [1.0])
     with pytest.raises(InputError, match="at least one item"):
         auroc([], [1.0])
-    with pytest.raises(InputError, match="not all numbers; give one value an item"):
+    with pytest.raises(InputError, match="not all numbers; give one value per item"):
         auroc(["low"], [1.0])
     with pytest.raises(InputError, match="-1 resamples"):
         resampled_measures([[1.0]], [[1.0]], resamples=-1, seed=0)

@@ -153,8 +153,8 @@ def test_outputs_that_are_none_are_refused() -> None:
         ({}, "neither logits nor features"),
         ({"logits": np.zeros(5)}, r"logits have shape \(5,\)"),
         ({"logits": np.full((5, 2), np.nan)}, "hold NaN or infinity"),
-        ({"logits": made["logits"], "features": made["features"][:, :4]}, "give both of the same"),
-        ({"logits": made["logits"], "labels": made["labels"][:2]}, "a class index for each of 5 items"),
+        ({"logits": made["logits"], "features": made["features"][:, :4]}, "give both alike"),
+        ({"logits": made["logits"], "labels": made["labels"][:2]}, "a class index for 5 items"),
     ):
         with pytest.raises(InputError, match=said):
             given_outputs(**given)

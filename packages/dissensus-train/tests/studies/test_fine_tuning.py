@@ -41,8 +41,8 @@ def study(tmp_path: Path) -> Path:
     data = texts()
     assert data.items is not None
     assert data.votes is not None
-    assert data.votes.annotator is not None
-    rows = zip(data.votes.item, data.votes.annotator, data.votes.label, strict=True)
+    assert data.votes.annotators is not None
+    rows = zip(data.votes.item, data.votes.annotators.code, data.votes.label, strict=True)
     (tmp_path / "votes.csv").write_text("item,annotator,label\n" + "".join(f"i{i},a{a},{k}\n" for i, a, k in rows))
     written = "".join(f"i{number},{text}\n" for number, text in enumerate(data.items.texts[0]))
     (tmp_path / "texts.csv").write_text("item,text\n" + written)

@@ -14,7 +14,7 @@ from dissensus_train.studies import open_study, plan_study, read_study, run_plan
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus_train.training.standing import Standing
+    from dissensus.progress import Step
 
 STUDY = """\
 [dataset]
@@ -67,13 +67,13 @@ def test_it_runs_tells_where_it_stands_and_is_found_again_until_the_code_changes
     shares: list[float] = []
     status: list[str] = []
 
-    def told(standing: Standing) -> None:
-        shares.append(standing.share)
+    def progress(step: Step) -> None:
+        shares.append(step.fraction)
         if not status:
             show_status(plan.opened)
             status.append(capsys.readouterr().out)
 
-    results = list(run_plan(plan, told=told))
+    results = list(run_plan(plan, progress=progress))
     assert len(results) == 4
     assert not any(result.failed for result in results)
     assert shares == sorted(shares)

@@ -10,10 +10,12 @@ import pytest
 from PIL import Image
 
 from dissensus.errors import InputError
+from dissensus.progress import Step
 from dissensus.votes import read_votes
 from dissensus_train.studies import read_study
 from dissensus_train.studies.beginning import first_study
 from dissensus_train.studies.data import study_data
+from tests.votes.people import people_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +73,7 @@ def test_a_study_is_of_people_and_says_what_models_gave(folder: Path, tmp_path: 
     assert made.human.classes == alone.human.classes
     assert made.votes is not None
     assert alone.votes is not None
-    np.testing.assert_array_equal(made.votes.annotator, alone.votes.annotator)
+    np.testing.assert_array_equal(people_of(made.votes).code, people_of(alone.votes).code)
     with pytest.raises(InputError, match="are from models"):
         replace(made, votes=read_votes(votes))
     text = first_study(votes, folder / "texts.csv", path=folder / "first.toml")
@@ -105,12 +107,12 @@ def test_an_encoder_and_normalisation_are_chosen_in_the_study(folder: Path) -> N
 
 
 def test_an_encoder_runs_once_and_is_told_of(folder: Path, cache: Path) -> None:
-    seen: list[tuple[int, int]] = []
+    seen: list[Step] = []
     asked = study(folder, 'encoder = "char-ngrams"')
-    study_data(asked, told=lambda *told: seen.append(told))
-    assert seen[-1] == (N, N)
+    study_data(asked, progress=seen.append)
+    assert seen[-1] == Step("encoded items", N, N)
     seen.clear()
-    study_data(asked, told=lambda *told: seen.append(told))
+    study_data(asked, progress=seen.append)
     assert not seen
     assert list((cache / "dissensus" / "encoded").glob("*.npz"))
 

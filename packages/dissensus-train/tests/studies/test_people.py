@@ -15,7 +15,7 @@ from dissensus_train.bundles import export_bundle, load_model
 from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study, study_toml
 from dissensus_train.studies.by_vote import vote_predictions
 from dissensus_train.training.restoring import pair_probabilities
-from tests.training.test_people import biased, judged
+from tests.training.test_annotator_side import biased, judged
 
 if TYPE_CHECKING:
     from dissensus_train.studies import ScoredStudy
@@ -82,17 +82,17 @@ def test_single_votes_are_scored_for_every_system(scored: ScoredStudy) -> None:
     data = scored.opened.data
     votes = data.votes
     assert votes is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     inside = np.flatnonzero(np.isin(votes.item, data.splits["test"]))
     assert set(scored.by_vote) == set(scored.systems)
     for name, system in scored.systems.items():
         expected = []
         for run in system.runs:
             result = scored.opened.store.load(run.key)
-            said = pair_probabilities(result, data, votes.item[inside], votes.annotator[inside])
+            said = pair_probabilities(result, data, votes.item[inside], votes.annotators.code[inside])
             told = vote_predictions(result, data, "test")
             assert np.allclose(told.probabilities, said, atol=1e-5)
-            assert np.array_equal(told.annotator, votes.annotator[inside])
+            assert np.array_equal(told.annotator, votes.annotators.code[inside])
             expected.append(-np.log(said[np.arange(len(inside)), votes.label[inside]]).mean())
         assert np.isclose(float(scored.by_vote[name].nll), np.mean(expected), atol=1e-5)
 
@@ -123,7 +123,7 @@ def test_a_bundle_answers_for_a_person_and_for_the_panel(scored: ScoredStudy, tm
     assert np.allclose(model.predict_proba(features, device="cpu"), result.predictions["test"], atol=1e-5)
     assert data.votes is not None
     assert data.votes.annotators is not None
-    who = int(np.flatnonzero(data.votes.annotators == "person 003")[0])
+    who = int(np.flatnonzero(data.votes.annotators.names == "person 003")[0])
     own = pair_probabilities(result, data, items, np.full(len(items), who))
     said = model.predict_proba(features, annotator="person 003", device="cpu")
     assert np.allclose(said, own, atol=1e-5)

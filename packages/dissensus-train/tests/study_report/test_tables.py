@@ -9,7 +9,7 @@ import pytest
 
 from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.evaluation.metrics import soft_nll
-from dissensus.report.tables import Cell, Row, Table, annotators, class_table, comparisons
+from dissensus.report.tables import Cell, Table, TableRow, annotators, class_table, comparisons
 from dissensus.votes.annotators import annotator_agreement
 from tests.study_report.studies import SCRIPT
 
@@ -21,7 +21,7 @@ TABLE = Table(
     slug="t",
     title="A | title",
     header=("method", "KL ↓"),
-    rows=(Row(name="a_b & <b>|</b>", cells=(Cell("0.1 ± 0.2", "[0.0, 0.2]"),)),),
+    rows=(TableRow(name="a_b & <b>|</b>", cells=(Cell("0.1 ± 0.2", "[0.0, 0.2]"),)),),
     records=({"system": 'a "b", c', "mean": 0.1},),
 )
 

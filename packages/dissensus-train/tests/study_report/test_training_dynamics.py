@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dissensus.labels.distribution import LabelDistribution
     from dissensus_train.report.training_dynamics import TrainingDynamics
-    from dissensus_train.studies.scored import ScoredStudy, System
+    from dissensus_train.studies.scored import ScoredStudy, StudySystem
 
 
 @dataclass
@@ -197,7 +197,7 @@ def shown(made: Recorded, results: ScoredStudy) -> Any:
     """A study whose systems are the made ones, as far as figures look at it."""
     systems = list(results.systems.values())
 
-    def like(system: System, name: str) -> System:
+    def like(system: StudySystem, name: str) -> StudySystem:
         return replace(system, name=name, method=name)
 
     return replace(

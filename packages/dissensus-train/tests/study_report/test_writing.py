@@ -17,13 +17,14 @@ from dissensus.report.figures import entropies
 from dissensus.report.glossary import delivery_in_words, glossary, paragraph
 from dissensus.report.items import class_colours, clipped, data_uri, images, in_words, thinned, votes_in_words
 from dissensus.report.writing import make_page
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
 from dissensus_train.delivery.named import DELIVERIES
 from dissensus_train.report import figures
 from dissensus_train.report.shown import item_pictures, item_texts
 from dissensus_train.studies import open_study, read_study, score_study
 from tests.report.subjects import blurred, made, panel, people_of
 from tests.study_report.studies import make_study
+from tests.votes.people import with_people
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,13 +104,12 @@ def test_a_numbered_column_is_not_called_a_person(plain: Subject) -> None:
         label=np.array([0, 1], dtype=np.int32),
         items=np.array(["x"], dtype=np.dtypes.StringDType()),
         classes=("a", "b"),
-        annotator=np.array([0, 1], dtype=np.int32),
-        annotators=who,
+        annotators=Annotators(np.array([0, 1], dtype=np.int32), who),
     )
     page = make_page(replace(plain, votes=votes), files="f", seed=0)
     assert page.annotators is None
     assert "nothing says that a column is one person" in dict(page.data)["annotators"]
-    named = replace(votes, annotators=np.array(["ann", "bob"], dtype=np.dtypes.StringDType()))
+    named = with_people(votes, names=np.array(["ann", "bob"], dtype=np.dtypes.StringDType()))
     assert make_page(replace(plain, votes=named), files="f", seed=0).annotators is not None
 
 

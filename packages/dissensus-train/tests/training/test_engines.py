@@ -15,13 +15,14 @@ from dissensus_train.training import engine, fleet
 from dissensus_train.training.engine import choose_engine, train
 from dissensus_train.training.fleet import alike, start_together, train_together
 from dissensus_train.training.loop import train_loop
+from dissensus_train.training.progress import EpochEnded
 from dissensus_train.training.stacked import StackedRuns, stackable
 from dissensus_train.training.streams import StreamedRuns
 from tests.training.problems import QUICK, SGD, images, run
 
 if TYPE_CHECKING:
+    from dissensus.progress import Step
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.events import EpochEnded
     from dissensus_train.training.fleet import Together
     from dissensus_train.training.run import Run, RunResult
 
@@ -143,23 +144,23 @@ def test_runs_that_go_one_by_one_are_trained_beside_those_that_go_together(monke
 @pytest.mark.parametrize("name", ["loop", "fleet"])
 def test_every_epoch_of_every_run_is_told_as_it_ends(name: str) -> None:
     runs = [run(DATA, seed=seed) for seed in (0, 1)]
-    said: list[EpochEnded] = []
-    for result in list(train(runs, DATA, engine=name, device="cpu", told=said.append)):
-        own = [each for each in said if each.run == result.run.key]
-        assert [each.epoch for each in own] == list(range(1, len(result.history["train_loss"]) + 1))
-        assert [each.loss for each in own] == result.history["train_loss"].tolist()
-        assert [each.best for each in own] == np.minimum.accumulate(result.history["selection"]).tolist()
-        assert {each.epochs for each in own} == {result.run.training.epochs}
+    steps: list[Step] = []
+    for result in list(train(runs, DATA, engine=name, device="cpu", progress=steps.append)):
+        own = [step for step in steps if isinstance(step, EpochEnded) and step.run == result.run.key]
+        assert [step.done for step in own] == list(range(1, len(result.history["train_loss"]) + 1))
+        assert [step.loss for step in own] == result.history["train_loss"].tolist()
+        assert [step.best for step in own] == np.minimum.accumulate(result.history["selection"]).tolist()
+        assert {step.total for step in own} == {result.run.training.epochs}
 
 
 @pytest.mark.parametrize("together", [StackedRuns, StreamedRuns])
 def test_runs_that_go_together_tell_their_epochs_too(together: Any) -> None:
     runs = [run(DATA, delivery=name, seed=seed) for name in ("majority", "sls") for seed in (0, 1)]
-    said: list[EpochEnded] = []
-    results = train_together(together(runs, DATA, CPU), runs, DATA, device=CPU, told=said.append)
+    steps: list[Step] = []
+    results = train_together(together(runs, DATA, CPU), runs, DATA, device=CPU, progress=steps.append)
     for result in results:
-        own = [each for each in said if each.run == result.run.key]
-        assert [each.loss for each in own] == result.history["train_loss"].tolist()
+        own = [step for step in steps if isinstance(step, EpochEnded) and step.run == result.run.key]
+        assert [step.loss for step in own] == result.history["train_loss"].tolist()
 
 
 def test_runs_are_grouped_by_model_settings_and_shape() -> None:
@@ -274,12 +275,10 @@ def test_engines_and_devices_that_are_not_there_are_refused(given: dict[str, Any
 def test_several_devices_share_runs_and_each_is_trained_once() -> None:
     """Two CPUs stand for two GPUs: a process for each, the same results."""
     runs = [run(DATA, seed=seed, training=SGD) for seed in range(3)]
-    said: set[str] = set()
-    found = list(
-        engine.train_on_devices([], runs, DATA, devices=("cpu", "cpu"), told=lambda event: said.add(event.run))
-    )
+    steps: list[Step] = []
+    found = list(engine.train_on_devices([], runs, DATA, devices=("cpu", "cpu"), progress=steps.append))
     assert sorted(each.run.key for each in found) == sorted(each.key for each in runs)
-    assert said == {each.run.key for each in found}
+    assert {step.run for step in steps if isinstance(step, EpochEnded)} == {each.run.key for each in found}
     for each in found:
         assert_same(train_loop(each.run, DATA), each, tolerance=0)
 

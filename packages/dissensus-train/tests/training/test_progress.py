@@ -1,79 +1,84 @@
+"""Where a study stands: counted by hand, kept in the store, read from elsewhere."""
+
 from __future__ import annotations
 
-import numpy as np
+import json
+from typing import TYPE_CHECKING
+
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
-from dissensus_train.training.progress import Progress
-from dissensus_train.training.settings import Training
+from dissensus_train.cli.progress import line_every
+from dissensus_train.training.progress import EpochEnded, StudyProgress, in_one_line, in_time
+from dissensus_train.training.store import RunStore, RunWriter
 
-
-@given(st.lists(st.floats(0.1, 2.0), min_size=3, max_size=30), st.integers(0, 3))
-def test_plateaus_are_torchs(metrics: list[float], patience: int) -> None:
-    settings = Training(
-        schedule="plateau", plateau_patience=patience, plateau_factor=0.5, epochs=100, learning_rate=0.1
-    )
-    progress = Progress.start(1, settings)
-    weight = torch.nn.Parameter(torch.zeros(1))
-    optimiser = torch.optim.SGD([weight], lr=0.1)
-    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimiser, factor=0.5, patience=patience, eps=0)
-    for epoch, metric in enumerate(metrics):
-        progress.advance(epoch, np.array([metric]), settings)
-        scheduler.step(metric)
-        assert progress.rate[0] == pytest.approx(optimiser.param_groups[0]["lr"], rel=1e-12)
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-def test_cosine_is_torchs() -> None:
-    settings = Training(schedule="cosine", epochs=20, learning_rate=0.1, optimiser="sgd")
-    progress = Progress.start(1, settings)
-    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 20)
-    for epoch in range(20):
-        assert progress.rate[0] == pytest.approx(optimiser.param_groups[0]["lr"])
-        progress.advance(epoch, None, settings)
-        optimiser.step()
-        scheduler.step()
+def ended(run: str, epoch: int, *, loss: float = 1.0, best: float | None = None) -> EpochEnded:
+    return EpochEnded(run=run, done=epoch, total=10, loss=loss, best=best)
 
 
-@given(st.lists(st.floats(0.1, 2.0), min_size=1, max_size=25), st.integers(1, 5))
-def test_stopping_waits_for_patience_and_keeps_the_best(metrics: list[float], patience: int) -> None:
-    settings = Training(patience=patience, keep="best", epochs=25)
-    progress = Progress.start(1, settings)
-    seen: list[float] = []
-    for epoch, metric in enumerate(metrics):
-        kept = progress.advance(epoch, np.array([metric]), settings)
-        assert kept[0] == (metric < min(seen, default=np.inf))
-        seen.append(metric)
-        if not progress.active[0]:
-            break
-    best = int(np.argmin(seen))
-    assert progress.best_epoch[0] == best
-    if not progress.active[0]:
-        assert len(seen) - 1 - best == patience or len(seen) == 25
-    else:
-        assert len(seen) - 1 - best < patience
+def test_whole_runs_and_epochs_of_others_are_counted_and_the_time_left_follows() -> None:
+    standing = StudyProgress(study="s", total=8, before=2, began=1000.0)
+    assert standing.step().share == standing.step().fraction == 0.25
+    assert standing.step(1100.0).seconds_left is None
+    standing.hear(ended("a", 5, loss=0.7, best=0.6))
+    standing.hear(ended("b", 1, loss=0.9, best=0.8))
+    assert standing.step().share == pytest.approx((2 + 0.5 + 0.1) / 8)
+    assert (standing.step().epoch, standing.step().epochs) == (6, 20)
+    assert (standing.loss, standing.best) == (0.9, 0.6)
+    # 0.6 runs in 100 s, and 5.4 to go.
+    assert standing.step(1100.0).seconds_left == pytest.approx(900)
+    standing.finish("a")
+    standing.hear(ended("a", 6))
+    assert standing.step().done == 3
+    assert standing.step().share == pytest.approx(3.1 / 8), "a late word of a run that is whole counts nothing"
 
 
-def test_many_runs_advance_as_if_each_were_alone() -> None:
-    settings = Training(patience=2, keep="best", epochs=12, schedule="plateau", plateau_patience=1)
-    metrics = np.random.default_rng(0).random((5, 12))
-    together = Progress.start(5, settings)
-    alone = [Progress.start(1, settings) for _ in range(5)]
-    for epoch in range(12):
-        kept = together.advance(epoch, metrics[:, epoch], settings)
-        for r, one in enumerate(alone):
-            assert one.advance(epoch, metrics[r : r + 1, epoch], settings)[0] == kept[r]
-            assert one.active[0] == together.active[r]
-            assert one.rate[0] == together.rate[r]
-            assert one.best_epoch[0] == together.best_epoch[r]
+def test_the_line_says_what_is_known() -> None:
+    standing = StudyProgress(study="s", total=3, before=0, began=0.0)
+    assert in_one_line(standing.step().to_dict()) == "0 of 3 runs"
+    standing.hear(ended("a", 5, loss=0.7234, best=0.6))
+    line = in_one_line({**standing.step().to_dict(), "seconds_left": 700.0})
+    assert line == "0 of 3 runs, 1 in training at epoch 5 of 10, loss 0.723, best 0.600, about 12 min left"
+    assert [in_time(seconds) for seconds in (4, 59, 90, 3600, 12_000)] == [
+        "4 s",
+        "59 s",
+        "2 min",
+        "1 h 0 min",
+        "3 h 20 min",
+    ]
 
 
-def test_the_last_epoch_is_kept_where_nothing_is_selected() -> None:
-    settings = Training(epochs=3)
-    progress = Progress.start(2, settings)
-    for epoch in range(3):
-        assert progress.advance(epoch, None, settings).all()
-    assert progress.best_epoch.tolist() == [2, 2]
-    assert not progress.active.any()
+def test_another_process_reads_it_without_a_lock_and_a_closed_writer_leaves_nothing(tmp_path: Path) -> None:
+    standing = StudyProgress(study="s", total=3, before=1, began=0.0)
+    reader = RunStore(tmp_path / "store")
+    assert reader.progress() == []
+    with RunWriter(tmp_path / "store") as writer:
+        writer.note_progress(standing.step().to_dict())
+        (found,) = reader.progress()
+        assert found.pop("at") > 0
+        assert found["done"] == 1
+        standing.finish("a")
+        writer.note_progress(standing.step().to_dict())
+        assert reader.progress()[0]["done"] == 1, "twice within a second is written once"
+        (path,) = (tmp_path / "store" / "partial").glob("*/progress.json")
+        path.write_text("{", encoding="utf-8")
+        assert reader.progress() == []
+        path.write_text(json.dumps(["something else"]), encoding="utf-8")
+        assert reader.progress() == []
+    assert reader.progress() == []
+
+
+def test_a_log_has_a_line_now_and_then_and_one_at_the_end() -> None:
+    said: list[str] = []
+    standing = StudyProgress(study="s", total=1, before=0, began=0.0)
+    rare, always = line_every(3600, said.append), line_every(0, said.append)
+    rare(standing.step())
+    assert said == []
+    always(standing.step())
+    assert said == ["s: 0 of 1 runs"]
+    standing.finish("a")
+    rare(standing.step())
+    assert said[1:] == ["s: 1 of 1 runs"]

@@ -1,9 +1,13 @@
 """Learn from annotator disagreement instead of averaging it away.
 
-Votes:     read_votes, write_votes, inspect, load, simulate_votes, simulate_responses, subsample, count_votes, Votes
-Labels:    label, LabelDistribution
+Votes:     read_votes, write_votes, votes_from_counts, inspect, agreement, load, simulate_votes, simulate_responses,
+           subsample, count_votes, Votes
+Labels:    label, expand (to rows with weights, for scikit-learn), LabelDistribution
 Training:  deliver, loader, losses, hf, lightning, sklearn; whole studies: run, open_study, load_model
-Scores:    evaluate, Evaluator, report, plot; where a run ended: basins
+Scores:    evaluate, Evaluator, metrics, report, plot; where a run ended: basins
+Questions: plan (how many items and votes?), stand_in (may a model take a person's place?)
+
+What takes votes takes whatever `read_votes` reads, too: a frame, a list of dictionaries, a path.
 
 Errors that a user can cause are `InputError`. Each name is loaded when it is first used, so that `import dissensus`
 costs next to nothing; those that train are in `dissensus-train`, and say how to install it where it is missing.
@@ -31,8 +35,12 @@ if TYPE_CHECKING:
     from dissensus.errors import InputError as InputError
     from dissensus.evaluation import Evaluator as Evaluator
     from dissensus.evaluation import evaluate as evaluate
+    from dissensus.evaluation import metrics as metrics
+    from dissensus.evaluation.stand_in import stand_in as stand_in
     from dissensus.labels import LabelDistribution as LabelDistribution
+    from dissensus.labels import expand as expand
     from dissensus.labels import label as label
+    from dissensus.planning import plan as plan
     from dissensus.report.writing import write_report as report
     from dissensus.version import __version__ as __version__
     from dissensus.votes import Votes as Votes
@@ -42,7 +50,9 @@ if TYPE_CHECKING:
     from dissensus.votes import simulate_responses as simulate_responses
     from dissensus.votes import simulate_votes as simulate_votes
     from dissensus.votes import subsample as subsample
+    from dissensus.votes import votes_from_counts as votes_from_counts
     from dissensus.votes import write_votes as write_votes
+    from dissensus.votes.agreement import agreement as agreement
     from dissensus_train import basins as basins
     from dissensus_train.bundles import load_model as load_model
     from dissensus_train.delivery import deliver as deliver
@@ -60,17 +70,23 @@ __all__ = [
     "LabelDistribution",
     "Votes",
     "__version__",
+    "agreement",
     "count_votes",
     "evaluate",
+    "expand",
     "inspect",
     "label",
     "load",
+    "metrics",
+    "plan",
     "plot",
     "read_votes",
     "report",
     "simulate_responses",
     "simulate_votes",
+    "stand_in",
     "subsample",
+    "votes_from_counts",
     "write_votes",
 ]
 
@@ -88,18 +104,39 @@ __getattr__, __dir__ = lazy_names(
         "LabelDistribution": "labels",
         "Votes": "votes",
         "count_votes": "votes",
+        "agreement": "votes.agreement",
         "evaluate": "evaluation",
+        "expand": "labels",
         "inspect": "votes",
         "label": "labels",
         "__version__": "version",
         "load": "datasets",
+        "metrics": "evaluation.metrics",
+        "plan": "planning",
         "plot": "plot",
         "read_votes": "votes",
         "report": "report",
         "simulate_responses": "votes",
         "simulate_votes": "votes",
+        "stand_in": "evaluation.stand_in",
         "subsample": "votes",
+        "votes_from_counts": "votes",
         "write_votes": "votes",
     },
     parts=dict.fromkeys(_TRAIN, "train"),
+    guesses={
+        "dis.label(votes)": "soft_labels soft_label SoftLabels label_distribution labels aggregate",
+        'dis.label(votes, "majority")': "majority majority_vote MajorityVote",
+        'dis.label(votes, "dawid-skene")': "dawid_skene DawidSkene dawidskene",
+        'dis.label(votes, "mace")': "mace MACE",
+        'dis.label(votes, "glad")': "glad GLAD",
+        'dis.agreement(votes)["krippendorff_alpha_nominal"]': "krippendorff_alpha krippendorff alpha cohen_kappa",
+        'dis.agreement(votes)["fleiss_kappa"]': "fleiss_kappa kappa",
+        "dis.losses.cross_entropy(logits, targets)": "loss soft_cross_entropy SoftCrossEntropy SoftCrossEntropyLoss "
+        "CrossEntropyLoss soft_loss SoftLabelLoss",
+        "dis.metrics.kl(human, model)": "kl kl_divergence metric",
+        "dis.evaluate(votes, predictions)": "score scores evaluation compare",
+        "dis.read_votes(source)": "read_csv load_votes from_pandas from_dataframe",
+        "dis.votes_from_counts(counts, classes=names)": "counts from_counts",
+    },
 )

@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+__all__ = ["Codes", "Confusions", "Floats", "Ints", "Mask", "Names", "Table"]
+
 Codes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
 """(n,) indices into a list of names."""
 

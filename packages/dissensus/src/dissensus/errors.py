@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+__all__ = ["InputError", "choices"]
+
 
 class InputError(ValueError):
     """Bad input, told in one sentence: where it is, what is wrong, and what would be right.

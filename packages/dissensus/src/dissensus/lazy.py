@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+__all__ = ["lazy_names"]
+
 
 def lazy_names(
-    package: str, home: Mapping[str, str] | None = None, *, parts: Mapping[str, str] | None = None
+    package: str,
+    home: Mapping[str, str] | None = None,
+    *,
+    parts: Mapping[str, str] | None = None,
+    guesses: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` for a package whose public names live elsewhere.
 
@@ -28,6 +34,7 @@ def lazy_names(
         package: its name.
         home: by public name, the module of the package that has it.
         parts: by public name, the part that brings it where it is installed (`dissensus.parts`).
+        guesses: by the right call, the names that people try first; each is answered with that call.
     """
     others = parts or {}
 
@@ -47,7 +54,9 @@ def lazy_names(
             module = importlib.import_module(where)
             value = getattr(module, there, module) if where.rpartition(".")[2] == there else getattr(module, there)
         else:
-            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+            right = [call for call, names in (guesses or {}).items() if name in names.split()]
+            hint = f"; write {right[0]}" if right else ""
+            raise AttributeError(f"module '{package}' has no attribute '{name}'{hint}")
         setattr(sys.modules[package], name, value)
         return value
 

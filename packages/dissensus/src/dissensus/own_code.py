@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
+__all__ = ["source_files"]
+
 _loaded: dict[tuple[Path, str], ModuleType] = {}
 """By file and fingerprint: a file that was edited since is loaded again."""
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+__all__ = ["Block", "as_html", "as_md", "write_texts"]
+
 STYLE: Final = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}"
     "table{border-collapse:collapse;display:block;overflow-x:auto;font-size:.85rem}"

@@ -35,8 +35,8 @@ import numpy as np
 from dissensus.dynamics import DataMap
 from dissensus.dynamics import data_map as map_of
 from dissensus.errors import InputError
-from dissensus.evaluation.evaluating import Evaluation, evaluate, labels_of
-from dissensus.evaluation.predictions import as_predictions
+from dissensus.evaluation.arguments import people_in, systems_in
+from dissensus.evaluation.evaluating import Evaluation, evaluate
 from dissensus.planning.figure import plan_figure
 from dissensus.planning.planned import Plan
 from dissensus.report import figures, gains
@@ -89,7 +89,7 @@ def disagreement(
         model: as for `entropy`; None shows people alone.
         classes: the names of the model's classes in order, where `human` has names.
     """
-    people = labels_of(human)
+    people, _ = people_in(human)
     if model is None:
         # People stand first in that section; the model behind them, here people again, is not drawn.
         return _charts(gains.disagreement(_subject(people, people.probabilities, people.classes)), most=1)
@@ -127,7 +127,7 @@ def contested(
         texts: what to call each item; None takes its name.
         most: items.
     """
-    people = labels_of(human)
+    people, _ = people_in(human)
     if texts is not None and len(texts) != len(people):
         raise InputError(f"contested: {len(texts):,} texts for {len(people):,} items; give one for each")
     speakers = {"people": people.probabilities}
@@ -199,10 +199,10 @@ def data_map(
 
 def _subject(human: LabelDistribution | Any, model: Any, classes: Sequence[str] | None) -> Subject:
     """People and models as a page has them, evaluated without intervals."""
-    people = labels_of(human)
-    order = people.classes if classes is None and people is not human else classes
-    evaluation = evaluate(people, model, classes=order, baselines=False, resamples=0)
-    return files_subject(evaluation, people, as_predictions(model, people, order), votes=None, title="")
+    people, _ = people_in(human)
+    systems = systems_in(model, people, classes=classes)
+    evaluation = evaluate(people, systems, baselines=False, resamples=0)
+    return files_subject(evaluation, people, systems, votes=None, title="")
 
 
 def _charts(section: Section, *, most: int | None = None) -> alt.TopLevelMixin:

@@ -10,6 +10,8 @@ from enum import IntEnum
 
 import numpy as np
 
+__all__ = ["Purpose", "stream"]
+
 
 class Purpose(IntEnum):
     """What random numbers are for. The numbers are part of a run's meaning: never change or reuse one."""

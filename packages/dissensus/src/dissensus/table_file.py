@@ -82,7 +82,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class OpenTable:
     """A table that has been opened, and of which only the names of its columns have been read.
 
     Attributes:
@@ -127,7 +127,7 @@ class Table:
         return rows
 
 
-def open_table(path: str | Path, *, columns: Sequence[str] | None = None) -> Table:
+def open_table(path: str | Path, *, columns: Sequence[str] | None = None) -> OpenTable:
     """Open a file as a table.
 
     Args:
@@ -136,17 +136,17 @@ def open_table(path: str | Path, *, columns: Sequence[str] | None = None) -> Tab
     """
     path = open_file(path)
     if columns is None:
-        return Table(path, columns_of(path))
+        return OpenTable(path, columns_of(path))
     if not is_text(path) or kind_of(path) == "Excel":
         raise InputError(f"{path}: a {kind_of(path)} file names its columns itself; leave out --columns")
     with explained(path):
         found = len(scan(path, columns=columns).collect_schema().names())
     if found != len(columns):
         raise InputError(f"{path}: the first line has {found} cells and --columns names {len(columns)}; name each one")
-    return Table(path, list(columns), header=False)
+    return OpenTable(path, list(columns), header=False)
 
 
-def table_in_memory(source: Any) -> Table:
+def table_in_memory(source: Any) -> OpenTable:
     """A frame of Polars, pandas or Arrow, a Hugging Face dataset, a list of dictionaries or a dictionary of columns."""
     import polars as pl
 
@@ -174,9 +174,9 @@ def table_in_memory(source: Any) -> Table:
     if not isinstance(frame, pl.DataFrame):
         raise InputError(
             f"{_TABLE}: a {type(source).__name__} cannot be read as one; give a path, an open file, a frame of pandas, "
-            "Polars or Arrow, a Hugging Face dataset, or a list of dictionaries"
+            "Polars or Arrow, a Hugging Face dataset, or a list of dictionaries; of counts, give dis.votes_from_counts"
         )
-    return Table(_TABLE, frame.columns, held=frame)
+    return OpenTable(_TABLE, frame.columns, held=frame)
 
 
 _TABLE: Final = Path("table")
@@ -406,8 +406,8 @@ def columns_of(path: Path) -> list[str]:
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> Rows:
-    """The chosen columns of a file; see `Table.rows`."""
-    return Table(path, []).rows(columns)
+    """The chosen columns of a file; see `OpenTable.rows`."""
+    return OpenTable(path, []).rows(columns)
 
 
 def without_blank(rows: Rows) -> Rows:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
+__all__ = ["TableError", "TomlFile", "TomlTable", "fits", "known_keys", "no_such"]
+
 Model = TypeVar("Model")
 Place = tuple[str | int, ...]
 """Keys and places in lists that lead from the top of a file to a value."""
@@ -27,7 +29,7 @@ Place = tuple[str | int, ...]
 
 # msgspec passes frozen on to classes of the class; type checkers need to be told.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TomlTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of a file: its keys, with types and defaults. Its `__post_init__` says what else must hold."""
 
 
@@ -298,7 +300,7 @@ def table_of(kind: type, what: str, **others: Any) -> type[msgspec.Struct]:
         keys.append((each.name, hint | None, None) if more else (each.name, hint, default))
     attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:")
     return msgspec.defstruct(
-        kind.__name__, keys, bases=(Table,), namespace={"__doc__": what + "\n\n" + "".join(attributes[1:])}
+        kind.__name__, keys, bases=(TomlTable,), namespace={"__doc__": what + "\n\n" + "".join(attributes[1:])}
     )
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+__all__ = ["whole_file", "whole_folder"]
+
 
 @contextmanager
 def whole_file(

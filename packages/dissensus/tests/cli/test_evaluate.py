@@ -274,6 +274,6 @@ def test_on_chaosnli_a_constant_beats_roberta_in_the_printed_table(data: Path, t
     assert kl["marginal"] == pytest.approx(0.316, abs=0.001)
     assert kl["uniform"] == pytest.approx(0.357, abs=0.001)
     assert kl["marginal"] < kl["uniform"] < kl["roberta"]
-    assert "fewer than 0 people" in result.stdout.splitlines()[1]
+    assert "worse than the marginal" in result.stdout.splitlines()[1]
     assert result.stdout.splitlines()[2].startswith("But the baseline marginal beats it")
     assert "roberta as logits" in result.stdout

@@ -68,7 +68,7 @@ def test_labels_are_of_people_unless_models_are_asked_for(folder: Path) -> None:
 
 def test_skills_and_judgements_say_which_are_models(folder: Path) -> None:
     skills, judged = folder / "skills.csv", folder / "judged.csv"
-    for more in (("--scheme", "wawa", "--skills", skills), ("--by", "judgement", "-o", judged)):
+    for more in (("--scheme", "wawa", "--skills", skills), ("--per", "judgement", "-o", judged)):
         assert dissensus("labels", folder / "marked.csv", "--with-models", *more).exit_code == 0
     assert [row.split(",")[:2] for row in skills.read_text().splitlines()[-2:]] == [
         ["gpt", "model"],

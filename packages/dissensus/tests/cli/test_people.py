@@ -1,4 +1,4 @@
-"""`evaluate --by annotator`, `--lewidi` and the options of privacy, as they are typed."""
+"""`evaluate --per annotator`, `--lewidi` and the options of privacy, as they are typed."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ def run(*arguments: object, command: typer.Typer = app) -> Any:
 def files(tmp_path: Path) -> dict[str, Path]:
     """Votes of 24 people of two countries, what is true of each, and the same in the mean over people."""
     votes, truth = simulated(items=40, people=24, share=0.5, bias=0.5, part=2.0)
-    assert votes.annotator is not None
     assert votes.annotators is not None
-    names = {"item": votes.items[votes.item].tolist(), "annotator": votes.annotators[votes.annotator].tolist()}
-    country = votes.attributes["group"][votes.annotator].tolist()
+    names = {
+        "item": votes.items[votes.item].tolist(),
+        "annotator": votes.annotators.names[votes.annotators.code].tolist(),
+    }
+    country = votes.annotator_attributes["group"][votes.annotators.code].tolist()
     said = [votes.classes[k] for k in votes.label]
     pl.DataFrame({**names, "country": country, "label": said}).write_csv(tmp_path / "votes.csv")
-    table = truth[votes.item, votes.annotator]
+    table = truth[votes.item, votes.annotators.code]
     by_class = {name: table[:, k] for k, name in enumerate(votes.classes)}
     pl.DataFrame({**names, **by_class})[::-1].write_parquet(tmp_path / "people.parquet")
     mean = {name: truth.mean(axis=1)[:, k] for k, name in enumerate(votes.classes)}
@@ -56,7 +58,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 def asked(files: dict[str, Path], *more: object, predictions: str = "people") -> tuple[object, ...]:
     given = ("--votes", files["votes"], "--predictions", files[predictions], "--attribute", "country")
-    return (*given, "--by", "annotator", *more)
+    return (*given, "--per", "annotator", *more)
 
 
 def test_single_votes_are_scored_beside_both_baselines_and_the_item_alone(files: dict[str, Path]) -> None:
@@ -120,7 +122,7 @@ def test_predictions_without_annotators_are_refused(files: dict[str, Path]) -> N
 
 def test_missing_votes_are_refused_unless_only_common_ones_count(files: dict[str, Path]) -> None:
     pl.read_parquet(files["people"])[:-3].write_parquet(files["people"])
-    with pytest.raises(InputError, match=r"3 votes have no prediction.*--only-common"):
+    with pytest.raises(InputError, match=r"3 votes have no prediction.*only_common="):
         run(*asked(files))
     told = json.loads(run(*asked(files, "--only-common", "--json", "-")).stdout)
     assert any("have a prediction of every system; these count" in each for each in told["notes"])

@@ -17,6 +17,7 @@ from dissensus.cli import app
 from dissensus.datasets.catalogue import DATASETS, get, load, load_labelled
 from dissensus.datasets.sources import Source
 from dissensus.errors import InputError
+from dissensus.progress import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,11 +180,11 @@ def test_a_download_continues_where_it_broke_off(entry: catalogue.Dataset, tmp_p
         get("test")
     assert not (tmp_path / "test" / "v.csv").exists()
     notes: list[str] = []
-    steps: list[tuple[int, int | None]] = []
-    assert get("test", progress=lambda *step: steps.append(step), notes=notes) == tmp_path / "test" / "v.csv"
+    steps: list[Step] = []
+    assert get("test", progress=steps.append, notes=notes) == tmp_path / "test" / "v.csv"
     assert (tmp_path / "test" / "v.csv").read_bytes() == CONTENT
     assert Server.asked == [None, "bytes=20000-"]
-    assert steps[-1] == (len(CONTENT), len(CONTENT))
+    assert steps[-1] == Step("bytes", len(CONTENT), len(CONTENT))
     assert notes == ["the checksum is right"]
     assert [file.name for file in (tmp_path / "test").iterdir()] == ["v.csv"]
 

@@ -31,8 +31,8 @@ def test_five_people_judged_each_of_120_reviews(sample: Path) -> None:
     votes = read_votes(sample / "votes.csv", attributes=["country"])
     assert (votes.classes, len(votes.items), set(votes.panel_size.tolist())) == (("bad", "good"), 120, {5})
     assert read_rows(sample / "texts.csv").table["item"].to_list() == sorted(map(int, votes.items.tolist()))
-    assert votes.annotator is not None
-    abroad = votes.attributes["country"][votes.annotator] == "UK"
+    assert votes.annotators is not None
+    abroad = votes.annotator_attributes["country"][votes.annotators.code] == "UK"
     good = votes.label == 1
     assert good[abroad].mean() > good[~abroad].mean() + 0.1, "half of the people are stricter"
 

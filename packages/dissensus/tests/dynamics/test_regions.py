@@ -80,8 +80,32 @@ def test_ties_do_not_depend_on_the_order_of_items(seed: int, names: str) -> None
     np.testing.assert_array_equal(regions_by_rank(moved).name, regions_by_rank(made).name[order])
 
 
-def test_of_equally_confident_items_the_steadiest_is_easy_first() -> None:
-    assert regions_by_rank(of([1.0, 1.0, 1.0], [0.2, 0.0, 0.1]), fraction=1 / 3).easy.tolist() == [False, True, False]
+@pytest.mark.parametrize(
+    ("region", "first", "axes"),
+    [
+        # Two items tie on the axis that a region ranks by: one of them is in it by the next axis, or the one after.
+        ("easy", 1, {"confidence": (1.0, 1.0), "variability": (0.2, 0.1), "correctness": (1.0, 0.9)}),
+        ("easy", 1, {"confidence": (1.0, 1.0), "variability": (0.2, 0.2), "correctness": (0.9, 1.0)}),
+        ("ambiguous", 1, {"variability": (0.3, 0.3), "confidence": (0.9, 0.6), "correctness": (0.5, 0.9)}),
+        ("ambiguous", 1, {"variability": (0.3, 0.3), "confidence": (0.1, 0.4), "correctness": (0.5, 0.9)}),
+        ("ambiguous", 1, {"variability": (0.3, 0.3), "confidence": (0.6, 0.6), "correctness": (0.9, 0.6)}),
+        ("ambiguous", 1, {"variability": (0.3, 0.3), "confidence": (0.6, 0.6), "correctness": (0.1, 0.4)}),
+        ("hard", 1, {"confidence": (0.0, 0.0), "variability": (0.2, 0.1), "correctness": (0.0, 0.1)}),
+        ("hard", 1, {"confidence": (0.0, 0.0), "variability": (0.2, 0.2), "correctness": (0.1, 0.0)}),
+        # And where they tie on all axes, by name.
+        *(
+            (region, 0, {"confidence": (0.5, 0.5), "variability": (0.2, 0.2), "correctness": (0.5, 0.5)})
+            for region in ("easy", "ambiguous", "hard")
+        ),
+    ],
+)
+def test_ties_are_decided_by_the_other_axes_in_turn_and_then_by_name(
+    region: str, first: int, axes: dict[str, tuple[float, float]]
+) -> None:
+    """Easy: low variability, high correctness. Ambiguous: both near a half. Hard: low variability, low correctness."""
+    made = of(**{axis: list(values) for axis, values in axes.items()})
+    chosen = getattr(regions_by_rank(made, fraction=0.5), region)
+    assert chosen.tolist() == [place == first for place in range(2)]
 
 
 def test_a_rule_is_kept_exactly_on_every_axis() -> None:

@@ -13,7 +13,7 @@ from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.people_ruler import Ruler, people_ruler, worth_in_people
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.labels.schemes import frequency
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
 from tests.evaluation.placebo import holds as placebo_holds
 from tests.evaluation.simulated import counted, model_of, true_distributions
 
@@ -175,9 +175,8 @@ def shared_panel(people: int, votes: int, *, items: int, habit: float, rng: np.r
     table = Votes(
         item=item.astype(np.int32),
         label=label.astype(np.int32),
-        annotator=who.astype(np.int32),
         items=np.arange(items),
-        annotators=np.arange(people),
+        annotators=Annotators(who.astype(np.int32), np.arange(people)),
         classes=tuple("abcd"),
     )
     return table, np.asarray(everybody)

@@ -256,6 +256,17 @@ def test_a_share_of_all_items_or_none_has_the_exact_interval_of_scipy(value: flo
     assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
 
 
+@pytest.mark.parametrize("items", [3, 4, 10])
+def test_the_variance_over_few_items_is_that_of_a_mean_with_n_minus_1(items: int) -> None:
+    """A bootstrap variance divides by n: of 4 items it is a quarter too small without n / (n - 1)."""
+    scores = np.random.default_rng(items).normal(size=(1, items))
+    spread = spread_over_seeds([resampled_means(scores, resamples=20_000, seed=0)], items=items)
+    assert spread is not None
+    ((variance, degrees),) = spread.parts
+    assert degrees == items - 1
+    assert variance == pytest.approx(scores.var(ddof=1) / items, rel=0.04)
+
+
 @pytest.mark.parametrize(
     ("seeds", "seed_sd", "item_sd", "noise"),
     [

@@ -19,7 +19,7 @@ from dissensus.evaluation.predictions import read_predictions
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus.evaluation.predictions import Predictions
+    from dissensus.evaluation.probabilities import Predictions
 
 CLASSES = ("Cat", "Dog", "Owl")
 TABLE = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
@@ -316,7 +316,7 @@ def test_a_file_from_which_nearly_nothing_was_read_is_refused_with_examples_and_
         f"{path}: 3 of 5 answers name none of the classes Cat, Dog, Owl; first 'A)'; 'option two'; "
     )
     assert "I would rather not say" in message
-    assert "--answers FILE" in message
+    assert "answers=, a table of answer and class" in message
     assert len(message) < 500
     read = read_predictions(path, CLASSES, answers={"A": "Cat"})
     assert any("2 of 5 answers (40.0%) name no class" in note for note in read.notes)

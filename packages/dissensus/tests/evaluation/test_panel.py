@@ -10,6 +10,7 @@ from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.labels.schemes import dirichlet, frequency, judgement_vectors, majority, weighted
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from tests.evaluation.simulated import labels_of, true_distributions
+from tests.votes.people import people_of
 
 TRUTH = true_distributions("sparse", 60)
 
@@ -34,7 +35,7 @@ def test_votes_say_who_judged_what_for_the_items_of_the_labels_alone() -> None:
     for place, item in enumerate(chosen):
         np.testing.assert_array_equal(
             np.sort(panel.annotator[panel.item == place]),
-            np.sort(votes.annotator[votes.item == item]),  # type: ignore[index]
+            np.sort(people_of(votes).code[votes.item == item]),
         )
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from dissensus.errors import InputError
-from dissensus.evaluation.predictions import Predictions, align_predictions, read_column, read_predictions
+from dissensus.evaluation.predictions import align_predictions, read_column, read_predictions
+from dissensus.evaluation.probabilities import Predictions
 from dissensus.labels.schemes import frequency
 from dissensus.labels.writing import write_labels
 from dissensus.table_file import write_table

@@ -10,6 +10,7 @@ from dissensus.labels.schemes import frequency
 from dissensus.votes.simulate import simulate_votes
 from tests.evaluation.coverage import shared_panel, shared_trials
 from tests.evaluation.simulated import labels_of, true_distributions
+from tests.votes.people import people_of
 
 
 def test_five_people_on_three_hundred_items_are_not_everybody() -> None:
@@ -28,7 +29,7 @@ def test_the_annotators_part_is_the_jackknife_over_annotators() -> None:
     whole = float((panel.shares * weights).sum(axis=1).mean())
     without = []
     for person in range(4):
-        left = votes.take_judgements(np.flatnonzero(votes.annotator != person))
+        left = votes.take_judgements(np.flatnonzero(people_of(votes).code != person))
         without.append(float((frequency(left).probabilities * weights).sum(axis=1).mean()))
     right = 3 / 4 * sum((each - whole) ** 2 for each in without)
     found = annotator_variance(panel, weights)

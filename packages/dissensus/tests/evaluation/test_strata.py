@@ -23,7 +23,7 @@ from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.labels.labelling import label
 from dissensus.labels.schemes import frequency
 from dissensus.votes.reading import read_votes
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,10 +88,9 @@ def test_judgements_of_several_votes_are_divided_whole() -> None:
         item=np.repeat(np.arange(20, dtype=np.int32), 12),
         label=np.tile(np.array([0, 1, 0, 2, 1, 2], dtype=np.int32), 40),
         judgement=np.repeat(np.arange(120, dtype=np.int32), 2),
-        annotator=np.repeat(rng.integers(0, 9, 120).astype(np.int32), 2),
         items=np.arange(20),
         classes=("cat", "dog", "owl"),
-        annotators=np.arange(9),
+        annotators=Annotators(np.repeat(rng.integers(0, 9, 120).astype(np.int32), 2), np.arange(9)),
     )
     human = label(votes, "equal-weighted")
     halves = halves_of(human, panel_of(human, votes), seed=0)
@@ -128,6 +127,16 @@ def test_the_votes_that_choose_an_item_are_not_those_that_are_scored(by: str) ->
     np.testing.assert_array_equal(seen, 2)
 
 
+@pytest.mark.parametrize("by", ["agreement", "entropy", "class"])
+@pytest.mark.parametrize("seed", range(6))
+def test_strata_that_halves_of_the_votes_choose_hold_no_more_items_than_there_are(seed: int, by: str) -> None:
+    human = people(seed, items=301, votes=6)
+    halves = halves_of(human, panel_of(human), seed=seed)
+    rows = [rows_of(stratum, human, halves) for stratum in make_strata(human, by)[1:]]
+    assert sum(row.items for row in rows) <= 301
+    assert all(row.items > 0 for row in rows if len(row.item))
+
+
 def test_any_column_gives_strata() -> None:
     human = people(items=3)
     _, *made = by_column(human, ["night", "day", "night"])
@@ -149,11 +158,13 @@ def panel_of_two_countries() -> Votes:
     return Votes(
         item=np.array([0, 0, 1, 1, 1], dtype=np.int32),
         label=np.array([0, 1, 0, 1, 1], dtype=np.int32),
-        annotator=np.array([0, 1, 0, 2, 2], dtype=np.int32),
         items=np.array([7, 8]),
         classes=("no", "yes"),
-        annotators=np.array(["anne", "aude", "bernd", "carla"], dtype=np.dtypes.StringDType()),
-        attributes={"country": np.array(["F", "F", "D", "I"], dtype=np.dtypes.StringDType())},
+        annotators=Annotators(
+            np.array([0, 1, 0, 2, 2], dtype=np.int32),
+            np.array(["anne", "aude", "bernd", "carla"], dtype=np.dtypes.StringDType()),
+            {"country": np.array(["F", "F", "D", "I"], dtype=np.dtypes.StringDType())},
+        ),
     )
 
 

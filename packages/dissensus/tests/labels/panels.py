@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from dissensus.datasets.words import read_words
 from dissensus.votes.simulate import simulate_confusions, simulate_votes
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
+from tests.votes.people import people_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,8 +25,10 @@ def words_by_column() -> Votes:
     columns = len(words) // len(words.items)
     return replace(
         words,
-        annotator=np.tile(np.arange(columns, dtype=np.int32), len(words.items)),
-        annotators=np.array([f"column {number}" for number in range(columns)], dtype=np.dtypes.StringDType()),
+        annotators=Annotators(
+            np.tile(np.arange(columns, dtype=np.int32), len(words.items)),
+            np.array([f"column {number}" for number in range(columns)], dtype=np.dtypes.StringDType()),
+        ),
     )
 
 
@@ -34,11 +37,12 @@ def votes_of(item: Any, annotator: Any, label: Any, *, n_classes: int, judgement
     item, annotator, label = (np.asarray(column, dtype=np.int32) for column in (item, annotator, label))
     return Votes(
         item=item,
-        annotator=annotator,
         label=label,
         judgement=None if judgement is None else np.asarray(judgement, dtype=np.int32),
         items=np.array([f"item {i}" for i in range(item.max() + 1)], dtype=np.dtypes.StringDType()),
-        annotators=np.array([f"annotator {a}" for a in range(annotator.max() + 1)], dtype=np.dtypes.StringDType()),
+        annotators=Annotators(
+            annotator, np.array([f"annotator {a}" for a in range(annotator.max() + 1)], dtype=np.dtypes.StringDType())
+        ),
         classes=tuple(f"class {k}" for k in range(n_classes)),
     )
 
@@ -77,7 +81,7 @@ def read_popquorn(data: Path) -> Votes:
 
 def frame(votes: Votes) -> pd.DataFrame:
     """The votes as crowd-kit reads them, by codes."""
-    return pd.DataFrame({"task": votes.item, "worker": votes.annotator, "label": votes.label})
+    return pd.DataFrame({"task": votes.item, "worker": people_of(votes).code, "label": votes.label})
 
 
 def crowd_kit(aggregator: Any, votes: Votes, **more: Any) -> Any:

@@ -15,7 +15,7 @@ from dissensus.labels.labelling import label
 from dissensus.labels.mace import mace
 from dissensus.labels.schemes import majority
 from dissensus.votes.reading import read_votes
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
 from tests.labels.panels import crowd_kit
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def many_annotators_with_few_votes(seed: int) -> tuple[Votes, Any]:
         label=said.astype(np.int32),
         items=np.arange(600),
         classes=tuple("abcdefgh"),
-        annotator=annotator.astype(np.int32),
-        annotators=np.arange(80),
+        annotators=Annotators(annotator.astype(np.int32), np.arange(80)),
     )
     return votes, truth
 

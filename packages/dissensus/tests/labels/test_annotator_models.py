@@ -19,6 +19,7 @@ from dissensus.labels.updating import ANNOTATOR_MODELS
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus.votes.table import Votes, votes_from_counts
 from tests.labels.panels import any_votes, simulated, votes_of
+from tests.votes.people import with_people
 
 Fit = Callable[..., AnnotatorModel]
 
@@ -57,11 +58,11 @@ def test_distributions_sum_to_one(fit: Fit, votes: Votes) -> None:
 @given(votes=any_votes(), seed=st.integers(0, 100))
 def test_the_order_of_votes_does_not_matter(fit: Fit, votes: Votes, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(votes))
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     shuffled = replace(
         votes,
         item=votes.item[order],
-        annotator=votes.annotator[order],
+        annotators=votes.annotators.of_votes(order),
         label=votes.label[order],
         judgement=None if votes.judgement is None else votes.judgement[order],
     )
@@ -72,8 +73,9 @@ def test_the_order_of_votes_does_not_matter(fit: Fit, votes: Votes, seed: int) -
 @each_model
 def test_classes_and_annotators_have_no_order(fit: Fit) -> None:
     votes, _, _ = simulated(120, annotators=7, classes=4, votes=5, seed=6)
-    assert votes.annotator is not None
-    renamed = replace(votes, label=3 - votes.label, annotator=6 - votes.annotator, classes=votes.classes[::-1])
+    assert votes.annotators is not None
+    renamed = replace(votes, label=3 - votes.label, classes=votes.classes[::-1])
+    renamed = with_people(renamed, code=6 - votes.annotators.code)
     one, other = fit(votes), fit(renamed)
     clear = np.sort(votes.counts, axis=1)[:, -1] > np.sort(votes.counts, axis=1)[:, -2]
     off = 0.05 if one.name == "wawa" else 1e-3  # Wawa gives tied majorities to the first class
@@ -154,7 +156,7 @@ def test_yes_no_unsure_responses_are_read_as_judgements(fit: Fit) -> None:
 def test_an_annotator_without_votes_is_no_problem(fit: Fit) -> None:
     votes, _, _ = simulated(50, annotators=6, classes=3, votes=4, seed=2)
     assert votes.annotators is not None
-    more = replace(votes, annotators=np.arange(9, dtype=np.int64))
+    more = with_people(votes, names=np.arange(9, dtype=np.int64))
     with_them, without = fit(more), fit(votes)
     assert np.allclose(with_them.posterior, without.posterior, atol=1e-6)
     if with_them.skill is not None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from dissensus.labels.annotator_models import FLOOR
 from dissensus.labels.dawid_skene import dawid_skene, one_coin
 from tests.labels.panels import any_votes, crowd_kit, read_popquorn, simulated, votes_of, words_by_column
+from tests.votes.people import people_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,8 +29,8 @@ def log_joint(votes: Votes, class_prior: Any, said: Any) -> Any:
     """log p(class z, votes of item i), vote by vote; said[a][z][y] is the probability of saying y."""
     with np.errstate(divide="ignore"):
         out = np.tile(np.log(class_prior), (len(votes.items), 1))
-    assert votes.annotator is not None
-    for i, a, y, w in zip(votes.item, votes.annotator, votes.label, weights(votes), strict=True):
+    assert votes.annotators is not None
+    for i, a, y, w in zip(votes.item, votes.annotators.code, votes.label, weights(votes), strict=True):
         out[i] += w * np.log(said[a, :, y])
     return out
 
@@ -139,8 +140,8 @@ def test_prior_counts_are_pseudo_votes_at_every_step() -> None:
     model = dawid_skene(votes, prior=prior, smoothing=0, max_iterations=400, tolerance=1e-13)
     # At the optimum the confusion matrix is the normalised sum of expected and pseudo-votes.
     expected = prior.copy()
-    assert votes.annotator is not None
-    for i, a, y in zip(votes.item, votes.annotator, votes.label, strict=True):
+    assert votes.annotators is not None
+    for i, a, y in zip(votes.item, votes.annotators.code, votes.label, strict=True):
         expected[a, :, y] += model.posterior[i]
     assert model.confusion is not None
     assert np.allclose(model.confusion, expected / expected.sum(axis=2, keepdims=True), atol=1e-5)
@@ -151,7 +152,7 @@ def test_prior_counts_are_pseudo_votes_at_every_step() -> None:
 
 def test_a_class_that_nobody_chose_stays_out() -> None:
     votes, _, _ = simulated(60, annotators=6, classes=3, votes=4, seed=9)
-    more = votes_of(votes.item, votes.annotator, votes.label, n_classes=4)
+    more = votes_of(votes.item, people_of(votes).code, votes.label, n_classes=4)
     with_it, without = dawid_skene(more), dawid_skene(votes)
     assert (with_it.posterior[:, 3] == 0).all()
     assert np.allclose(with_it.posterior[:, :3], without.posterior, atol=1e-9)

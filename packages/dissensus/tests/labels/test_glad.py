@@ -21,14 +21,14 @@ def test_the_objective_is_the_log_posterior_density(votes: Votes) -> None:
     model = glad(votes, max_iterations=3, tolerance=0)
     assert model.skill is not None
     assert model.difficulty is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     n_classes = len(votes.classes)
     weight = np.ones(len(votes))
     if votes.judgement is not None:
         weight /= np.bincount(votes.judgement)[votes.judgement]
     with np.errstate(divide="ignore"):
         joint = np.tile(np.log(model.class_prior), (len(votes.items), 1))
-    for i, a, y, w in zip(votes.item, votes.annotator, votes.label, weight, strict=True):
+    for i, a, y, w in zip(votes.item, votes.annotators.code, votes.label, weight, strict=True):
         right = expit(model.skill[a] / model.difficulty[i])
         joint[i] += w * np.log(np.where(np.arange(n_classes) == y, right, (1 - right) / (n_classes - 1)))
     density = norm.logpdf(model.skill, 1, 1).sum() + norm.logpdf(-np.log(model.difficulty), 1, 1).sum()
@@ -51,8 +51,8 @@ def test_glad_is_crowd_kits_at_equal_iterations(iterations: int) -> None:
 def test_glad_is_crowd_kits_on_the_words() -> None:
     words = words_by_column()
     some = words.item < 60
-    assert words.annotator is not None
-    votes = votes_of(words.item[some], words.annotator[some], words.label[some], n_classes=5)
+    assert words.annotators is not None
+    votes = votes_of(words.item[some], words.annotators.code[some], words.label[some], n_classes=5)
     ours = glad(votes, max_iterations=2, tolerance=0)
     assert np.allclose(ours.posterior, crowd_kits(votes, iterations=2), atol=2e-3)
 

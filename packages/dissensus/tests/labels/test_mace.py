@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from dissensus.labels.mace import KNOWING_PRIOR, STRATEGY_PRIOR, mace
 from tests.labels.panels import any_votes, crowd_kit, read_popquorn, simulated, votes_of, words_by_column
+from tests.votes.people import people_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ def as_crowd_kit_needs_them(votes: Votes) -> Votes:
     crowd-kit's MACE numbers annotators and classes by first appearance in its E-step and by sorted name in its M-step,
     so that strategies go to the wrong annotators unless the two orders are the same.
     """
-    columns = (by_first_appearance(column) for column in (votes.item, votes.annotator, votes.label))
+    columns = (by_first_appearance(column) for column in (votes.item, people_of(votes).code, votes.label))
     return votes_of(*columns, n_classes=len(votes.classes))
 
 
@@ -67,8 +68,8 @@ def test_the_order_of_rows_changes_crowd_kits_answer_and_not_ours() -> None:
     votes, _, _ = simulated(200, annotators=10, classes=4, votes=5, seed=1)
     votes = as_crowd_kit_needs_them(votes)
     order = np.random.default_rng(0).permutation(len(votes))
-    assert votes.annotator is not None
-    shuffled = votes_of(votes.item[order], votes.annotator[order], votes.label[order], n_classes=4)
+    assert votes.annotators is not None
+    shuffled = votes_of(votes.item[order], votes.annotators.code[order], votes.label[order], n_classes=4)
     assert np.allclose(mace(votes).posterior, mace(shuffled).posterior, atol=1e-9)
     one, other = (crowd_kit(MACE(n_restarts=1, n_iter=20), each) for each in (votes, shuffled))
     assert np.abs(one - other).max() > 0.01
@@ -79,14 +80,14 @@ def test_the_objective_of_em_is_the_penalised_log_likelihood(votes: Votes) -> No
     model = mace(votes, method="em", class_prior="even", max_iterations=3, tolerance=0)
     assert model.skill is not None
     assert model.strategy is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     n_classes = len(votes.classes)
     weight = np.ones(len(votes))
     if votes.judgement is not None:
         weight /= np.bincount(votes.judgement)[votes.judgement]
     with np.errstate(divide="ignore"):
         joint = np.tile(np.log(model.class_prior), (len(votes.items), 1))
-    for i, a, y, w in zip(votes.item, votes.annotator, votes.label, weight, strict=True):
+    for i, a, y, w in zip(votes.item, votes.annotators.code, votes.label, weight, strict=True):
         guess = (1 - model.skill[a]) * model.strategy[a, y]
         joint[i] += w * np.log(guess + model.skill[a] * (np.arange(n_classes) == y))
     penalty = np.log(model.skill).sum() + np.log1p(-model.skill).sum() + np.log(model.strategy).sum()
@@ -137,13 +138,13 @@ def test_guessers_are_told_from_those_who_know(method: Method) -> None:
 @pytest.mark.parametrize("method", ["vb", "em"])
 def test_prior_counts_are_votes_on_items_of_known_class(method: Method) -> None:
     votes, _, _ = simulated(60, annotators=4, classes=3, votes=3, seed=8)
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     prior = np.random.default_rng(1).integers(0, 3, (4, 3, 3))
     annotator, true, said = (np.repeat(index, prior.ravel()) for index in np.indices(prior.shape).reshape(3, -1))
     extra = np.arange(len(annotator)) + 60
     both = votes_of(
         np.concatenate([votes.item, extra]),
-        np.concatenate([votes.annotator, annotator]),
+        np.concatenate([votes.annotators.code, annotator]),
         np.concatenate([votes.label, said]),
         n_classes=3,
     )

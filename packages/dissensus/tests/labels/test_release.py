@@ -22,6 +22,7 @@ from dissensus.votes.croissant import REQUIRED, croissant
 from dissensus.votes.reading import read_votes
 from dissensus.votes.simulate import simulate_responses
 from dissensus.votes.writing import write_votes
+from tests.votes.people import with_people
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,16 +34,16 @@ if TYPE_CHECKING:
 def votes() -> Votes:
     made = simulate_responses(np.random.default_rng(0).dirichlet(np.ones(3), 40), 5, annotators=6, seed=1)
     names = np.dtypes.StringDType()
+    described = with_people(made, attributes={"country": np.array(["NL", "UK"] * 3, dtype=names)})
     return replace(
-        made,
-        attributes={"country": np.array(["NL", "UK"] * 3, dtype=names)},
+        described,
         item_attributes={"source": np.array(["web", "book"] * 20, dtype=names)},
     )
 
 
 def test_a_release_marks_the_votes_of_models_and_makes_labels_of_people(votes: Votes, tmp_path: Path) -> None:
-    assert votes.annotator is not None
-    marked = replace(votes, by_model=votes.annotator == 0)
+    assert votes.annotators is not None
+    marked = replace(votes, by_model=votes.annotators.code == 0)
     write_release(marked, tmp_path / "all", name="digits")
     write_release(marked.people, tmp_path / "people", name="digits")
     both = [pl.read_parquet(tmp_path / name / "labels.parquet") for name in ("all", "people")]

@@ -17,7 +17,7 @@ from dissensus.labels.schemes import (
     weighted,
 )
 from dissensus.votes.simulate import Habits, simulate_responses, simulate_votes
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
 
 
 def worked_row() -> Votes:
@@ -27,8 +27,7 @@ def worked_row() -> Votes:
         label=np.array([9, 9, 9, 7, 7, 9], np.int32),
         unsure=np.array([False, False, False, False, True, True]),
         judgement=np.array([0, 1, 2, 3, 4, 4], np.int32),
-        annotator=np.array([0, 1, 2, 3, 4, 4], np.int32),
-        annotators=np.arange(5),
+        annotators=Annotators(np.array([0, 1, 2, 3, 4, 4], np.int32), np.arange(5)),
         items=np.array(["image"]),
         classes=(*(str(digit) for digit in range(10)), "none"),
         none=10,

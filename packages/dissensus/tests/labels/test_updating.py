@@ -8,6 +8,7 @@ import pytest
 
 from dissensus.errors import InputError
 from dissensus.labels.updating import ANNOTATOR_MODELS, update
+from dissensus.votes.table import Annotators
 from tests.labels.panels import simulated
 
 if TYPE_CHECKING:
@@ -20,28 +21,26 @@ MODELS = pytest.mark.parametrize("name", ANNOTATOR_MODELS)
 def first_part(votes: Votes, share: float) -> Votes:
     """The votes that had come in before the others: fewer votes, items and annotators, in another order."""
     rows = np.arange(int(len(votes) * share))[::-1]
-    assert votes.annotator is not None
     assert votes.annotators is not None
     items, item = np.unique(votes.item[rows], return_inverse=True)
-    annotators, annotator = np.unique(votes.annotator[rows], return_inverse=True)
+    annotators, annotator = np.unique(votes.annotators.code[rows], return_inverse=True)
     return replace(
         votes,
         item=(len(items) - 1 - item).astype(np.int32),
-        annotator=annotator.astype(np.int32),
         label=votes.label[rows],
         items=votes.items[items[::-1]],
-        annotators=votes.annotators[annotators],
+        annotators=Annotators(annotator.astype(np.int32), votes.annotators.names[annotators]),
     )
 
 
 def panel(*, seed: int) -> Votes:
     votes, _, _ = simulated(2_000, annotators=30, classes=4, votes=6, seed=seed)
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     # The last items are voted on last, and by two annotators that nobody saw before.
-    late = (votes.item > 1_970) & (votes.annotator < 2)
-    rows = np.flatnonzero((votes.annotator >= 2) | late)
+    late = (votes.item > 1_970) & (votes.annotators.code < 2)
+    rows = np.flatnonzero((votes.annotators.code >= 2) | late)
     order = rows[np.argsort(votes.item[rows], kind="stable")]
-    return replace(votes, item=votes.item[order], annotator=votes.annotator[order], label=votes.label[order])
+    return votes.take_judgements(order)
 
 
 def off(one: AnnotatorModel, other: AnnotatorModel) -> float:
@@ -92,7 +91,7 @@ def test_an_update_keeps_gold_items_prior_counts_and_options(name: str) -> None:
     gold = {before.items[5]: "3", before.items[7]: "0"}
     prior = np.random.default_rng(0).integers(0, 20, (len(before.annotators), 4, 4))
     options: dict[str, Any] = {} if name == "wawa" else {"tolerance": 1e-8, "max_iterations": 700}
-    named = dict(zip(before.annotators.tolist(), prior, strict=True))
+    named = dict(zip(before.annotators.names.tolist(), prior, strict=True))
     fresh = ANNOTATOR_MODELS[name](votes, gold=gold, prior=named, **options)
     updated = update(ANNOTATOR_MODELS[name](before, gold=gold, prior=prior, **options), votes)
     row = votes.items.tolist().index(before.items[5])

@@ -35,8 +35,10 @@ def without_ties(votes: Votes) -> Votes:
     """The votes on items with one majority: crowd-kit gives a tie to the class that it read first."""
     counts = votes.counts
     clear = ((counts == counts.max(axis=1, keepdims=True)).sum(axis=1) == 1)[votes.item]
-    assert votes.annotator is not None
-    columns = (np.unique(each[clear], return_inverse=True)[1] for each in (votes.item, votes.annotator, votes.label))
+    assert votes.annotators is not None
+    columns = (
+        np.unique(each[clear], return_inverse=True)[1] for each in (votes.item, votes.annotators.code, votes.label)
+    )
     return votes_of(*columns, n_classes=len(votes.classes))
 
 

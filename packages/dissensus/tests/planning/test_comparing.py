@@ -1,4 +1,4 @@
-"""The power of telling two systems apart, held against collections that are simulated one by one."""
+"""The power of finding the better of two systems, held against collections that are simulated one by one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_eighty_percent_are_eighty_percent(metric: str, k: int, difference: floa
 
 
 def test_eighty_percent_are_so_where_the_first_guess_is_far_off() -> None:
-    # Everybody is of one mind on each item: a tenth of few items tells the systems apart, and differences are skewed.
+    # Everybody is of one mind on each item: a tenth of few items tells them apart, and differences are skewed.
     unanimous = fit_panel(np.repeat([[2, 0], [0, 2]], 5, axis=0))
     asked = simulated_pair(unanimous, (1,), metrics=("soft_nll",), goal="soft_nll")
     needed = asked.items_needed("soft_nll", 1)

@@ -16,7 +16,7 @@ from dissensus import plot
 from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.planning import Plan, Prices, next_votes, plan
-from dissensus.planning.evidence import delivery_advice
+from dissensus.planning.planned import delivery_advice
 from dissensus.votes import simulate_votes, write_votes
 from dissensus.votes.table import Votes, votes_from_counts
 
@@ -48,7 +48,7 @@ def test_soft_nll_wants_items_where_they_are_free_and_votes_where_they_are_not()
     assert dear is not None
     assert free.k == 1 < 5 <= dear.k
     assert "More items beat more votes here" in " ".join(planned().answer)
-    assert f"pay until {dear.k}" in " ".join(planned(item=100.0).answer)
+    assert f"Beyond {dear.k} votes per item, buy items instead" in " ".join(planned(item=100.0).answer)
 
 
 def test_accuracy_wants_more_votes_than_soft_nll() -> None:
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said(given: dict[str, Any], sentence: str) -> None:
 def test_a_pilot_of_single_votes_is_refused() -> None:
     with pytest.raises(InputError, match="ask at least 10 items twice"):
         plan(votes_from_counts(np.eye(3, dtype=np.int64)), budget=100)
-    with pytest.raises(InputError, match="all votes are for one class, so that there is nothing to tell apart"):
+    with pytest.raises(InputError, match="all votes are for one class, so that nothing can be compared"):
         plan(votes_from_counts(np.tile([3, 0], (30, 1))), budget=100)
     with pytest.raises(InputError, match="cost more than 0"):
         Prices(vote=0)
@@ -214,7 +214,7 @@ def test_a_system_may_have_answered_a_part_of_the_pilot(tmp_path: Path) -> None:
     np.savez(tmp_path / "half.npz", items=votes.items[half], probabilities=even, classes=np.array(votes.classes))
     command = ["plan", str(tmp_path / "votes.csv"), "--budget", "300", "--predictions", str(tmp_path / "half.npz")]
     refused = CliRunner().invoke(app, command)
-    assert "--only-common" in str(refused.exception)
+    assert "only_common=" in str(refused.exception)
     result = CliRunner().invoke(app, [*command, "--only-common", "--json", str(tmp_path / "plan.json")])
     assert result.exit_code == 0, result.output
     found = json.loads((tmp_path / "plan.json").read_text())

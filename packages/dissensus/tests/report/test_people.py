@@ -15,6 +15,7 @@ from dissensus.report.people import OTHERS, draw_groups, group_dots, who_disagre
 from dissensus.votes.privacy import pseudonymous
 from tests.evaluation.people.panels import simulated
 from tests.report.subjects import made
+from tests.votes.people import with_people
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,9 +33,9 @@ def about(votes: Votes, truth: Any) -> Subject:
 def camps() -> Subject:
     """On items 3 and 5 the groups say the opposite; elsewhere group a chooses class a more often."""
     votes, truth = simulated(items=80, people=24, share=0.9, part=1.5, seed=1)
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     split = np.isin(votes.item, [3, 5])
-    said = np.where(split, np.where(votes.annotator < 12, 0, 1), votes.label).astype(np.int32)
+    said = np.where(split, np.where(votes.annotators.code < 12, 0, 1), votes.label).astype(np.int32)
     return about(replace(votes, label=said), truth)
 
 
@@ -72,13 +73,13 @@ def test_small_groups_have_no_numbers_anywhere(camps: Subject) -> None:
     votes = camps.votes
     assert votes is not None
     small = np.array(["large"] * 12 + ["middle"] * 9 + ["tiny"] * 3, dtype=np.dtypes.StringDType())
-    found = who_disagrees(replace(camps, votes=replace(votes, attributes={"group": small})), seed=0)
+    found = who_disagrees(replace(camps, votes=with_people(votes, attributes={"group": small})), seed=0)
     assert found is not None
     # The middle one is hidden with it; a single group that is left is not compared with anything.
     assert all(table.slug != "groups" for table in found.tables)
     assert found.groups is None
     three = np.array(["large"] * 8 + ["middle"] * 8 + ["tiny"] * 4 + ["small"] * 4, dtype=np.dtypes.StringDType())
-    found = who_disagrees(replace(camps, votes=replace(votes, attributes={"group": three})), seed=0)
+    found = who_disagrees(replace(camps, votes=with_people(votes, attributes={"group": three})), seed=0)
     assert found is not None
     groups = next(table for table in found.tables if table.slug == "groups")
     assert {record["group"] for record in groups.records} == {"large", "middle"}
@@ -104,14 +105,14 @@ def test_an_item_tells_only_of_groups_with_enough_votes_on_it(camps: Subject) ->
 def test_an_attribute_of_many_values_is_left_out_and_said_so(camps: Subject) -> None:
     assert camps.votes is not None
     many = np.array([f"town {k}" for k in range(24)], dtype=np.dtypes.StringDType())
-    found = who_disagrees(replace(camps, votes=replace(camps.votes, attributes={"town": many})), seed=0)
+    found = who_disagrees(replace(camps, votes=with_people(camps.votes, attributes={"town": many})), seed=0)
     assert found is not None
     assert any("Not shown by group: town" in each for each in found.sentences)
 
 
 def test_nobody_is_told_of_where_votes_are_anonymous_or_hold_several_classes(camps: Subject) -> None:
     assert camps.votes is not None
-    anonymous = replace(camps.votes, annotator=None, annotators=None, attributes={})
+    anonymous = replace(camps.votes, annotators=None)
     assert who_disagrees(replace(camps, votes=anonymous), seed=0) is None
     several = replace(camps.votes, judgement=np.arange(len(camps.votes), dtype=np.int32))
     assert who_disagrees(replace(camps, votes=several), seed=0) is None
@@ -122,7 +123,7 @@ def test_the_page_and_its_files_name_nobody_under_pseudonyms(camps: Subject, tmp
     assert votes is not None
     assert votes.annotators is not None
     names = np.array([f"secretname{k}" for k in range(24)], dtype=np.dtypes.StringDType())
-    hidden = pseudonymous(replace(votes, annotators=names), "key of ours")
+    hidden = pseudonymous(with_people(votes, names=names), "key of ours")
     path = write_report(replace(camps, votes=hidden), tmp_path / "page.html")
     text = path.read_text(encoding="utf-8")
     assert "Who disagrees with whom" in text

@@ -359,8 +359,8 @@ def ours(path: Path, shape: Shape) -> tuple[Said, tuple[str, ...], str] | str:
         return str(error)
     votes = reading.votes
     who: list[str | None] = [None] * len(votes)
-    if votes.annotator is not None and votes.annotators is not None:
-        who = [str(name) for name in votes.annotators[votes.annotator].tolist()]
+    if votes.annotators is not None:
+        who = [str(name) for name in votes.annotators.names[votes.annotators.code].tolist()]
     items = [str(name) for name in votes.items[votes.item].tolist()]
     labels = [_number(votes.classes[k]) for k in votes.label]
     if votes.time is not None:

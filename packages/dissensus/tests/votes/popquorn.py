@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,9 +21,8 @@ def popquorn(data: Path) -> Votes:
     return Votes(
         item=item.astype(np.int32),
         label=ratings["offensiveness"].to_numpy().astype(np.int32) - 1,
-        annotator=annotator.astype(np.int32),
         items=items,
-        annotators=annotators,
+        annotators=Annotators(annotator.astype(np.int32), annotators),
         classes=("1", "2", "3", "4", "5"),
         ordered=True,
     )

@@ -9,7 +9,7 @@ from statsmodels.stats.proportion import proportion_confint
 from dissensus.errors import InputError
 from dissensus.votes.annotators import annotator_agreement
 from dissensus.votes.simulate import simulate_confusions, simulate_responses, simulate_votes
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
 
 JUDGEMENTS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 3), st.sets(st.integers(0, 2), min_size=1)), min_size=1, max_size=14
@@ -21,11 +21,10 @@ def panel(judgements: list[tuple[int, int, set[int]]]) -> Votes:
     item, annotator, judgement, label = np.array(rows, dtype=np.int32).T
     return Votes(
         item=item,
-        annotator=annotator,
         judgement=judgement,
         label=label,
         items=np.arange(3),
-        annotators=np.array(["ann", "bob", "cem", "dia"]),
+        annotators=Annotators(annotator, np.array(["ann", "bob", "cem", "dia"])),
         classes=("a", "b", "c"),
     )
 
@@ -93,10 +92,9 @@ def test_unknown_seconds_are_left_out() -> None:
     votes = Votes(
         item=np.array([0, 1, 2, 0, 1, 2], np.int32),
         label=np.zeros(6, np.int32),
-        annotator=np.array([0, 0, 0, 1, 1, 1], np.int32),
         seconds=np.array([4.0, np.nan, 1.0, np.nan, np.nan, np.nan]),
         items=np.arange(3),
-        annotators=np.array(["ann", "bob"]),
+        annotators=Annotators(np.array([0, 0, 0, 1, 1, 1], np.int32), np.array(["ann", "bob"])),
         classes=("a",),
     )
     found = annotator_agreement(votes)

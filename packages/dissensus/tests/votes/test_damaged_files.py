@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from dissensus.errors import InputError
 from dissensus.votes.counting import count_votes
 from dissensus.votes.reading import read_votes
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
 from dissensus.votes.writing import write_votes
+from tests.votes.people import people_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,12 +37,10 @@ def panel() -> Votes:
         label=label.astype(np.int32),
         items=np.array([f"item-{k}" for k in range(6)], dtype=np.dtypes.StringDType()),
         classes=("cat", "dog", "eel", "none"),
-        annotator=(judgement % 4).astype(np.int32),
-        annotators=np.arange(4),
+        annotators=Annotators((judgement % 4).astype(np.int32), np.arange(4), {"age": np.arange(20, 24)}),
         unsure=table[judgement, label] == 2,
         judgement=judgement.astype(np.int32),
         seconds=rng.random(24).round(3),
-        attributes={"age": np.arange(20, 24)},
         none=3,
     )
 
@@ -57,8 +56,7 @@ def whole_file(name: str, form: str) -> bytes:
             label=row % 3,
             items=votes.items,
             classes=("cat", "dog", "eel"),
-            annotator=row % 4,
-            annotators=votes.annotators,
+            annotators=Annotators(row % 4, people_of(votes).names),
         )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name

@@ -18,7 +18,8 @@ from dissensus.votes.annotators import normalised_seconds
 from dissensus.votes.groups import by_annotators, by_items, original_agreement
 from dissensus.votes.inspection import FEWEST, inspect
 from dissensus.votes.simulate import simulate_responses, simulate_votes
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
+from tests.votes.people import with_people
 
 
 def text(names: Any) -> Any:
@@ -32,10 +33,10 @@ def panel() -> Votes:
     assert votes.judgement_annotator is not None
     slow = rng.normal(1.5, 0.7, 12)[votes.judgement_annotator]
     doubt = weighted(votes, "equal-weighted").entropy[votes.judgement_item]
+    described = with_people(votes, attributes={"country": text(["NL", "UK", "US"] * 4)})
     return replace(
-        votes,
+        described,
         seconds=np.exp(slow + 0.6 * doubt + 0.2 * rng.normal(size=votes.n_judgements)),
-        attributes={"country": text(["NL", "UK", "US"] * 4)},
         item_attributes={"source": text(["web", "book"] * 60)},
     )
 
@@ -145,13 +146,12 @@ class TestSentences:
     def test_few_judgements_do_not_make_anybody_doubtful(self) -> None:
         truth = np.eye(2)[np.zeros(60, dtype=int)]
         votes = simulate_votes(truth, 3, annotators=3, seed=0)
-        assert votes.annotator is not None
+        assert votes.annotators is not None
         extra = replace(
             votes,
             item=np.append(votes.item, np.int32(0)),
             label=np.append(votes.label, np.int32(1)),
-            annotator=np.append(votes.annotator, np.int32(3)),
-            annotators=np.arange(4),
+            annotators=Annotators(np.append(votes.annotators.code, np.int32(3)), np.arange(4)),
         )
         found = inspect(extra, resamples=0)
         assert all(row["compared"] >= FEWEST for row in found.doubtful())

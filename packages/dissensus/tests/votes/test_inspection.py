@@ -18,7 +18,7 @@ from dissensus.votes.annotators import annotator_agreement
 from dissensus.votes.inspection import inspect
 from dissensus.votes.reliability import split_half_reliability
 from dissensus.votes.simulate import simulate_responses, simulate_votes
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
 from tests.votes.popquorn import popquorn
 
 if TYPE_CHECKING:
@@ -238,9 +238,8 @@ def test_an_annotator_nobody_can_be_compared_with_is_noted() -> None:
     votes = Votes(
         item=np.array([0, 0, 1], np.int32),
         label=np.zeros(3, np.int32),
-        annotator=np.array([0, 1, 2], np.int32),
         items=np.array(["x", "y"]),
-        annotators=np.array(["ann", "bob", "cem"]),
+        annotators=Annotators(np.array([0, 1, 2], np.int32), np.array(["ann", "bob", "cem"])),
         classes=("a",),
     )
     found = inspect(votes, resamples=0)

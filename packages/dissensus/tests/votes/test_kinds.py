@@ -23,8 +23,9 @@ from dissensus.votes.kinds import people_alone, share_of_models
 from dissensus.votes.privacy import pseudonymous
 from dissensus.votes.reading import Options, read_votes, understand
 from dissensus.votes.sampling import subsample
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
 from dissensus.votes.writing import write_votes
+from tests.votes.people import people_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,11 +77,12 @@ def test_people_are_what_a_file_without_the_models_holds(rows: list[Row], votes:
     assert votes.people.classes == alone.classes == ("no", "yes")
     assert votes.people.by_model is None
     assert content(votes.people) == content(alone)
-    for name in ("item", "label", "annotator", "counts", "panel_size"):
+    for name in ("item", "label", "counts", "panel_size"):
         np.testing.assert_array_equal(getattr(votes.people, name), getattr(alone, name))
+    np.testing.assert_array_equal(people_of(votes.people).code, people_of(alone).code)
     assert votes.models is not None
     assert votes.models.annotators is not None
-    assert votes.models.annotators.tolist() == ["gpt-4", "llama"]
+    assert votes.models.annotators.names.tolist() == ["gpt-4", "llama"]
     assert len(votes.models) == 25
     assert len(votes.models.items) == 13
 
@@ -172,8 +174,7 @@ def test_an_annotator_is_a_person_or_a_model(rows: list[Row], tmp_path: Path) ->
             label=one,
             items=np.arange(2),
             classes=("a",),
-            annotator=one,
-            annotators=np.array(["anna"]),
+            annotators=Annotators(one, np.array(["anna"])),
             by_model=np.array([True, False]),
         )
     with pytest.raises(InputError, match="a judgement has votes of a person and of a model"):
@@ -261,8 +262,7 @@ def test_a_smaller_panel_keeps_the_marks(votes: Votes) -> None:
     some = subsample(votes, 2, seed=0)
     assert some.by_model is not None
     assert some.annotators is not None
-    assert some.annotator is not None
-    assert set(some.annotators[some.annotator[some.by_model]].tolist()) <= {"gpt-4", "llama"}
+    assert set(some.annotators.names[some.annotators.code[some.by_model]].tolist()) <= {"gpt-4", "llama"}
     assert votes.take_items(np.array([0, 3])).n_model_votes == 4
 
 
@@ -337,8 +337,8 @@ def test_streaming_leaves_them_out_and_says_how_many(rows: list[Row], tmp_path: 
 def test_models_keep_their_names_among_pseudonyms(votes: Votes) -> None:
     named = pseudonymous(votes, "secret")
     assert named.annotators is not None
-    assert named.annotators[named.model_annotators].tolist() == ["gpt-4", "llama"]
-    assert all(name.startswith("person-") for name in named.annotators[~named.model_annotators].tolist())
+    assert named.annotators.names[named.model_annotators].tolist() == ["gpt-4", "llama"]
+    assert all(name.startswith("person-") for name in named.annotators.names[~named.model_annotators].tolist())
     assert named.n_model_votes == 25
 
 

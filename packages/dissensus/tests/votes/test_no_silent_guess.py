@@ -229,13 +229,12 @@ class TestSources:
     def test_any_table_is_the_same_votes(self, source: Any) -> None:
         votes = read_votes(source())
         assert votes.annotators is not None
-        assert votes.annotator is not None
-        assert (votes.items.tolist(), votes.annotators.tolist(), votes.classes) == (
+        assert (votes.items.tolist(), votes.annotators.names.tolist(), votes.classes) == (
             [7, 3],
             ["ann", "bob"],
             ("cat", "dog"),
         )
-        assert (votes.item.tolist(), votes.annotator.tolist(), votes.label.tolist()) == (
+        assert (votes.item.tolist(), votes.annotators.code.tolist(), votes.label.tolist()) == (
             [0, 0, 1],
             [0, 1, 0],
             [1, 0, 0],

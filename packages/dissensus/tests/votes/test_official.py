@@ -256,12 +256,11 @@ SMALL: dict[str, tuple[str, Callable[[Path], Path]]] = {
 
 def said(votes: Votes) -> set[tuple[Any, Any, str]]:
     """(item, annotator, class) of every vote, by name."""
-    assert votes.annotator is not None
     assert votes.annotators is not None
     return set(
         zip(
             votes.items[votes.item].tolist(),
-            votes.annotators[votes.annotator].tolist(),
+            votes.annotators.names[votes.annotators.code].tolist(),
             (votes.classes[k] for k in votes.label),
             strict=True,
         )
@@ -326,7 +325,9 @@ def test_popquorn_offensiveness_has_the_published_panel(data: Path) -> None:
     }
     for name in ("gender", "race", "age", "occupation", "education"):
         of_annotator = {int(row["user_id"]): row[name] for row in rows}
-        assert votes.attributes[name].tolist() == [of_annotator[who] for who in votes.annotators.tolist()]
+        assert votes.annotator_attributes[name].tolist() == [
+            of_annotator[who] for who in votes.annotators.names.tolist()
+        ]
 
 
 def test_ferplus_leaves_out_removed_and_repeated_images(data: Path) -> None:
@@ -382,7 +383,9 @@ def test_cifar10h_raw_drops_attention_checks_and_keeps_how_many_were_failed(tmp_
     assert said(votes) == {(7, 0, "cat"), (2, 0, "ship"), (7, 4, "dog")}
     assert votes.items.tolist() == [2, 7], "in the order of the test set"
     assert votes.annotators is not None
-    failed = dict(zip(votes.annotators.tolist(), votes.attributes["failed_checks"].tolist(), strict=True))
+    failed = dict(
+        zip(votes.annotators.names.tolist(), votes.annotator_attributes["failed_checks"].tolist(), strict=True)
+    )
     assert failed == {0: 1, 4: 0}
     assert votes.seconds is not None
     np.testing.assert_array_equal(votes.seconds, [np.nan, 1.5, 2.2505])
@@ -402,8 +405,8 @@ def test_popquorn_reads_each_task_with_ratings(rating: str, tmp_path: Path) -> N
     votes = OFFICIAL["popquorn"].read(write_csv(tmp_path / "raw_data.csv", popquorn_ratings(rating)))
     assert said(votes) == {(11, 0, "1"), (12, 0, "5"), (11, 3, "4")}
     assert votes.classes == ("1", "2", "3", "4", "5")
-    assert votes.attributes["gender"].tolist() == ["Woman", "Man"]
-    assert votes.attributes["age"].tolist() == ["25-29", ""]
+    assert votes.annotator_attributes["gender"].tolist() == ["Woman", "Man"]
+    assert votes.annotator_attributes["age"].tolist() == ["25-29", ""]
 
 
 def test_popquorn_without_user_ids_is_anonymous(tmp_path: Path) -> None:
@@ -528,13 +531,16 @@ def test_lewidi_2023_reads_the_groups_of_annotators_that_items_name(tmp_path: Pa
         entries[item]["other_info"] = {"annotators group": codes, "group1": "target group", "group2": "control group"}
     votes = OFFICIAL["lewidi"].read(write_json(tmp_path / "HS-Brexit_dev.json", entries))
     assert votes.annotators is not None
-    assert dict(zip(votes.annotators.tolist(), votes.attributes["group"].tolist(), strict=True)) == {
+    assert dict(zip(votes.annotators.names.tolist(), votes.annotator_attributes["group"].tolist(), strict=True)) == {
         "Ann1": "target group",
         "Ann2": "control group",
         "Ann3": "control group",
     }
     del entries["2"]["other_info"]
-    assert "group" not in OFFICIAL["lewidi"].read(write_json(tmp_path / "HS-Brexit_dev.json", entries)).attributes
+    assert (
+        "group"
+        not in OFFICIAL["lewidi"].read(write_json(tmp_path / "HS-Brexit_dev.json", entries)).annotator_attributes
+    )
 
 
 def test_lewidi_scales_are_ordered_with_the_classes_nobody_chose(tmp_path: Path) -> None:
@@ -645,9 +651,9 @@ def test_lewidi_annotators_are_described_by_the_file_beside(tmp_path: Path) -> N
     )
     votes = OFFICIAL["lewidi"].read(write_json(tmp_path / "VariErrNLI_dev.json", lewidi_nli()))
     assert votes.annotators is not None
-    assert votes.annotators.tolist() == ["Ann1", "Ann3", "Ann4"]
-    assert votes.attributes["Gender"].tolist() == ["Female", "Male", ""]
-    assert votes.attributes["Age"].tolist() == ["22", "", ""]
+    assert votes.annotators.names.tolist() == ["Ann1", "Ann3", "Ann4"]
+    assert votes.annotator_attributes["Gender"].tolist() == ["Female", "Male", ""]
+    assert votes.annotator_attributes["Age"].tolist() == ["22", "", ""]
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------

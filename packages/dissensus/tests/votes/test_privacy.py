@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,8 @@ from hypothesis import strategies as st
 
 from dissensus.errors import InputError
 from dissensus.votes.privacy import UNKNOWN, groups_of, pseudonymous
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
+from tests.votes.people import people_of, with_people
 
 
 def panel(values: list[str], **more: Any) -> Votes:
@@ -21,30 +21,27 @@ def panel(values: list[str], **more: Any) -> Votes:
         label=np.zeros(people, dtype=np.int32),
         items=np.array(["x"]),
         classes=("a", "b"),
-        annotator=np.arange(people, dtype=np.int32),
-        annotators=np.array([f"worker {k}" for k in range(people)], dtype=np.dtypes.StringDType()),
-        attributes={"country": np.array(values, dtype=np.dtypes.StringDType())},
+        annotators=Annotators(
+            np.arange(people, dtype=np.int32),
+            np.array([f"worker {k}" for k in range(people)], dtype=np.dtypes.StringDType()),
+            {"country": np.array(values, dtype=np.dtypes.StringDType())},
+        ),
         **more,
     )
 
 
 def test_pseudonyms_are_stable_under_a_key_and_differ_under_another() -> None:
     votes = panel(["a"] * 50)
-    first, again, other = (pseudonymous(votes, key).annotators for key in ("k", "k", "l"))
-    assert first is not None
-    assert other is not None
-    assert again is not None
-    assert first.tolist() == again.tolist()
-    assert not set(first.tolist()) & set(other.tolist())
-    assert len(set(first.tolist())) == 50
-    assert all("worker" not in name for name in first.tolist())
+    first, again, other = (people_of(pseudonymous(votes, key)).names.tolist() for key in ("k", "k", "l"))
+    assert first == again
+    assert not set(first) & set(other)
+    assert len(set(first)) == 50
+    assert all("worker" not in name for name in first)
 
 
 def test_a_person_has_the_same_pseudonym_in_another_file() -> None:
-    few, many = (pseudonymous(panel(["a"] * n), "k").annotators for n in (3, 9))
-    assert few is not None
-    assert many is not None
-    assert few.tolist() == many.tolist()[:3]
+    few, many = (people_of(pseudonymous(panel(["a"] * n), "k")).names.tolist() for n in (3, 9))
+    assert few == many[:3]
 
 
 def test_an_empty_key_is_refused() -> None:
@@ -56,7 +53,7 @@ def test_ages_in_years_are_put_into_bands_and_this_is_told() -> None:
     ages = ["17", "18", "24", "25", "34", "44", "45", "64", "65", "103", ""]
     people = panel(ages)
     for name in ("age", "Age", "annotator_age", "AgeYears"):
-        found = groups_of(replace(people, attributes={name: people.attributes["country"]}), name, least=1)
+        found = groups_of(with_people(people, attributes={name: people.annotator_attributes["country"]}), name, least=1)
         assert [found.names[k] for k in found.group] == [
             "under 18",
             "18-24",
@@ -71,7 +68,7 @@ def test_ages_in_years_are_put_into_bands_and_this_is_told() -> None:
             UNKNOWN,
         ]
         assert found.told == [f"{name}: years are in bands, under 18, 18-24 and so on"]
-    numbers = replace(people, attributes={"age": np.arange(20, 31)})
+    numbers = with_people(people, attributes={"age": np.arange(20, 31)})
     assert groups_of(numbers, "age", least=1).names == ("25-34", "18-24")
 
 
@@ -81,7 +78,7 @@ def test_ages_in_years_are_put_into_bands_and_this_is_told() -> None:
 )
 def test_what_is_not_an_age_in_years_stays_as_it_is(name: str, values: list[str]) -> None:
     people = panel(values)
-    found = groups_of(replace(people, attributes={name: people.attributes["country"]}), name, least=1)
+    found = groups_of(with_people(people, attributes={name: people.annotator_attributes["country"]}), name, least=1)
     assert set(found.names) == set(values)
     assert found.told == []
 

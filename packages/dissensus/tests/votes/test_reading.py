@@ -35,8 +35,8 @@ def write(tmp_path: Path) -> Any:
 def said(votes: Votes) -> list[tuple[Any, ...]]:
     """Each vote as (item, annotator, class, unsure)."""
     who = [None] * len(votes)
-    if votes.annotator is not None and votes.annotators is not None:
-        who = votes.annotators[votes.annotator].tolist()
+    if votes.annotators is not None:
+        who = votes.annotators.names[votes.annotators.code].tolist()
     unsure = [False] * len(votes) if votes.unsure is None else votes.unsure.tolist()
     labels = [votes.classes[k] for k in votes.label]
     return list(zip(votes.items[votes.item].tolist(), who, labels, unsure, strict=True))
@@ -72,13 +72,13 @@ class TestLong:
         np.testing.assert_array_equal(votes.counts[np.argsort(votes.items)], expected.to_numpy())
         assert votes.items.tolist() == frame["item"].unique().tolist()
         assert votes.annotators is not None
-        assert votes.annotators.tolist() == frame["annotator"].unique().tolist()
+        assert votes.annotators.names.tolist() == frame["annotator"].unique().tolist()
 
     def test_leading_zeros_are_part_of_a_name(self, write: Any) -> None:
         votes = read_votes(write("item,worker,label\n007,1,a\n8,2,a\n"))
         assert votes.items.tolist() == ["007", "8"]
         assert votes.annotators is not None
-        assert votes.annotators.tolist() == [1, 2]
+        assert votes.annotators.names.tolist() == [1, 2]
 
     def test_parquet_keeps_its_types(self, tmp_path: Path) -> None:
         path = tmp_path / "v.parquet"
@@ -86,7 +86,7 @@ class TestLong:
         votes = read_votes(path)
         assert votes.items.tolist() == ["1", "2"]
         assert votes.annotators is not None
-        assert votes.annotators.tolist() == [1, 2]
+        assert votes.annotators.names.tolist() == [1, 2]
         assert votes.classes == ("false", "true")
 
     def test_numbers_too_large_for_int64_stay_text(self, tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ class TestLong:
     def test_an_attribute_describes_each_annotator_once(self, write: Any) -> None:
         path = write("item,worker,label,age,country\n1,a,x,31,\n1,b,y,45,NL\n2,a,x,31,\n")
         votes = read_votes(path, attributes=["age", "country"])
-        assert votes.attributes["age"].tolist() == [31, 45]
-        assert votes.attributes["country"].tolist() == ["", "NL"]
-        assert read_votes(path).attributes == {}
+        assert votes.annotator_attributes["age"].tolist() == [31, 45]
+        assert votes.annotator_attributes["country"].tolist() == ["", "NL"]
+        assert read_votes(path).annotator_attributes == {}
 
     def test_seconds_belong_to_the_judgement(self, write: Any) -> None:
         votes = read_votes(write("item,worker,label,lead_time\n1,a,x,1.5\n1,b,y,\n"))
@@ -267,7 +267,7 @@ class TestWide:
         votes = read_votes(write("item,ann1,ann2,ann3\nx,cat,,dog\ny,,,cat\n"))
         assert said(votes) == [("x", "ann1", "cat", False), ("x", "ann3", "dog", False), ("y", "ann3", "cat", False)]
         assert votes.annotators is not None
-        assert votes.annotators.tolist() == ["ann1", "ann2", "ann3"]
+        assert votes.annotators.names.tolist() == ["ann1", "ann2", "ann3"]
 
     def test_a_column_with_gaps_may_hold_the_same_numbers_with_a_decimal_point(self, write: Any) -> None:
         votes = read_votes(write("item,ann1,ann2\n1,3,3.0\n2,4,\n"))

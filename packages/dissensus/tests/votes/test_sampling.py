@@ -11,6 +11,7 @@ from dissensus.labels.schemes import frequency
 from dissensus.votes.sampling import subsample
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus.votes.table import votes_from_counts
+from tests.votes.people import people_of
 
 
 @given(st.integers(1, 8), st.integers(0, 2**32 - 1), st.booleans())
@@ -22,16 +23,16 @@ def test_each_item_keeps_k_judgements_of_its_own(k: int, seed: int, replacement:
     assert (small.panel_size == expected).all()
     again = subsample(votes, k, seed=seed, replacement=replacement)
     assert (again.label == small.label).all()
-    before = set(zip(votes.item, votes.annotator, votes.label, strict=True))  # type: ignore[arg-type]
-    after = set(zip(small.item, small.annotator, small.label, strict=True))  # type: ignore[arg-type]
+    before = set(zip(votes.item, people_of(votes).code, votes.label, strict=True))
+    after = set(zip(small.item, people_of(small).code, small.label, strict=True))
     assert after <= before
 
 
 def test_without_replacement_nobody_votes_twice() -> None:
     votes = simulate_votes(np.full((50, 4), 0.25), 10, annotators=12, seed=0)
     small = subsample(votes, 6, seed=3)
-    assert small.annotator is not None
-    assert len(set(zip(small.item.tolist(), small.annotator.tolist(), strict=True))) == len(small) == 300
+    assert small.annotators is not None
+    assert len(set(zip(small.item.tolist(), small.annotators.code.tolist(), strict=True))) == len(small) == 300
 
 
 def test_a_subsample_without_replacement_is_hypergeometric() -> None:

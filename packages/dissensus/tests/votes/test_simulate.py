@@ -25,8 +25,8 @@ def test_confused_annotators_say_what_their_matrices_say() -> None:
     assert np.allclose(confusion.sum(axis=2), 1.0)
     true = np.repeat(np.eye(3), 8_000, axis=0)
     votes = simulate_votes(true, 2, annotators=5, seed=2, confusion=confusion)
-    assert votes.annotator is not None
-    cell = (votes.annotator * 3 + true.argmax(axis=1)[votes.item]) * 3 + votes.label
+    assert votes.annotators is not None
+    cell = (votes.annotators.code * 3 + true.argmax(axis=1)[votes.item]) * 3 + votes.label
     seen = np.bincount(cell, minlength=45).reshape(5, 3, 3)
     assert np.abs(seen / seen.sum(axis=2, keepdims=True) - confusion).max() < 0.03
 
@@ -34,10 +34,10 @@ def test_confused_annotators_say_what_their_matrices_say() -> None:
 def test_every_item_is_judged_by_different_annotators_and_all_take_part() -> None:
     sizes = np.tile([1, 6, 12], 100)
     votes = simulate_votes(np.full((300, 2), 0.5), sizes, annotators=12, seed=0)
-    assert votes.annotator is not None
-    pairs = votes.item.astype(np.int64) * 12 + votes.annotator
+    assert votes.annotators is not None
+    pairs = votes.item.astype(np.int64) * 12 + votes.annotators.code
     assert np.unique(pairs).size == len(votes) == sizes.sum()
-    load = np.bincount(votes.annotator, minlength=12)
+    load = np.bincount(votes.annotators.code, minlength=12)
     assert load.max() < 1.5 * load.min()
 
 
@@ -74,9 +74,10 @@ def test_doubt_raises_human_uncertainty_and_strictness_raises_none() -> None:
 def test_annotators_may_perceive_by_different_views() -> None:
     views = np.stack([np.eye(4)[[0, 1]], np.eye(4)[[2, 3]]])
     votes = simulate_responses(views, 40, annotators=40, seed=0, habits=Habits(noise=0.01))
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     said = [
-        set(zip(votes.item[votes.annotator == a], votes.label[votes.annotator == a], strict=True)) for a in range(40)
+        set(zip(votes.item[votes.annotators.code == a], votes.label[votes.annotators.code == a], strict=True))
+        for a in range(40)
     ]
     # Whoever sees class 0 in the first item sees class 1 in the second: an annotator keeps to one view.
     assert all(each in ({(0, 0), (1, 1)}, {(0, 2), (1, 3)}) for each in said)

@@ -8,7 +8,8 @@ from hypothesis.extra import numpy as hnp
 
 from dissensus.errors import InputError
 from dissensus.votes.simulate import simulate_responses
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
+from tests.votes.people import with_people
 
 TABLES = hnp.arrays(np.int64, st.tuples(st.integers(1, 8), st.integers(1, 5)), elements=st.integers(0, 6)).filter(
     lambda table: bool((table.sum(axis=1) > 0).all())
@@ -19,9 +20,8 @@ def small() -> Votes:
     return Votes(
         item=np.array([0, 0, 1, 1], np.int32),
         label=np.array([0, 1, 1, 1], np.int32),
-        annotator=np.array([0, 1, 0, 1], np.int32),
         items=np.array(["a", "b"]),
-        annotators=np.array(["ann", "bob"]),
+        annotators=Annotators(np.array([0, 1, 0, 1], np.int32), np.array(["ann", "bob"])),
         classes=("cat", "dog"),
     )
 
@@ -95,10 +95,9 @@ def test_bad_counts_are_refused_with_the_cell(counts: object, sentence: str) -> 
     [
         ({"label": np.array([0, 1, 1, 2], np.int32)}, "'label' holds codes outside 0 to 1"),
         ({"label": np.array([0, 1, 1], np.int32)}, "one entry per vote"),
-        ({"annotators": None}, "together, or neither"),
+        ({"annotators": Annotators(np.array([0, 1], np.int32), np.array(["ann", "bob"]))}, "one entry per vote"),
         ({"classes": ("cat", "cat")}, "same name"),
         ({"seconds": np.array([1.0])}, "one value per judgement"),
-        ({"attributes": {"age": np.array([1])}}, "exactly one value per annotator"),
         ({"item": np.array([0, 0, 1, 1])}, "int32"),
     ],
 )
@@ -107,13 +106,24 @@ def test_columns_that_do_not_fit_are_refused(change: dict[str, object], sentence
     given_fields = {
         "item": votes.item,
         "label": votes.label,
-        "annotator": votes.annotator,
         "items": votes.items,
         "annotators": votes.annotators,
         "classes": votes.classes,
     }
     with pytest.raises(InputError, match=sentence):
         Votes(**{**given_fields, **change})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"attributes": {"age": np.array([1])}}, "exactly one value per annotator"),
+        ({"code": np.array([0, 1, 0, 2], np.int32)}, "'annotator' holds codes outside 0 to 1"),
+    ],
+)
+def test_annotators_that_do_not_fit_are_refused(changes: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        with_people(small(), **changes)
 
 
 def test_a_scale_has_places_only_where_every_name_is_a_number() -> None:

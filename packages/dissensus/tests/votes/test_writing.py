@@ -6,6 +6,7 @@ import resource
 import tempfile
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from hypothesis import strategies as st
 
 from dissensus.errors import InputError
 from dissensus.votes.reading import read_votes, understand
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
 from dissensus.votes.writing import write_votes
+from tests.votes.people import with_people
 
 # Anything at all: marks, quotes, line ends, white space, numbers with and without zeros, words for missing values.
 words = st.one_of(
@@ -51,16 +53,28 @@ def by_appearance(votes: Votes) -> Votes:
     item, items, order = renumber(votes.item, votes.items)
     about = {name: values[order] for name, values in votes.item_attributes.items()}
     out = replace(votes, item=item, items=items, item_attributes=about)
-    if votes.annotator is not None and votes.annotators is not None:
-        annotator, annotators, order = renumber(votes.annotator, votes.annotators)
-        attributes = {name: values[order] for name, values in votes.attributes.items()}
-        out = replace(out, annotator=annotator, annotators=annotators, attributes=attributes)
+    if votes.annotators is not None:
+        annotator, annotators, order = renumber(votes.annotators.code, votes.annotators.names)
+        attributes = {name: values[order] for name, values in votes.annotator_attributes.items()}
+        out = replace(out, annotators=Annotators(annotator, annotators, attributes))
     return out
 
 
 def assert_same(found: Votes, expected: Votes) -> None:
-    for name in ("item", "label", "items", "annotator", "annotators", "unsure", "judgement", "seconds", "time"):
-        one, other = getattr(found, name), getattr(expected, name)
+    columns = (
+        "item",
+        "label",
+        "items",
+        "annotators.code",
+        "annotators.names",
+        "unsure",
+        "judgement",
+        "seconds",
+        "time",
+    )
+    assert (found.annotators is None) == (expected.annotators is None)
+    for name in columns if found.annotators is not None else (name for name in columns if "." not in name):
+        one, other = attrgetter(name)(found), attrgetter(name)(expected)
         assert (one is None) == (other is None), name
         if one is not None:
             np.testing.assert_array_equal(one, other, err_msg=name)
@@ -70,9 +84,9 @@ def assert_same(found: Votes, expected: Votes) -> None:
     assert found.item_attributes.keys() == expected.item_attributes.keys()
     for name, values in expected.item_attributes.items():
         assert found.item_attributes[name].tolist() == values.tolist()
-    assert found.attributes.keys() == expected.attributes.keys()
-    for name, values in expected.attributes.items():
-        assert found.attributes[name].tolist() == values.tolist()
+    assert found.annotator_attributes.keys() == expected.annotator_attributes.keys()
+    for name, values in expected.annotator_attributes.items():
+        assert found.annotator_attributes[name].tolist() == values.tolist()
 
 
 @st.composite
@@ -105,10 +119,10 @@ def choices(draw: st.DrawFn, *, anonymous: bool | None = None) -> Votes:
         votes = replace(votes, time=np.array(draw(st.lists(moments, min_size=n, max_size=n)), dtype="datetime64[us]"))
     if draw(st.booleans()) if anonymous is None else anonymous:
         return votes
-    votes = replace(votes, annotator=annotator.copy(), annotators=annotators)
+    votes = replace(votes, annotators=Annotators(annotator.copy(), annotators))
     if draw(st.booleans()):
         ages = draw(st.lists(st.integers(0, 99), min_size=len(annotators), max_size=len(annotators)))
-        votes = replace(votes, attributes={"age": np.array(ages, dtype=np.int64)})
+        votes = with_people(votes, attributes={"age": np.array(ages, dtype=np.int64)})
     if draw(st.booleans()):
         about = draw(st.lists(words, min_size=len(items), max_size=len(items)))
         votes = replace(votes, item_attributes={"text": np.array(about, dtype=np.dtypes.StringDType())})
@@ -132,7 +146,7 @@ def selections(draw: st.DrawFn, *, unsure: bool) -> Votes:
     return replace(
         base,
         item=base.item[judgement],
-        annotator=None if base.annotator is None else base.annotator[judgement],
+        annotators=None if base.annotators is None else base.annotators.of_votes(judgement),
         label=label.astype(np.int32),
         judgement=judgement.astype(np.int32) if many else None,
         unsure=is_unsure if is_unsure.any() else None,
@@ -180,11 +194,10 @@ def test_sets_round_trip(name: str, votes: Votes) -> None:
 @IN_EACH
 @given(votes=choices(anonymous=False))
 def test_wide_tables_round_trip(name: str, votes: Votes) -> None:
-    votes = replace(by_appearance(votes), seconds=None, time=None, attributes={})
+    votes = with_people(replace(by_appearance(votes), seconds=None, time=None), attributes={})
     assert votes.annotators is not None
-    assert votes.annotator is not None
-    assume({"item", "dissensus", "text"}.isdisjoint(votes.annotators.tolist()))
-    votes = votes.take_judgements(np.lexsort((votes.annotator, votes.item)))
+    assume({"item", "dissensus", "text"}.isdisjoint(votes.annotators.names.tolist()))
+    votes = votes.take_judgements(np.lexsort((votes.annotators.code, votes.item)))
     assert_same(round_trip(votes, name, form="wide"), votes)
 
 
@@ -230,8 +243,7 @@ def test_written_files_are_understood_without_a_hint(tmp_path: Path) -> None:
         label=np.array([0, 1, 1], dtype=np.int32),
         items=np.array([10, 20]),
         classes=("a", "b"),
-        annotator=np.array([0, 1, 0], dtype=np.int32),
-        annotators=np.array([5, 6]),
+        annotators=Annotators(np.array([0, 1, 0], dtype=np.int32), np.array([5, 6])),
     )
     for name in ("v.csv", "v.tsv", "v.parquet", "v.jsonl"):
         write_votes(one, tmp_path / name)
@@ -258,11 +270,11 @@ PLAIN = Votes(
     label=np.array([0, 1], dtype=np.int32),
     items=np.array([1, 2]),
     classes=("a", "b"),
-    annotator=np.array([0, 1], dtype=np.int32),
-    annotators=np.array(["x", "y"], dtype=np.dtypes.StringDType()),
+    annotators=Annotators(np.array([0, 1], dtype=np.int32), np.array(["x", "y"], dtype=np.dtypes.StringDType())),
 )
 UNSURE = replace(PLAIN, unsure=np.array([True, False]), classes=("a", "b", "none"), none=2)
-SEVERAL = replace(PLAIN, annotator=None, annotators=None, judgement=np.array([0, 0], dtype=np.int32))
+ONE_ITEM = replace(PLAIN, items=np.array([1]))
+SEVERAL = replace(PLAIN, annotators=None, judgement=np.array([0, 0], dtype=np.int32))
 
 
 @pytest.mark.parametrize(
@@ -271,11 +283,11 @@ SEVERAL = replace(PLAIN, annotator=None, annotators=None, judgement=np.array([0,
         (SEVERAL, "v.csv", "long", "--format sets"),
         (UNSURE, "v.csv", "sets", "--format long"),
         (UNSURE, "v.csv", "wide", "--format long"),
-        (replace(UNSURE, annotator=None, annotators=None), "v.csv", None, "--format long"),
+        (replace(UNSURE, annotators=None), "v.csv", None, "--format long"),
         (replace(PLAIN, unsure=np.array([True, False])), "v.csv", None, "unsure"),
-        (replace(PLAIN, annotator=None, annotators=None), "v.csv", "wide", "anonymous"),
+        (replace(PLAIN, annotators=None), "v.csv", "wide", "anonymous"),
         (replace(PLAIN, seconds=np.array([1.0, 2.0])), "v.csv", "wide", "seconds"),
-        (replace(PLAIN, items=np.array([1]), annotator=np.array([0, 0], dtype=np.int32)), "v.csv", "wide", "twice"),
+        (with_people(ONE_ITEM, code=np.zeros(2, dtype=np.int32)), "v.csv", "wide", "twice"),
         (PLAIN, "v.csv", "wide", "item '2' has zero votes"),
         (PLAIN, "v.csv", "counts", "item '2' has zero votes"),
         (PLAIN, "v.npy", None, "item '2' has zero votes"),
@@ -283,9 +295,9 @@ SEVERAL = replace(PLAIN, annotator=None, annotators=None, judgement=np.array([0,
         (PLAIN, "v.csv", "chaosnli", "long, sets, wide, counts"),
         (PLAIN, "v.xlsx", None, ".xlsx"),
         (PLAIN, "none/v.csv", None, "no folder"),
-        (replace(PLAIN, attributes={"label": PLAIN.items}), "v.csv", None, "attribute 'label'"),
+        (with_people(PLAIN, attributes={"label": PLAIN.items}), "v.csv", None, "attribute 'label'"),
         (replace(SEVERAL, classes=("a", "none")), "v.csv", None, "'none' is the empty set"),
-        (replace(PLAIN, items=np.array([1]), classes=("a", "item")), "v.csv", "counts", "'item'"),
+        (replace(ONE_ITEM, classes=("a", "item")), "v.csv", "counts", "'item'"),
     ],
 )
 def test_what_a_format_cannot_hold_is_refused(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import asdict, replace
 
 from dissensus.errors import InputError, choices
-from dissensus.toml_file import Table, TomlFile
+from dissensus.toml_file import TomlFile, TomlTable
 from dissensus_collect.project.language import NAMES, language
 from dissensus_collect.project.tables import Gold, ItemQuestion, PracticeItem, ProjectFile, Scale, Texts, known_answer
 
@@ -153,7 +153,7 @@ def _filled_in(read: ProjectFile, given: Mapping[str, Any], path: Path) -> dict[
     """What a file leaves to its folder, its language or its other keys."""
     own, name = language(read.language), read.name if "name" in given else path.resolve().parent.name
 
-    def filled(table: Table, written: Mapping[str, Any], **usual: Any) -> Any:
+    def filled(table: TomlTable, written: Mapping[str, Any], **usual: Any) -> Any:
         return replace(table, **{key: value for key, value in usual.items() if key not in written})
 
     def scale(table: Scale, inside: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from msgspec import Meta, field
 from msgspec.structs import force_setattr
 
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
-from dissensus.toml_file import Table, TableError, known_keys, no_such
+from dissensus.toml_file import TableError, TomlTable, known_keys, no_such
 from dissensus_collect.project.language import NAMES
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Gold:
     feedback: str = ""
 
 
-class ItemSource(Table):
+class ItemSource(TomlTable):
     """What is shown: images, or texts.
 
     Attributes:
@@ -73,7 +73,7 @@ class ItemSource(Table):
             raise TableError("images", "or texts must be given, but not both: a project shows one or the other")
 
 
-class Classes(Table):
+class Classes(TomlTable):
     """What annotators say of an item.
 
     Attributes:
@@ -96,7 +96,7 @@ class Classes(Table):
         known_keys("words", self.words, RESPONSES)
 
 
-class Scale(Table):
+class Scale(TomlTable):
     """The steps of the layout `rating`; more yes than no lies above the middle.
 
     Attributes:
@@ -127,7 +127,7 @@ class Scale(Table):
         return tuple(range(self.least, self.most + 1, self.step))
 
 
-class Reason(Table):
+class Reason(TomlTable):
     """A reason in words.
 
     Attributes:
@@ -139,7 +139,7 @@ class Reason(Table):
     question: str = "Why did you answer like this?"
 
 
-class ItemQuestion(Table):
+class ItemQuestion(TomlTable):
     """A question that is asked about every item.
 
     Attributes:
@@ -164,14 +164,14 @@ class ItemQuestion(Table):
         return self.layout == "single-choice" or (self.layout == "rating" and len(self.classes) == 1)
 
 
-class DisplayOrder(Table):
+class DisplayOrder(TomlTable):
     """In which order classes and items are shown."""
 
     classes: Literal["fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item"] = "fixed"
     items: Literal["random", "fixed"] = "random"
 
 
-class GoldItem(Table):
+class GoldItem(TomlTable):
     """An item with its answer: { item = "three.png", yes = ["3"] }; no other class may be yes."""
 
     item: str
@@ -186,7 +186,7 @@ class PracticeItem(GoldItem):
     feedback: str = ""
 
 
-class GoldTable(Table):
+class GoldTable(TomlTable):
     """Items whose answers are known, shown to everybody; they do not count towards k.
 
     Attributes:
@@ -200,7 +200,7 @@ class GoldTable(Table):
     misses_allowed: Whole = 0
 
 
-class Practice(Table):
+class Practice(TomlTable):
     """Items that are shown for practice and never voted on.
 
     Attributes:
@@ -212,7 +212,7 @@ class Practice(Table):
     attempts: Count = 2
 
 
-class ChoiceQuestion(Table, kw_only=True):
+class ChoiceQuestion(TomlTable, kw_only=True):
     """What a question has to choose from."""
 
     question: Filled
@@ -275,7 +275,7 @@ class Question(ChoiceQuestion, kw_only=True):
         return answer in self.options if self.options else 0 < len(answer) <= LONGEST_ANSWER
 
 
-class Lease(Table):
+class Lease(TomlTable):
     """How long an item waits for somebody.
 
     Attributes:
@@ -289,7 +289,7 @@ class Lease(Table):
     patience: Number = 60.0
 
 
-class Screen(Table):
+class Screen(TomlTable):
     """The window.
 
     Attributes:
@@ -299,7 +299,7 @@ class Screen(Table):
     least_width: Whole = 0
 
 
-class Speed(Table):
+class Speed(TomlTable):
     """Haste.
 
     Attributes:
@@ -309,7 +309,7 @@ class Speed(Table):
     least_seconds_per_class: Number = 0.0
 
 
-class Texts(Table):
+class Texts(TomlTable):
     """What annotators read; a blank line begins a paragraph."""
 
     title: str = ""
@@ -319,7 +319,7 @@ class Texts(Table):
     finish: str = "Thank you. Your answers are saved."
 
 
-class Recruitment(Table):
+class Recruitment(TomlTable):
     """Where annotators come from.
 
     Attributes:
@@ -352,7 +352,7 @@ class Recruitment(Table):
             force_setattr(self, key, getattr(self, key) or None)
 
 
-class Adaptive(Table):
+class Adaptive(TomlTable):
     """Votes beyond k, for the items that gain most.
 
     Attributes:
@@ -366,7 +366,7 @@ class Adaptive(Table):
     budget: Whole = 0
 
 
-class Cost(Table):
+class Cost(TomlTable):
     """What a vote costs: pay in currency per hour, time in seconds, the platform's fee as a share of the pay."""
 
     pay_per_hour: Number = 12.0
@@ -375,7 +375,7 @@ class Cost(Table):
     platform_fee: Number = 0.0
 
 
-class ProjectFile(Table, kw_only=True):
+class ProjectFile(TomlTable, kw_only=True):
     """Items, classes and rules with which votes are collected on the web.
 
     Attributes:

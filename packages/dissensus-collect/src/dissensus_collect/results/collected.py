@@ -10,7 +10,7 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.responses import NO, UNSURE
 from dissensus.votes.columns import SYNONYMS
-from dissensus.votes.table import NONE, Votes
+from dissensus.votes.table import NONE, Annotators, Votes
 from dissensus_collect.work.attributes import final_answers
 
 if TYPE_CHECKING:
@@ -155,7 +155,9 @@ def collected_votes(cursor: Any, project: Project, *, question: int = 0) -> Vote
     if not len(judgements):
         raise InputError(f"{project.folder}: no judgement has been collected yet; open the annotator link first")
     votes = votes_of_judgements(judgements, project, items=names_of_items(cursor), annotators=pseudonyms(cursor))
-    return replace(votes, attributes=_attributes(cursor, project, np.unique(judgements.annotator)))
+    assert votes.annotators is not None
+    attributes = _attributes(cursor, project, np.unique(judgements.annotator))
+    return replace(votes, annotators=replace(votes.annotators, attributes=attributes))
 
 
 def _attributes(cursor: Any, project: Project, ids: Ints) -> dict[str, Names]:
@@ -190,8 +192,7 @@ def votes_of_judgements(
             items=item_names,
             classes=tuple(map(str, asked.scale.values)),
             ordered=True,
-            annotator=annotator,
-            annotators=annotator_names,
+            annotators=Annotators(annotator, annotator_names),
             seconds=judgements.seconds,
         )
     single = asked.is_choice
@@ -211,8 +212,7 @@ def votes_of_judgements(
         label=label.astype(np.int32),
         items=item_names,
         classes=project.classes.names if single else (*project.classes.names, NONE),
-        annotator=annotator[judgement],
-        annotators=annotator_names,
+        annotators=Annotators(annotator[judgement], annotator_names),
         unsure=unsure,
         judgement=None if single else judgement.astype(np.int32),
         seconds=judgements.seconds,

@@ -7,41 +7,47 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.evaluation.comparison.strata import ALL
-from dissensus.evaluation.comparison.verdict import listed
-from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation import METRICS, Estimate
 from dissensus_papers.bench.protocol import WITH
 from dissensus_papers.bench.ranking import rank_methods
+from dissensus_papers.papers.evidence import ALL
 from dissensus_papers.papers.summary import worth_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus_papers.bench.protocol import BenchSet, Protocol
-    from dissensus_papers.bench.ranking import Ranking
+    from dissensus_papers.bench.ranking import MethodRanking
     from dissensus_papers.papers.summary import StudySummary
 
 FEWEST_SEEDS: Final = 3
-"""With fewer, the luck of a seed is not told from a method."""
+"""With fewer, the luck of a seed may pass for a method."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class MethodResult:
     """A method on a set, as its scored study has it.
 
     Attributes:
         method: its name over all sets.
         baseline: whether it was fitted in closed form, not trained.
         seeds: how many runs.
-        scores: by metric, mean and ends of the 95 % interval; None where they could not be had.
+        scores: by metric, the mean with its 95 % interval.
         worth: in people, in words.
     """
 
     method: str
     baseline: bool
     seeds: int
-    scores: Mapping[str, tuple[float | None, float | None, float | None]]
+    scores: Mapping[str, Estimate]
     worth: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        scores = {
+            name: {"mean": score.value, "low": score.low, "high": score.high} for name, score in self.scores.items()
+        }
+        return {"baseline": self.baseline, "seeds": self.seeds, "worth": self.worth, **scores}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +66,16 @@ class SetResult:
     votes: float
     cut: bool
     items: int
-    rows: Mapping[str, Row]
+    rows: Mapping[str, MethodResult]
+
+    def means(self, metric: str) -> dict[str, float]:
+        """By method, the mean of a metric where the method has one."""
+        return {name: row.scores[metric].value for name, row in self.rows.items() if metric in row.scores}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        methods = {name: row.to_dict() for name, row in self.rows.items()}
+        return {"votes": self.votes, "cut": self.cut, "items": self.items, "methods": methods}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +93,7 @@ class Comparison:
 
     slug: str
     title: str
-    ranking: Ranking | None
+    ranking: MethodRanking | None
     why: str = ""
     left_out: tuple[str, ...] = ()
     others: Mapping[str, Mapping[str, float]]
@@ -91,7 +106,7 @@ class Standings:
     Attributes:
         protocol: that it was run by.
         sets: that were run.
-        comparisons: all sets, few votes, many votes, and sets that tell annotators apart.
+        comparisons: all sets, few votes, many votes, and sets that say who cast a vote.
         answers: what to train with, in words.
         not_run: what the protocol names and was not run, with the reason.
         quick: whether anything was cut short.
@@ -114,195 +129,151 @@ class Standings:
             "answers": list(self.answers),
             "cautions": list(self.cautions),
             "comparisons": {
-                each.slug: {
-                    "title": each.title,
+                over.slug: {
+                    "title": over.title,
                     "metric": self.protocol.comparison.metric,
-                    "ranking": None if each.ranking is None else each.ranking.to_dict(),
-                    "why": each.why,
-                    "left_out": list(each.left_out),
-                    "other_mean_ranks": each.others,
+                    "ranking": over.ranking and over.ranking.to_dict(),
+                    "why": over.why,
+                    "left_out": list(over.left_out),
+                    "other_mean_ranks": over.others,
                 }
-                for each in self.comparisons
+                for over in self.comparisons
             },
-            "sets": {
-                each.name: {
-                    "votes": each.votes,
-                    "cut": each.cut,
-                    "items": each.items,
-                    "methods": {
-                        row.method: {
-                            "baseline": row.baseline,
-                            "seeds": row.seeds,
-                            "worth": row.worth,
-                            **{
-                                metric: dict(zip(("mean", "low", "high"), value, strict=True))
-                                for metric, value in row.scores.items()
-                            },
-                        }
-                        for row in each.rows.values()
-                    },
-                }
-                for each in self.sets
-            },
+            "sets": {result.name: result.to_dict() for result in self.sets},
             "not_run": list(self.not_run),
         }
 
 
 def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Standings:
-    """Put summaries together: scores as they are, ranks and answers by the protocol.
-
-    Args:
-        protocol: it decides what is compared.
-        summaries: by name: SET, and SET--METHOD.
-    """
-    sets = tuple(
-        found for each in protocol.sets if (found := _set_result(protocol, each, summaries)) is not None and found.rows
-    )
-    whole = [each for each in sets if not each.cut]
+    """Summaries by name (SET, and SET--METHOD) put together: scores as they are, ranks and answers by the protocol."""
+    ran = {name: summary for name, summary in summaries.items() if not summary.missing}
+    results = [_set_result(protocol, bench_set, ran) for bench_set in protocol.sets if bench_set.name in ran]
+    sets = tuple(result for result in results if result.rows)
+    whole, few = [result for result in sets if not result.cut], protocol.comparison.few
     groups = {
         "all": ("all sets", whole),
-        "few": (
-            f"few votes (fewer than {protocol.comparison.few} an item)",
-            [s for s in sets if s.votes < protocol.comparison.few],
-        ),
-        "many": (
-            f"many votes ({protocol.comparison.few} an item or more)",
-            [s for s in sets if s.votes >= protocol.comparison.few],
-        ),
+        "few": (f"few votes (fewer than {few} per item)", [result for result in sets if result.votes < few]),
+        "many": (f"many votes ({few} per item or more)", [result for result in sets if result.votes >= few]),
     }
-    known = [each for each in whole if any(kind in each.rows for kind in protocol.people)]
+    known = [result for result in whole if any(kind in result.rows for kind in protocol.people)]
     if known:
-        groups["people"] = ("sets that tell annotators apart", known)
-    comparisons = tuple(_compared(protocol, slug, title, chosen) for slug, (title, chosen) in groups.items())
-    ran = [each for each in summaries.values() if not each.missing]
-    quick = any(each.quick for each in ran)
+        groups["people"] = ("sets that say who cast a vote", known)
+    comparisons = {slug: _compared(protocol, slug, title, chosen) for slug, (title, chosen) in groups.items()}
+    quick = any(summary.quick for summary in ran.values())
     return Standings(
         protocol=protocol,
         sets=sets,
-        comparisons=comparisons,
-        answers=tuple(
-            _answer(protocol, each, [s for s in sets if each.ranking and s.name in each.ranking.sets], quick=quick)
-            for each in comparisons
-            if each.slug in ("few", "many")
-        ),
+        comparisons=tuple(comparisons.values()),
+        answers=tuple(_answer(protocol, comparisons[slug], groups[slug][1], quick=quick) for slug in ("few", "many")),
         not_run=tuple(_not_run(protocol, summaries)),
         quick=quick,
-        cautions=tuple(dict.fromkeys(caution for each in ran for caution in each.cautions)),
+        cautions=tuple(dict.fromkeys(caution for summary in ran.values() for caution in summary.cautions)),
     )
 
 
-def _set_result(protocol: Protocol, bench_set: BenchSet, summaries: Mapping[str, StudySummary]) -> SetResult | None:
-    base = summaries.get(bench_set.name)
-    if base is None or base.missing:
-        return None
+def _set_result(protocol: Protocol, bench_set: BenchSet, ran: Mapping[str, StudySummary]) -> SetResult:
+    base = ran[bench_set.name]
     rows = _rows(protocol, base)
-    for name, summary in summaries.items():
+    for name, summary in ran.items():
         on, _, method = name.partition(WITH)
-        if on == bench_set.name and method and not summary.missing:
+        if on == bench_set.name and method:
             # A study of one method: its baselines are those of the set already.
-            alone = [row for row in _rows(protocol, summary, method).values() if not row.baseline]
-            rows |= {row.method: row for row in alone}
+            rows |= {name: row for name, row in _rows(protocol, summary, method).items() if not row.baseline}
     return SetResult(name=bench_set.name, votes=base.votes, cut=bool(bench_set.votes), items=base.items, rows=rows)
 
 
-def _rows(protocol: Protocol, summary: StudySummary, method: str = "") -> dict[str, Row]:
-    shown = (protocol.comparison.metric, *protocol.comparison.others)
-    kept = [row for row in summary.scores if row["stratum"] == ALL and row["metric"] in shown]
-    found: dict[str, Row] = {}
-    for system in dict.fromkeys(str(row["system"]) for row in kept):
-        its = {str(row["metric"]): row for row in kept if row["system"] == system}
-        first = next(iter(its.values()))
-        called = method if method and not first["baseline"] else system
-        found[called] = Row(
-            method=called,
+def _rows(protocol: Protocol, summary: StudySummary, method: str = "") -> dict[str, MethodResult]:
+    by_system: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for metric in protocol.metrics:
+        for row in summary.scores:
+            if row["stratum"] == ALL and row["metric"] == metric and row["mean"] is not None:
+                by_system.setdefault(row["system"], {})[metric] = row
+    results = {}
+    for system, by_metric in by_system.items():
+        first = next(iter(by_metric.values()))
+        name = method if method and not first["baseline"] else system
+        results[name] = MethodResult(
+            method=name,
             baseline=bool(first["baseline"]),
             seeds=len(first["by_seed"]),
-            scores={
-                metric: (row["mean"], row["low"], row["high"])
-                for metric in shown
-                if (row := its.get(metric)) is not None
-            },
+            scores={metric: Estimate(row["mean"], row["low"], row["high"]) for metric, row in by_metric.items()},
             worth=worth_of(summary, system),
         )
-    return found
+    return results
 
 
 def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResult]) -> Comparison:
-    found = dict.fromkeys(
-        row.method
-        for each in sets
-        for row in each.rows.values()
-        if not row.baseline or row.method in protocol.baselines
+    methods = dict.fromkeys(
+        name for result in sets for name, row in result.rows.items() if not row.baseline or name in protocol.baselines
     )
-    whole = [name for name in found if all(_mean(each, name, protocol.comparison.metric) is not None for each in sets)]
-    left_out = tuple(name for name in found if name not in whole)
-    if len(sets) < 2 or len(whole) < 3:
-        why = f"too little to rank (sets: {len(sets)}; methods that are on all of them: {len(whole)})"
-        return Comparison(slug=slug, title=title, ranking=None, why=why, left_out=left_out, others={})
 
-    def ranked(metric: str, methods: list[str]) -> Ranking:
+    def everywhere(metric: str) -> list[str]:
+        return [name for name in methods if all(name in result.means(metric) for result in sets)]
+
+    def ranked(metric: str, names: list[str]) -> MethodRanking:
         return rank_methods(
-            np.array([[_mean(each, name, metric) for name in methods] for each in sets], dtype=np.float64),
-            methods=methods,
-            sets=[each.name for each in sets],
+            np.array([[result.means(metric)[name] for name in names] for result in sets]),
+            methods=names,
+            sets=[result.name for result in sets],
             higher_is_better=METRICS[metric].better == "higher",
             alpha=protocol.comparison.alpha,
         )
 
+    main = protocol.comparison.metric
+    whole = everywhere(main)
+    left_out = tuple(name for name in methods if name not in whole)
+    if len(sets) < 2 or len(whole) < 3:
+        why = f"too little to rank (sets: {len(sets)}; methods that are on all of them: {len(whole)})"
+        return Comparison(slug=slug, title=title, ranking=None, why=why, left_out=left_out, others={})
     others = {}
     for metric in protocol.comparison.others:
         # A constant has no correlation with anything, and is not ranked by it.
-        having = [name for name in whole if all(_mean(each, name, metric) is not None for each in sets)]
-        if len(having) > 2:
-            ranking = ranked(metric, having)
+        names = [name for name in everywhere(metric) if name in whole]
+        if len(names) > 2:
+            ranking = ranked(metric, names)
             others[metric] = dict(zip(ranking.methods, ranking.mean_ranks, strict=True))
-    return Comparison(
-        slug=slug, title=title, ranking=ranked(protocol.comparison.metric, whole), left_out=left_out, others=others
-    )
-
-
-def _mean(result: SetResult, method: str, metric: str) -> float | None:
-    row = result.rows.get(method)
-    return None if row is None or metric not in row.scores else row.scores[metric][0]
+    return Comparison(slug=slug, title=title, ranking=ranked(main, whole), left_out=left_out, others=others)
 
 
 def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult], *, quick: bool) -> str:
-    """One paragraph: what to train with on such sets, what it is not told apart from, and how firm that is."""
-    began = f"With {comparison.title}"
-    ranking = comparison.ranking
-    if ranking is None:
-        return f"{began} there is no answer: {comparison.why}. The evidence is thin."
-    best = next((name for name in ranking.methods if name not in protocol.controls), None)
-    if best is None:
-        return f"{began} there is no answer: only controls were run. The evidence is thin."
+    """One paragraph: what to train with on such sets, what it is significantly better than, and how firm that is."""
+    began, ranking = f"With {comparison.title}", comparison.ranking
+    best = next((name for name in ranking.methods if name not in protocol.controls), None) if ranking else None
+    if ranking is None or best is None:
+        why = comparison.why if ranking is None else "only controls were run"
+        return f"{began} there is no answer: {why}. The evidence is thin."
     others = [name for name in ranking.methods if name != best]
-    behind = [name for name in others if ranking.apart(best, name)]
-    near = [name for name in others if name not in behind]
     ahead = [name for name in others if ranking.rank(name) < ranking.rank(best)]
+    behind = [name for name in others if name not in ahead and ranking.apart(best, name)]
+    near = [name for name in others if not ranking.apart(best, name)]
     measured = (
         f"mean rank {ranking.rank(best):.2f} of {len(ranking.methods)} by "
         f"{METRICS[protocol.comparison.metric].short} over {len(ranking.sets)} sets"
     )
     thin = thin_reasons(protocol, ranking, sets, quick=quick)
     if thin:
-        told = [f"{began}, {best} comes first ({measured}), but the evidence is thin: {'; '.join(thin)}."]
+        sentences = [f"{began}, {best} comes first ({measured}), but the evidence is thin: {'; '.join(thin)}."]
     else:
         recipe = {"majority + temperature": "majority labels and scale the temperature afterwards"}.get(best, best)
-        told = [f"{began}, train with {recipe} ({measured})."]
-    told += [f"It is told apart from {listed(behind)}."] if behind else []
-    told += [f"It is not told apart from {listed(near)}."] if near else []
-    told += [f"Ahead of it stands a control: {listed(ahead)}."] if ahead else []
-    return " ".join(told)
+        sentences = [f"{began}, train with {recipe} ({measured})."]
+    sentences += [f"It is significantly better than {_and(behind)}."] if behind else []
+    sentences += [f"There is no significant difference from {_and(near)}."] if near else []
+    sentences += [f"Ahead of it stands a control: {_and(ahead)}."] if ahead else []
+    return " ".join(sentences)
 
 
-def thin_reasons(protocol: Protocol, ranking: Ranking, sets: Sequence[SetResult], *, quick: bool) -> list[str]:
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def thin_reasons(protocol: Protocol, ranking: MethodRanking, sets: Sequence[SetResult], *, quick: bool) -> list[str]:
     """Why an answer is not to be relied on; empty where nothing speaks against it."""
-    seeds = min((row.seeds for each in sets for row in each.rows.values() if not row.baseline), default=0)
+    number, least = len(ranking.sets), protocol.comparison.least_sets
+    seeds = min((row.seeds for result in sets for row in result.rows.values() if not row.baseline), default=0)
     reasons = {
         "the runs were cut short": quick,
-        f"only {len(ranking.sets)} sets (the protocol asks for {protocol.comparison.least_sets})": len(ranking.sets)
-        < protocol.comparison.least_sets,
-        f"Friedman's test does not tell the methods apart (p = {ranking.p:.2g})": ranking.p
+        f"only {number} sets (the protocol asks for {least})": number < least,
+        f"Friedman's test finds no significant difference between the methods (p = {ranking.p:.2g})": ranking.p
         >= protocol.comparison.alpha,
         f"only {seeds} seeds": seeds < FEWEST_SEEDS,
     }
@@ -310,8 +281,10 @@ def thin_reasons(protocol: Protocol, ranking: Ranking, sets: Sequence[SetResult]
 
 
 def _not_run(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> list[str]:
-    told = []
-    for each in protocol.sets:
-        asked = [each.name, *(f"{each.name}{WITH}{kind}" for kind in protocol.people if each.people)]
-        told += [f"{name}." for name in asked if name not in summaries]
-    return [*told, *(f"{name}: {each.missing}." for name, each in summaries.items() if each.missing)]
+    stated = [
+        name
+        for bench_set in protocol.sets
+        for name in (bench_set.name, *(f"{bench_set.name}{WITH}{kind}" for kind in protocol.people if bench_set.people))
+    ]
+    missing = [f"{name}: {summary.missing}." for name, summary in summaries.items() if summary.missing]
+    return [*(f"{name}." for name in stated if name not in summaries), *missing]

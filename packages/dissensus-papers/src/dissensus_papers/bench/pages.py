@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dissensus.evaluation.comparison.scores import arrow
-from dissensus.evaluation.comparison.tables import DASH
-from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.pages import Block, as_html, as_md, write_texts
+from dissensus.evaluation import METRICS
+from dissensus.pages import Block, write_texts
+from dissensus_papers.bench.figure import critical_difference_plot
 from dissensus_papers.bench.outcome import standings
 from dissensus_papers.bench.ranking import ranks_of
 from dissensus_papers.bench.running import NAME
-from dissensus_papers.papers.pages import DELIVERY
+from dissensus_papers.papers import pages
+from dissensus_papers.papers.summary import DASH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dissensus_papers.bench.outcome import Comparison, Row, SetResult, Standings
+    from dissensus_papers.bench.outcome import Comparison, Standings
     from dissensus_papers.bench.protocol import Protocol
     from dissensus_papers.papers.summary import StudySummary
 
@@ -28,130 +27,91 @@ HOW: Final = (
     "Scores with 95 % intervals over items and seeds, as each set's scored study has them; rank is by {metric} within "
     "the set, 1 is best. Over sets: Friedman's test of all methods, then Nemenyi's critical difference of mean ranks, "
     "both at {alpha:.0%}. Ranks are compared because scores of sets with other classes are not on one scale; the test "
-    "has little power with few sets, so that not being told apart does not mean being equal."
+    "has little power with few sets, so that no significant difference does not mean that methods are equal."
 )
 
-QUICK: Final = (
-    "This is a quick run: small networks, few epochs and seeds, no images. It shows that every step works; it is no "
-    "answer to what one should train with. Where epochs are cut short, deliveries that take more steps an epoch "
-    "(repeated takes one for each vote) are ahead for that reason alone."
+QUICK: Final = pages.QUICK + (
+    "it is no answer to what one should train with, and sets of images are left out. Where epochs are cut short, "
+    "deliveries that take more steps per epoch (repeated takes one for each vote) are ahead for that reason alone."
 )
 
 
 def write_pages(protocol: Protocol, summaries: Mapping[str, StudySummary], folder: Path) -> tuple[Path, ...]:
     """Write bench.md, bench.html, bench.json and one plot for each comparison into a folder; returns their paths."""
-    from dissensus_papers.bench.figure import critical_difference_plot
-
-    found = standings(protocol, summaries)
-    drawn = {
-        each.slug: critical_difference_plot(each.ranking, title=_capital(each.title), baselines=protocol.baselines)
-        for each in found.comparisons
-        if each.ranking is not None
+    result = standings(protocol, summaries)
+    plots = {
+        over.slug: critical_difference_plot(over.ranking, title=pages.capital(over.title), baselines=protocol.baselines)
+        for over in result.comparisons
+        if over.ranking is not None
     }
-    blocks = page(found, summaries, drawn)
-    told = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    pages = {"md": as_md(blocks), "html": as_html(blocks, title=protocol.title), "json": told}
-    texts = {f"{NAME}.{suffix}": text for suffix, text in pages.items()}
-    return write_texts(folder, texts | {_plot(slug): svg for slug, svg in drawn.items()})
+    blocks = page(result, summaries, plots)
+    texts = pages.page_files(NAME, protocol.title, blocks, result.to_dict())
+    return write_texts(folder, texts | {_plot(slug): svg for slug, svg in plots.items()})
 
 
 def _plot(slug: str) -> str:
     return f"{NAME}-{slug}.svg"
 
 
-def page(found: Standings, summaries: Mapping[str, StudySummary], drawn: Mapping[str, str]) -> list[Block]:
-    """The page, block by block; `drawn` has the plots, by comparison."""
-    protocol = found.protocol
-    blocks = [Block("title", protocol.title), Block("text", protocol.question)]
-    blocks += [Block("warning", QUICK)] if found.quick else []
-    blocks += [Block("warning", f"{_capital(each)}.") for each in found.cautions]
-    blocks += [Block("heading", "What should I train with?")]
-    blocks += [Block("list", rows=tuple((each,) for each in found.answers))]
-    blocks += [Block("text", DELIVERY)]
-    blocks += [Block("heading", "Over sets")]
-    for each in found.comparisons:
-        blocks += _comparison(found, each, drawn.get(each.slug, ""))
-    metric = METRICS[protocol.comparison.metric].short
-    blocks += [Block("text", HOW.format(metric=metric, alpha=protocol.comparison.alpha))]
-    blocks += [Block("heading", "On each set"), table(found)]
-    if found.not_run:
-        blocks += [Block("heading", "Not run"), Block("list", rows=tuple((each,) for each in found.not_run))]
-    ran = [each for each in summaries.values() if not each.missing]
-    hours = sum(each.machine_hours for each in ran)
-    runs = sum(number for each in ran for number in each.trained_on.values())
-    option = " --quick" if found.quick else ""
+def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mapping[str, str]) -> list[Block]:
+    """The page, block by block; `plots` has the drawings, by comparison."""
+    comparison = result.protocol.comparison
+    ran = [summary for summary in summaries.values() if not summary.missing]
+    runs = sum(number for summary in ran for number in summary.trained_on.values())
+    hours = sum(summary.machine_hours for summary in ran)
     return [
-        *blocks,
-        Block("heading", "The same numbers again"),
-        Block("text", f"{runs:,} runs took {hours:.3g} hours of training."),
-        Block("code", f"dissensus bench{option}"),
-        Block("text", "This page was written by dissensus from the summaries beside it, not by hand."),
-        Block("code", "dissensus bench --from FOLDER"),
+        Block("title", result.protocol.title),
+        Block("text", result.protocol.question),
+        *pages.warnings(QUICK if result.quick else "", result.cautions),
+        *pages.bullets(result.answers, heading="What should I train with?"),
+        Block("text", pages.DELIVERY),
+        Block("heading", "Over sets"),
+        *(block for over in result.comparisons for block in _comparison(over, result, plots.get(over.slug, ""))),
+        Block("text", HOW.format(metric=METRICS[comparison.metric].short, alpha=comparison.alpha)),
+        *table(result),
+        *pages.bullets(result.not_run, heading="Not run"),
+        *pages.again("dissensus bench", quick=result.quick, hours=f"{runs:,} runs took {hours:.3g} hours of training."),
     ]
 
 
-def _comparison(found: Standings, comparison: Comparison, svg: str) -> list[Block]:
-    protocol, ranking = found.protocol, comparison.ranking
-    title = Block("text", f"{_capital(comparison.title)}.")
+def _comparison(comparison: Comparison, result: Standings, svg: str) -> list[Block]:
+    ranking, others = comparison.ranking, comparison.others
+    title = Block("text", f"{pages.capital(comparison.title)}.")
     if ranking is None:
-        return [title, Block("text", f"{_capital(comparison.why)}.")]
-    metrics = (
-        protocol.comparison.metric,
-        *(metric for metric in protocol.comparison.others if metric in comparison.others),
-    )
+        return [title, Block("text", f"{pages.capital(comparison.why)}.")]
+    metrics = (result.protocol.comparison.metric, *others)
     header = ("method", *(f"mean rank: {METRICS[metric].short}" for metric in metrics))
     rows = tuple(
-        (name, f"{mean:.2f}", *(_rank(comparison.others[metric].get(name)) for metric in metrics[1:]))
+        (name, f"{mean:.2f}", *(f"{ranks[name]:.2f}" if name in ranks else DASH for ranks in others.values()))
         for name, mean in zip(ranking.methods, ranking.mean_ranks, strict=True)
     )
-    said = (
+    tests = (
         f"Sets: {', '.join(ranking.sets)}. Friedman's chi-square {ranking.chi_square:.2f}, p = {ranking.p:.2g}; "
         f"critical difference {ranking.critical_difference:.2f}."
     )
     if comparison.left_out:
-        said += f" Not ranked, because not on all of these sets: {', '.join(comparison.left_out)}."
+        tests += f" Not ranked, because not on all of these sets: {', '.join(comparison.left_out)}."
     return [
         title,
         Block("figure", "Mean ranks and critical difference", svg=svg, file=_plot(comparison.slug)),
-        Block("table", header=header, rows=rows),
-        Block("text", said),
+        *pages.table(header, rows),
+        Block("text", tests),
     ]
 
 
-def table(found: Standings) -> Block:
+def table(result: Standings) -> list[Block]:
     """The one table: every set by every method."""
-    protocol = found.protocol
-    metrics = (protocol.comparison.metric, *protocol.comparison.others)
-    shown = [f"{METRICS[metric].short} {arrow(metric)}" for metric in metrics]
-    header = ("set", "votes an item", "method", "rank", shown[0], "worth in people", *shown[1:])
+    metrics = result.protocol.metrics
+    first, *others = map(pages.column, metrics)
     rows = []
-    for each in found.sets:
-        ranks = _ranks(each, protocol.comparison.metric)
-        for row in sorted(each.rows.values(), key=lambda row: ranks.get(row.method, float("inf"))):
-            cells = [_interval(row, metric) for metric in metrics]
+    for on in result.sets:
+        means = on.means(metrics[0])
+        higher = METRICS[metrics[0]].better == "higher"
+        ranks = dict(zip(means, ranks_of(np.array([list(means.values())]), higher_is_better=higher)[0], strict=True))
+        for row in sorted(on.rows.values(), key=lambda row: ranks.get(row.method, np.inf)):
+            cells = [str(row.scores.get(metric, DASH)) for metric in metrics]
             rank = f"{ranks[row.method]:g}" if row.method in ranks else DASH
-            called = f"{row.method} (baseline)" if row.baseline else row.method
-            rows.append((each.name, f"{each.votes:.1f}", called, rank, cells[0], row.worth or DASH, *cells[1:]))
-    return Block("table", header=header, rows=tuple(rows))
-
-
-def _ranks(result: SetResult, metric: str) -> dict[str, float]:
-    means = {row.method: row.scores[metric][0] for row in result.rows.values() if metric in row.scores}
-    known = {method: mean for method, mean in means.items() if mean is not None}
-    ranks = ranks_of(np.array([list(known.values())]), higher_is_better=METRICS[metric].better == "higher")
-    return dict(zip(known, ranks[0].tolist(), strict=True))
-
-
-def _rank(mean: float | None) -> str:
-    return DASH if mean is None else f"{mean:.2f}"
-
-
-def _interval(row: Row, metric: str) -> str:
-    mean, low, high = row.scores.get(metric, (None, None, None))
-    if mean is None:
-        return DASH
-    return f"{mean:.3f}" if low is None or high is None else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
+            name = f"{row.method} (baseline)" if row.baseline else row.method
+            rows.append((on.name, f"{on.votes:.1f}", name, rank, cells[0], row.worth or DASH, *cells[1:]))
+    header = ("set", "votes per item", "method", "rank", first, "worth in people", *others)
+    return pages.table(header, rows, heading="On each set")

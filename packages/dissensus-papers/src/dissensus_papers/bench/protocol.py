@@ -8,21 +8,18 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import replace
 
 from dissensus.errors import InputError, choices
-from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.toml_file import Table, TomlFile, no_such
-from dissensus_train.studies.writing import toml_value
-
-OFFICIAL: Final = "official"
-"""The splits of a set that brings its own."""
+from dissensus.evaluation import METRICS
+from dissensus.toml_file import TomlFile, TomlTable, no_such
+from dissensus_train.studies import toml_text
 
 WITH: Final = "--"
 """Between set and method in the name of a study of one method."""
 
 
-class Kind(Table):
+class ItemKind(TomlTable):
     """What items of one kind are learnt by.
 
     Attributes:
@@ -42,7 +39,7 @@ class Kind(Table):
     leave_out: tuple[str, ...] = ()
 
 
-class BenchSet(Table, kw_only=True):
+class BenchSet(TomlTable, kw_only=True):
     """One set of votes.
 
     Attributes:
@@ -50,9 +47,9 @@ class BenchSet(Table, kw_only=True):
         kind: of its items.
         dataset: of a study file.
         splits: shares or folds, or `official`.
-        votes: how many votes an item runs are trained on, where the others are left out; 0 for all.
+        votes: how many votes per item runs are trained on, where the others are left out; 0 for all.
         training: what differs from the kind's.
-        people: whether annotators are told apart.
+        people: whether it says who cast a vote.
         quick: whether `--quick` runs it, where its kind allows.
     """
 
@@ -66,7 +63,7 @@ class BenchSet(Table, kw_only=True):
     quick: bool = True
 
 
-class Comparing(Table):
+class Comparing(TomlTable):
     """How methods are compared over sets; `ranking` says why.
 
     Attributes:
@@ -74,7 +71,7 @@ class Comparing(Table):
         others: metrics whose mean ranks are shown beside.
         test: the comparison over sets.
         alpha: the level of the comparison.
-        few: votes are few below this number an item.
+        few: votes are few below this number per item.
         least_sets: a comparison of fewer sets is called thin.
     """
 
@@ -91,7 +88,7 @@ class Comparing(Table):
                 raise no_such("metric" if name == self.metric else "others", name, METRICS)
 
 
-class ProtocolFile(Table):
+class Protocol(TomlTable):
     """Everything that decides a number of the benchmark.
 
     Attributes:
@@ -113,30 +110,25 @@ class ProtocolFile(Table):
     baselines: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     comparison: Comparing = Comparing()
-    kinds: dict[str, Kind] = msgspec.field(default_factory=dict)
+    kinds: dict[str, ItemKind] = msgspec.field(default_factory=dict)
     sets: tuple[BenchSet, ...] = ()
 
     def __post_init__(self) -> None:
-        for place, each in enumerate(self.sets):
-            if each.kind not in self.kinds:
-                raise no_such(("sets", place, "kind"), each.kind, self.kinds)
+        for place, bench_set in enumerate(self.sets):
+            if bench_set.kind not in self.kinds:
+                raise no_such(("sets", place, "kind"), bench_set.kind, self.kinds)
 
-
-class Protocol(ProtocolFile, kw_only=True):
-    """A protocol as its file has it.
-
-    Attributes:
-        path: of the file.
-    """
-
-    path: Path
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What tables show, the metric that methods are ranked by first."""
+        return self.comparison.metric, *self.comparison.others
 
     def chosen(self, names: tuple[str, ...]) -> tuple[BenchSet, ...]:
         """The sets of these names, or all where none is named."""
-        known = {each.name: each for each in self.sets}
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            raise InputError(f"bench: '{unknown[0]}' is no set of the protocol{choices(unknown[0], known)}")
+        known = {bench_set.name: bench_set for bench_set in self.sets}
+        for name in names:
+            if name not in known:
+                raise InputError(f"bench: '{name}' is no set of the protocol{choices(name, known)}")
         return tuple(known[name] for name in names) or self.sets
 
 
@@ -162,8 +154,8 @@ class Entry:
 def read_protocol(path: Path | None = None) -> Protocol:
     """The protocol that comes with the package, or one's own."""
     path = path or Path(str(resources.files("dissensus_papers.bench"))) / "protocol.toml"
-    read = TomlFile(path, kind="protocol").read_as(ProtocolFile)
-    return Protocol(**asdict(read) | {"title": read.title or path.stem}, path=path)
+    protocol = TomlFile(path, kind="protocol").read_as(Protocol)
+    return replace(protocol, title=protocol.title or path.stem)
 
 
 def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: bool) -> str:
@@ -175,23 +167,20 @@ def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: 
     changes = (kind.quick or {}) if quick else {}
     model = entry.model or changes.get("model", kind.model)
     encoder = changes.get("encoder", kind.encoder)
-    loss = {"loss": entry.loss} if entry.loss else {}
-    target = {"scheme": "frequency", "votes": bench_set.votes} if bench_set.votes else "frequency"
-    tables = {
-        "dataset": {**bench_set.dataset, **({"encoder": encoder} if encoder else {})},
-        "splits": {} if isinstance(bench_set.splits, str) else bench_set.splits,
-        "grid": {
-            "targets": [target],
-            "deliveries": [each for each in entry.deliveries if each not in kind.leave_out],
-            "models": [{"name": model, "people": entry.people} if entry.people else model],
-            "seeds": kind.seeds,
-        },
-        "training": {**kind.training, **bench_set.training, **loss},
-    }
-    lines = [f"name = {toml_value(study_name(bench_set, entry))}", f"question = {toml_value(protocol.question)}"]
-    for name, values in tables.items():
-        lines += ["", f"[{name}]", *(f"{key} = {toml_value(value)}" for key, value in values.items())]
-    return "\n".join(lines) + "\n"
+    return toml_text(
+        {
+            "": {"name": study_name(bench_set, entry), "question": protocol.question},
+            "dataset": bench_set.dataset | ({"encoder": encoder} if encoder else {}),
+            "splits": {} if isinstance(bench_set.splits, str) else bench_set.splits,
+            "grid": {
+                "targets": [{"scheme": "frequency", "votes": bench_set.votes} if bench_set.votes else "frequency"],
+                "deliveries": [delivery for delivery in entry.deliveries if delivery not in kind.leave_out],
+                "models": [{"name": model, "people": entry.people} if entry.people else model],
+                "seeds": kind.seeds,
+            },
+            "training": {**kind.training, **bench_set.training, **({"loss": entry.loss} if entry.loss else {})},
+        }
+    )
 
 
 def study_name(bench_set: BenchSet, entry: Entry) -> str:

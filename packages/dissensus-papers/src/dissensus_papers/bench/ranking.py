@@ -1,7 +1,8 @@
 """Which methods differ over data sets: Friedman's test, then Nemenyi's critical difference (Demsar 2006).
 
 Ranks, because a nat on two classes is not a nat on ten; no normal distribution and no prior, because there are about
-ten sets. The price is power: few sets tell only large differences apart, and each further method widens the difference.
+ten sets. The price is power: with few sets only large differences are significant, and each further method widens the
+critical difference.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranking:
+class MethodRanking:
     """Methods over data sets, best first.
 
     Attributes:
@@ -47,34 +48,24 @@ class Ranking:
         return self.mean_ranks[self.methods.index(method)]
 
     def apart(self, one: str, other: str) -> bool:
-        """Whether two methods are told apart: Friedman's test says that any are, and Nemenyi's that these are."""
+        """Whether two methods differ significantly: by Friedman's test any do, and by Nemenyi's these two."""
         return self.p < self.alpha and abs(self.rank(one) - self.rank(other)) >= self.critical_difference
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
-        """The largest runs of neighbouring methods that are not told apart, of two methods or more."""
-        found: list[tuple[int, int]] = []
-        for first in range(len(self.methods)):
-            last = max(
-                place
-                for place in range(first, len(self.methods))
-                if not self.apart(self.methods[first], self.methods[place])
-            )
-            if last > first and (not found or last > found[-1][1]):
-                found.append((first, last))
-        return tuple(self.methods[first : last + 1] for first, last in found)
+        """The largest runs of neighbouring methods without a significant difference, of two methods or more."""
+        runs: list[tuple[str, ...]] = []
+        for first, name in enumerate(self.methods):
+            alike = tuple(other for other in self.methods[first:] if not self.apart(name, other))
+            if len(alike) > 1 and not (runs and alike[-1] in runs[-1]):
+                runs.append(alike)
+        return tuple(runs)
 
     def to_dict(self) -> dict[str, Any]:
         """The ranking, ready for JSON."""
-        return {
-            "mean_ranks": dict(zip(self.methods, self.mean_ranks, strict=True)),
-            "sets": list(self.sets),
-            "chi_square": self.chi_square,
-            "p": self.p,
-            "alpha": self.alpha,
-            "critical_difference": self.critical_difference,
-            "cliques": [list(each) for each in self.cliques],
-        }
+        numbers = {key: getattr(self, key) for key in ("chi_square", "p", "alpha", "critical_difference")}
+        ranks = dict(zip(self.methods, self.mean_ranks, strict=True))
+        return {"mean_ranks": ranks, "sets": list(self.sets), **numbers, "cliques": list(map(list, self.cliques))}
 
 
 def rank_methods(
@@ -84,7 +75,7 @@ def rank_methods(
     sets: Sequence[str],
     higher_is_better: bool = False,
     alpha: float = 0.05,
-) -> Ranking:
+) -> MethodRanking:
     """Rank methods by their scores on each set, and see which of them differ over sets.
 
     Args:
@@ -102,13 +93,11 @@ def rank_methods(
             "run more of them"
         )
     ranks = ranks_of(scores, higher_is_better=higher_is_better)
-    if (ranks == ranks[:, :1]).all():
-        chi_square, p = 0.0, 1.0
-    else:
-        chi_square, p = map(float, stats.friedmanchisquare(*ranks.T))
+    tied = (ranks == ranks[:, :1]).all()
+    chi_square, p = (0.0, 1.0) if tied else map(float, stats.friedmanchisquare(*ranks.T))
     mean = ranks.mean(axis=0)
     order = np.argsort(mean, kind="stable")
-    return Ranking(
+    return MethodRanking(
         methods=tuple(methods[place] for place in order),
         mean_ranks=tuple(mean[order].tolist()),
         sets=tuple(sets),

@@ -13,15 +13,15 @@ from dissensus_papers.bench.protocol import WITH, Entry, study_name, study_text
 from dissensus_papers.papers.claims import Paper, StudyUse
 from dissensus_papers.papers.running import reproduce
 from dissensus_papers.papers.summary import StudySummary, read_summaries, without_place, write_summary
-from dissensus_train.studies.spec import read_study
+from dissensus_train.studies import read_study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from dissensus_papers.bench.protocol import BenchSet, Protocol
     from dissensus_papers.papers.running import Reproduction
-    from dissensus_train.studies.running import Plan
+    from dissensus_train.studies import StudyPlan
 
 NAME: Final = "bench"
 """Of the folder of summaries, and of the pages."""
@@ -40,52 +40,43 @@ def run_bench(
     *,
     how: Reproduction,
     sets: tuple[str, ...] = (),
-    train: Callable[[Plan], None] | None = None,
+    method: Path | None = None,
+    train: Callable[[StudyPlan], object] | None = None,
 ) -> Iterator[StudySummary]:
-    """Run every delivery and annotator-aware model on the sets, one set after the other.
+    """Run every delivery and annotator-aware model on the sets, one set after the other; or a method of one's own.
 
     Args:
         protocol: what is run.
         store: the folder that runs are kept in and resumed from.
         folder: where study files and summaries are kept: FOLDER/bench/SET.json.
         how: quick or not, how many seeds, and on what.
-        sets: names; all where none is named.
+        sets: names; all where none is named, or for a method all that the folder has.
+        method: a file with a function or class called `delivery`, `loss` or `model`, or several of them, as a study
+            takes them by path; the method is called after it. It is copied beside the study files, with what it
+            imports from its folder.
         train: what trains a plan; None trains in silence.
+
+    Raises:
+        InputError: where a set or a method is not there, or where the folder has quick results beside which full ones
+            would stand, or the other way round.
     """
     same_length(folder, quick=how.quick)
-    for each in protocol.chosen(sets):
-        people = [Entry(name=kind, people=kind) for kind in protocol.people if each.people]
-        entries = [Entry(deliveries=protocol.deliveries), *people]
-        yield from _run(protocol, [(each, entry) for entry in entries], store, folder, folder / STUDIES, how, train)
-
-
-def run_added(
-    protocol: Protocol,
-    file: Path,
-    store: Path,
-    folder: Path,
-    *,
-    how: Reproduction,
-    sets: tuple[str, ...] = (),
-    train: Callable[[Plan], None] | None = None,
-) -> Iterator[StudySummary]:
-    """Run a user's method on the sets that the folder has, under the same protocol; its name is that of the file.
-
-    The file has a function or class called `delivery`, `loss` or `model`, or several of them, as a study takes them by
-    path. It is copied beside the study files, with what it imports from its folder. The arguments are those of
-    `run_bench`.
-    """
-    same_length(folder, quick=how.quick)
-    there = read_summaries(folder, NAME)
-    ran = tuple(each.name for each in protocol.sets if each.name in there and not there[each.name].missing)
-    entry = own_entry(file)
-    place = folder / STUDIES / entry.name
+    place = folder / STUDIES
+    if method is None:
+        entries = (Entry(deliveries=protocol.deliveries), *(Entry(name=kind, people=kind) for kind in protocol.people))
+    else:
+        entries = (own_entry(method),)
+        ran = [name for name, summary in read_summaries(folder, NAME).items() if not summary.missing]
+        sets = sets or tuple(bench_set.name for bench_set in protocol.sets if bench_set.name in ran)
+        place /= method.stem
+        for inside, path in source_files(method.name, folder=method.parent).items():
+            (place / inside).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place / inside)
     place.mkdir(parents=True, exist_ok=True)
-    for inside, path in source_files(file.name, folder=file.parent).items():
-        (place / inside).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place / inside)
-    pairs = [(each, entry) for each in protocol.chosen(sets or ran)]
-    yield from _run(protocol, pairs, store, folder, place, how, train)
+    for bench_set in protocol.chosen(sets):
+        for entry in entries:
+            if bench_set.people or not entry.people:
+                yield from _run(protocol, bench_set, entry, store, folder, place, how, train)
 
 
 def own_entry(file: Path) -> Entry:
@@ -102,65 +93,50 @@ def own_entry(file: Path) -> Entry:
         )
     if WITH in file.stem:
         raise InputError(f"{file}: a method's name cannot hold '{WITH}'; call the file otherwise")
-    return Entry(
-        name=file.stem,
-        deliveries=(has.get("delivery", "soft"),),
-        model=has.get("model", ""),
-        loss=has.get("loss", ""),
-    )
+    delivery, loss, model = (has.get(part, "") for part in PARTS)
+    return Entry(name=file.stem, deliveries=(delivery or "soft",), model=model, loss=loss)
 
 
 def same_length(folder: Path, *, quick: bool) -> None:
     """Refuses to put quick results beside those of a full run."""
-    if not any((folder / NAME).glob("*.json")):
-        return
-    if any(each.quick != quick for each in read_summaries(folder, NAME).values()):
+    kept = read_summaries(folder, NAME) if any((folder / NAME).glob("*.json")) else {}
+    if any(summary.quick != quick for summary in kept.values()):
         holds, option = ("full", "leave --quick out") if quick else ("quick", "give --quick")
         raise InputError(f"{folder}: it holds results of a {holds} run; {option}, or choose another folder with -o")
 
 
 def _run(
     protocol: Protocol,
-    pairs: Sequence[tuple[BenchSet, Entry]],
+    bench_set: BenchSet,
+    entry: Entry,
     store: Path,
     folder: Path,
     place: Path,
     how: Reproduction,
-    train: Callable[[Plan], None] | None,
+    train: Callable[[StudyPlan], object] | None,
 ) -> Iterator[StudySummary]:
-    place.mkdir(parents=True, exist_ok=True)
-    for bench_set, entry in pairs:
-        kind = protocol.kinds[bench_set.kind]
-        if how.quick and (kind.quick is None or not bench_set.quick):
-            continue
-        name = study_name(bench_set, entry)
-        path = place / f"{name}.toml"
-        path.write_text(study_text(protocol, bench_set, entry, quick=how.quick), encoding="utf-8")
-        try:
-            read_study(path)
-        except InputError as error:
-            # Where a version of dissensus has no such model, the others are still worth a table.
-            yield _not_run(StudySummary(name=name, study=name, missing=str(error), quick=how.quick), folder, path)
-            continue
-        quick = {key: value for key, value in (kind.quick or {}).items() if key not in ("model", "encoder")}
-        if isinstance(bench_set.splits, str) or "folds" not in bench_set.splits:
-            quick.pop("folds", None)
-        paper = Paper(
-            name=NAME,
-            title=protocol.title,
-            authors="",
-            link="",
-            question=protocol.question,
-            studies=(StudyUse(name=name, quick=quick),),
-            claims=(),
-            path=place / "protocol",
-        )
-        for summary in reproduce(paper, store, folder, how=how, train=train):
-            yield _not_run(summary, folder, path) if summary.missing else summary
+    kind, name = protocol.kinds[bench_set.kind], study_name(bench_set, entry)
+    if how.quick and (kind.quick is None or not bench_set.quick):
+        return
+    path = place / f"{name}.toml"
+    path.write_text(study_text(protocol, bench_set, entry, quick=how.quick), encoding="utf-8")
+    try:
+        read_study(path)
+    except InputError as error:
+        # Where a version of dissensus has no such model, the others are still worth a table.
+        yield _not_run(StudySummary(name=name, study=name, missing=str(error), quick=how.quick), folder, path)
+        return
+    quick = {key: value for key, value in (kind.quick or {}).items() if key not in ("model", "encoder")}
+    if isinstance(bench_set.splits, str) or "folds" not in bench_set.splits:
+        quick.pop("folds", None)
+    studies = (StudyUse(name=name, quick=quick),)
+    paper = Paper(name=NAME, title=protocol.title, studies=studies, claims=(), path=place / "protocol")
+    for summary in reproduce(paper, store, folder, how=how, train=train):
+        yield _not_run(summary, folder, path) if summary.missing else summary
 
 
 def _not_run(summary: StudySummary, folder: Path, path: Path) -> StudySummary:
     """The summary of what could not be run, kept without the places of this machine's files."""
-    told = replace(summary, missing=without_place(summary.missing.replace(str(path), path.name)))
-    write_summary(folder, NAME, told)
-    return told
+    kept = replace(summary, missing=without_place(summary.missing.replace(str(path), path.name)))
+    write_summary(folder, NAME, kept)
+    return kept

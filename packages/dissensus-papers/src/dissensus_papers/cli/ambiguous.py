@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dissensus.cli import options as opt
+from dissensus.cli.options import JsonTo, Seed, not_standard_output
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 
 
@@ -15,14 +15,14 @@ def ambiguous(
     count: Annotated[int, typer.Option("-n", "--count", help="How many.", min=1)] = 2500,
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", metavar="FILE", help="The .npz to write.", callback=opt.not_standard_output),
+        typer.Option("-o", "--output", metavar="FILE", help="The .npz to write.", callback=not_standard_output),
     ] = Path("ambiguous-digits.npz"),
     digits: Annotated[
         Path | None,
         typer.Option(help="Folder of MNIST's idx files; by default in the data folder, else scikit-learn's digits."),
     ] = None,
-    seed: opt.Seed = 0,
-    json: opt.JsonTo = None,
+    seed: Seed = 0,
+    json: JsonTo = None,
 ) -> None:
     """Blends of two digits in the latent space of a VAE, each with a synthetic label distribution.
 

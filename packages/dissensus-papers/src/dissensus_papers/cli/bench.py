@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import importlib.util
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from dissensus.cli import options as opt
+from dissensus.cli.options import Device, Engine, JsonTo, not_standard_output
 from dissensus.cli.printing import json_alone, next_step, note
+from dissensus_papers.cli import Kept, Quick, Resamples, Seeds, Store, show_progress
 from dissensus_train.cli.progress import train_with_progress
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dissensus_papers.bench import Protocol
-    from dissensus_papers.papers import StudySummary
 
 app = typer.Typer(no_args_is_help=False)
 
-Store = Annotated[Path, typer.Option(help="The folder that runs are kept in and resumed from.")]
 Output = Annotated[
     Path | None,
     typer.Option(
         "-o",
         "--output",
         help="The folder of the page and of the summaries behind it; benched, or benched-quick.",
-        callback=opt.not_standard_output,
+        callback=not_standard_output,
     ),
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="Small networks, few epochs and seeds: minutes on a laptop.")]
 Sets = Annotated[list[str] | None, typer.Option(help="A set to run, and no other; may be given again.")]
-Seeds = Annotated[int, typer.Option(min=0, help="How many seeds; 0 takes those of the protocol.")]
-Resamples = Annotated[int, typer.Option(min=0, help="Of items and seeds, behind each interval.")]
 Own = Annotated[Path | None, typer.Option("--protocol", help="A protocol of your own (.toml).")]
 
 
@@ -43,17 +34,14 @@ def bench(
     store: Store = Path("dissensus-runs"),
     output: Output = None,
     quick: Quick = False,
-    kept: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="FOLDER", help="Write the page from summaries that are there; nothing is run."),
-    ] = None,
+    kept: Kept = None,
     sets: Sets = None,
     seeds: Seeds = 0,
-    engine: opt.Engine = "auto",
-    device: opt.Device = "auto",
+    engine: Engine = "auto",
+    device: Device = "auto",
     resamples: Resamples = 1000,
     protocol: Own = None,
-    json: opt.JsonTo = None,
+    json: JsonTo = None,
 ) -> None:
     """Run every delivery, baseline and annotator-aware model on the vote sets of one protocol, and write the page.
 
@@ -61,15 +49,9 @@ def bench(
     """
     if context.invoked_subcommand is not None:
         return
-    from dissensus_papers.bench import read_protocol, run_bench
-    from dissensus_papers.papers.running import Reproduction
-
-    stated = read_protocol(protocol)
     output = kept or output or Path("benched-quick" if quick else "benched")
-    if kept is None:
-        how = Reproduction(quick=quick, seeds=seeds, engine=engine, device=device, resamples=resamples)
-        _tell(run_bench(stated, store, output, how=how, sets=tuple(sets or ()), train=train_with_progress))
-    _show(stated, output, json)
+    how = {"quick": quick, "seeds": seeds, "engine": engine, "device": device, "resamples": resamples}
+    _bench(store, output, protocol, json, sets=tuple(sets or ()), how=None if kept else how)
 
 
 @app.command()
@@ -82,44 +64,44 @@ def add(
     quick: Quick = False,
     sets: Sets = None,
     seeds: Seeds = 0,
-    engine: opt.Engine = "auto",
-    device: opt.Device = "auto",
+    engine: Engine = "auto",
+    device: Device = "auto",
     resamples: Resamples = 1000,
     protocol: Own = None,
-    json: opt.JsonTo = None,
+    json: JsonTo = None,
 ) -> None:
     """Put a method of your own into the table: it is run on the sets that the folder has, by the same protocol."""
-    from dissensus_papers.bench import read_protocol, run_added
-    from dissensus_papers.papers.running import Reproduction
-
-    stated = read_protocol(protocol)
     output = output or Path("benched-quick" if quick else "benched")
-    how = Reproduction(quick=quick, seeds=seeds, engine=engine, device=device, resamples=resamples)
-    _tell(run_added(stated, file, store, output, how=how, sets=tuple(sets or ()), train=train_with_progress))
-    _show(stated, output, json)
+    how = {"quick": quick, "seeds": seeds, "engine": engine, "device": device, "resamples": resamples}
+    _bench(store, output, protocol, json, sets=tuple(sets or ()), how=how, method=file)
 
 
-def _tell(summaries: Iterator[StudySummary]) -> None:
-    for summary in summaries:
-        note(f"{summary.name}: {f'not run: {summary.missing}' if summary.missing else 'done'}")
-
-
-def _show(protocol: Protocol, folder: Path, json: Path | None) -> None:
-    from dissensus_papers.bench.outcome import standings
+def _bench(
+    store: Path,
+    folder: Path,
+    file: Path | None,
+    json: Path | None,
+    *,
+    sets: tuple[str, ...],
+    how: dict[str, Any] | None,
+    method: Path | None = None,
+) -> None:
+    """Run what is to be run, and write the page of what is in the folder then."""
+    from dissensus_papers.bench import read_protocol, run_bench, standings
+    from dissensus_papers.bench.pages import write_pages
     from dissensus_papers.bench.running import NAME
     from dissensus_papers.papers import read_summaries
+    from dissensus_papers.papers.running import Reproduction
 
+    protocol = read_protocol(file)
+    if how is not None:
+        run = partial(run_bench, protocol, store, folder, sets=sets, method=method, train=train_with_progress)
+        show_progress(run(how=Reproduction(**how)))
     summaries = read_summaries(folder, NAME)
-    found = standings(protocol, summaries)
-    alone = json_alone(json, found.to_dict())
-    for answer in found.answers if not alone else ():
-        typer.echo(answer)
-    if found.quick:
+    result = standings(protocol, summaries)
+    if not json_alone(json, result.to_dict()):
+        typer.echo("\n".join(result.answers))
+    if result.quick:
         note("quick: small networks, few epochs and seeds; this is no answer to what one should train with")
-    if any(importlib.util.find_spec(name) is None for name in ("altair", "vl_convert")):
-        note(f"no page here, where Altair is not installed; elsewhere: dissensus bench --from {folder}")
-        return
-    from dissensus_papers.bench.pages import write_pages
-
     note(f"written: {', '.join(map(str, write_pages(protocol, summaries, folder)))}")
     next_step("dissensus bench add my_method.py, to put a method of your own into the table")

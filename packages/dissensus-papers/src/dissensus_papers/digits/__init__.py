@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from dissensus_papers.digits.panel import SimulatedPanel as SimulatedPanel
     from dissensus_papers.digits.panel import perceive as perceive
     from dissensus_papers.digits.panel import simulate_panel as simulate_panel
-    from dissensus_papers.digits.simulated_digits import Recipe as Recipe
+    from dissensus_papers.digits.simulated_digits import DigitsRecipe as DigitsRecipe
+    from dissensus_papers.digits.simulated_digits import SimulatedSet as SimulatedSet
     from dissensus_papers.digits.simulated_digits import simulated_set as simulated_set
 
 __getattr__, __dir__ = lazy_names(__name__)

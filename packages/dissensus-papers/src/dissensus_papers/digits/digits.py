@@ -24,8 +24,6 @@ DIGITS: Final = tuple(str(digit) for digit in range(10))
 SIDE: Final = 28
 """Height and width of an image."""
 
-_PARTS: Final = ("train", "t10k")
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Digits:
@@ -58,10 +56,10 @@ def read_digits(folder: Path | None = None) -> Digits:
         folder: that holds the official idx files, gzip or plain; `mnist` in the data folder by default.
     """
     place = data_folder() / "mnist" if folder is None else folder
-    parts = [found for part in _PARTS if (found := _part(place, part)) is not None]
+    parts = [pair for part in ("train", "t10k") if (pair := _part(place, part)) is not None]
     if not parts:
         return _bundled(place)
-    images, labels = (np.concatenate(each) for each in zip(*parts, strict=True))
+    images, labels = map(np.concatenate, zip(*parts, strict=True))
     return Digits(images=images, labels=labels.astype(np.int64), source="mnist", note=f"{len(images):,} MNIST digits")
 
 

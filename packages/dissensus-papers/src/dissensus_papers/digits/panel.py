@@ -3,28 +3,30 @@
 What it perceives is not a synthetic label: every annotator looks through one of several pairs of eyes, each a
 classifier that learnt from different digits and has an acuity of its own (blur, contrast, noise), in learning as in
 looking. How strongly it must see a class to say yes, and what it calls unsure, are habits of the annotator
-(`votes.simulate.Habits`).
+(`dissensus.votes.Habits`).
 Whatever is made from these votes is a simulated result and must say so.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
+from scipy.special import softmax
 
 from dissensus.errors import InputError
-from dissensus.labels.schemes import weighted
+from dissensus.labels import label
 from dissensus.randomness import Purpose, stream
-from dissensus.votes.simulate import Habits, simulate_responses
+from dissensus.votes import Habits, simulate_responses
 from dissensus_papers.digits.digits import DIGITS
 from dissensus_papers.digits.ensembles import train_member
 
 if TYPE_CHECKING:
     from dissensus.arrays import Confusions, Floats, Ints, Mask, Table
-    from dissensus.votes.table import Votes
+    from dissensus.votes import Votes
     from dissensus_papers.digits.digits import Digits, Pixels
     from dissensus_papers.digits.ensembles import Grey
 
@@ -102,21 +104,17 @@ def perceive(digits: Digits, images: Pixels, *, seed: int, eyes: Eyes | None = N
     evidence = np.empty((sight.pairs, len(images), len(DIGITS)))
     for pair in range(sight.pairs):
         generator = stream(seed, Purpose.LABELS, pair)
-        acuity = _Acuity(
-            generator.uniform(*sight.blur), np.exp(generator.uniform(*np.log(sight.contrast))), sight.grain
-        )
+        blur, contrast = generator.uniform(*sight.blur), np.exp(generator.uniform(*np.log(sight.contrast)))
+        see = partial(_seen, blur=blur, contrast=contrast, grain=sight.grain, generator=generator)
         learnt = digits.take(generator.permutation(len(digits))[: sight.images])
-        member = train_member(
-            acuity.seen(learnt.images, generator),
+        logits = train_member(
+            see(learnt.images),
             learnt.labels,
             model=sight.models[pair % len(sight.models)],
-            classes=DIGITS,
             batches=sight.batches,
             seed=seed * 1000 + pair,
         )
-        logits = member.logits(acuity.seen(images, generator)) / sight.softness
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        evidence[pair] = odds / odds.sum(axis=1, keepdims=True)
+        evidence[pair] = softmax(logits(see(images)) / sight.softness, axis=1)
     return evidence
 
 
@@ -139,7 +137,7 @@ def simulate_panel(
         evidence: (pairs of eyes, items, classes) from `perceive`.
         checks: (pairs of eyes, check items, classes) the same of the attention checks.
         check_labels: (check items,) their known classes.
-        seed: of everything random.
+        seed: the random seed.
         habits: how annotators answer; calibrated by default (see `HABITS`).
         pass_mark: the least share of checks to pass.
         truth_judgements: attentive judgements per item behind `truth`; its standard error is at most
@@ -181,17 +179,10 @@ def simulate_panel(
     )
 
 
-@dataclass(frozen=True)
-class _Acuity:
-    """Of one pair of eyes; the fields are those of `Eyes`."""
-
-    blur: float
-    contrast: float
-    grain: float
-
-    def seen(self, images: Pixels, generator: np.random.Generator) -> Grey:
-        grey = gaussian_filter((images.astype(np.float32) / 255) ** self.contrast, (0, self.blur, self.blur))
-        return np.asarray(grey + self.grain * generator.standard_normal(grey.shape, np.float32), dtype=np.float32)
+def _seen(images: Pixels, *, blur: float, contrast: float, grain: float, generator: np.random.Generator) -> Grey:
+    """(images, height, width) images as a pair of eyes of this acuity sees them; see `Eyes`."""
+    grey = gaussian_filter((images.astype(np.float32) / 255) ** contrast, (0, blur, blur))
+    return np.asarray(grey + grain * generator.standard_normal(grey.shape, np.float32), dtype=np.float32)
 
 
 def _panel_sizes(n_items: int, generator: np.random.Generator) -> Ints:
@@ -224,5 +215,5 @@ def _truth(evidence: Confusions, *, seed: int, habits: Habits, judgements: int) 
             habits=habits,
             classes=DIGITS,
         )
-        parts.append(weighted(votes, "equal-weighted").probabilities)
+        parts.append(label(votes, "equal-weighted").probabilities)
     return np.concatenate(parts)

@@ -4,7 +4,7 @@ Digits (MNIST's, or scikit-learn's where MNIST is absent) and blends of digits; 
 items selected over its regions; stratified splits of exact sizes; judgements of a simulated panel. Nothing that is
 measured on this set is about people, and everything that names it says `simulated`.
 
-The set is made once and kept in the cache folder, under `made`, by one rename when it is whole (`kept_set`).
+The set is made once and kept in the cache folder, under `made`, whole or not at all.
 """
 
 from __future__ import annotations
@@ -13,29 +13,28 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
+from zipfile import BadZipFile
 
 import numpy as np
 
-from dissensus.datasets import cache_folder
-from dissensus.datasets.sources import Source
+from dissensus.datasets import LabelledItems, Source, cache_folder
+from dissensus.errors import InputError
+from dissensus.labels import label
 from dissensus.randomness import Purpose, stream
+from dissensus.votes import Annotators, Votes
+from dissensus.whole_file import whole_folder
 from dissensus_papers.digits.ambiguous import Blending, ambiguous_digits
 from dissensus_papers.digits.digits import DIGITS, read_digits
-from dissensus_papers.digits.kept_set import SPLITS, VOTES, SimulatedSet, keep_set, read_set
 from dissensus_papers.digits.panel import HABITS, Eyes, perceive, simulate_panel
-from dissensus_train.curate.duplicates import find_duplicates
-from dissensus_train.curate.floors import Floor
-from dissensus_train.curate.item_list import ItemList, listed, places
-from dissensus_train.curate.mapping import map_items
-from dissensus_train.curate.selecting import select_items
-from dissensus_train.curate.splitting import split_groups
-from dissensus_train.training.loop import one_thread
+from dissensus_train.curate import Floor, ItemList, find_duplicates, map_items, select_items, split_groups
+from dissensus_train.training import one_thread
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from dissensus.datasets import LabelledItems
-    from dissensus.votes.simulate import Habits
+    from dissensus.arrays import Ints, Names, Table
+    from dissensus.votes import Habits
     from dissensus_papers.digits.digits import Digits
 
 NAME: Final = "soft-digits-simulated"
@@ -43,6 +42,10 @@ MEANING: Final = 2
 """Raised whenever the code changes what is made, so that a set kept by older code is not used in place of a new one."""
 
 MNIST, AMBIGUOUS = "mnist", "ambiguous"
+
+SPLITS: Final = ("train", "validation", "test")
+VOTES: Final = ("item", "label", "unsure", "judgement", "seconds")
+"""The columns of the votes that are kept."""
 
 REGIONS: Final = {"easy": "confidence >= 0.8", "ambiguous": "variability >= 0.2", "hard": "confidence <= 0.4"}
 """The regions of the data map. The paper's values are not known."""
@@ -57,11 +60,11 @@ SHARES: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class DigitsRecipe:
     """What is made.
 
     Attributes:
-        seed: of everything random.
+        seed: the random seed.
         pool: digits that are mapped and selected from.
         blends: ambiguous digits that are mapped and selected from.
         mnist: items of the splits train, validation and test taken from the pool; fewer where there are not enough.
@@ -84,7 +87,7 @@ class Recipe:
     eyes: Eyes = field(default_factory=Eyes)
     habits: Habits = HABITS
 
-    def fitted(self, digits: int) -> Recipe:
+    def fitted(self, digits: int) -> DigitsRecipe:
         """The same, smaller by one factor, where there are too few digits: at most half of them are judged."""
         factor = min(1.0, 0.5 * digits / sum(self.mnist))
         if factor == 1.0:
@@ -98,40 +101,104 @@ class Recipe:
         )
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SimulatedSet:
+    """A set that a simulated panel judged, with what only a simulation knows.
+
+    Attributes:
+        items: for a study; its note says that it is simulated.
+        truth: (items, classes) what people would say in the end, with ever more annotators: see `SimulatedPanel`.
+        region: (items,) of the data map: easy, ambiguous, hard or other.
+        about: what was made, counted step by step; plain values.
+    """
+
+    items: LabelledItems
+    truth: Table
+    region: Names
+    about: dict[str, Any]
+
+
 def soft_digits_simulated() -> LabelledItems:
     """The items of the set at its default size; made where it is not kept yet, which takes minutes."""
     return simulated_set().items
 
 
-def simulated_set(recipe: Recipe | None = None) -> SimulatedSet:
+def simulated_set(recipe: DigitsRecipe | None = None) -> SimulatedSet:
     """Read the kept set of a recipe, or make and keep it."""
     digits = read_digits()
     wanted, folder = _kept(digits, recipe)
     if not folder.is_dir():
         with one_thread():
             arrays, about = _make(digits, wanted)
-        keep_set(folder, arrays, about)
+        try:
+            with whole_folder(folder, remedy="set XDG_CACHE_HOME to a folder that can be written") as part:
+                np.savez_compressed(part / "set.npz", **arrays)
+                (part / "about.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
+        except InputError:
+            # Another process may have finished the same set first; it means the same.
+            if not folder.is_dir():
+                raise
     return read_set(folder)
 
 
-def must_be_made(recipe: Recipe | None = None) -> bool:
+def read_set(folder: Path) -> SimulatedSet:
+    """Read a kept set."""
+    try:
+        with (folder / "set.npz").open("rb") as file, np.load(file) as arrays:
+            return _assembled(dict(arrays), json.loads((folder / "about.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        raise InputError(
+            f"{folder}: the set cannot be read ({error}); delete this folder, and it will be made anew"
+        ) from error
+
+
+def _assembled(arrays: Mapping[str, Any], about: dict[str, Any]) -> SimulatedSet:
+    source, split = arrays["source"].astype(np.dtypes.StringDType()), arrays["split"]
+    votes = Votes(
+        **{name: arrays[f"votes_{name}"] for name in VOTES},
+        items=np.strings.add(np.strings.add(source, "-"), _numbers(len(source))),
+        annotators=Annotators(
+            arrays["votes_annotator"], np.strings.add("simulated-", _numbers(len(arrays["checked"])))
+        ),
+        classes=(*DIGITS, "none"),
+        none=len(DIGITS),
+    )
+    human = label(votes, "equal-weighted")
+    original = replace(human, probabilities=np.pad(arrays["original"], ((0, 0), (0, 1))), scheme="original")
+    items = LabelledItems(
+        features=(arrays["images"].astype(np.float32) / 255)[:, None],
+        human=human,
+        targets={"original": original},
+        splits={name: np.flatnonzero(split == name) for name in SPLITS},
+        source=source,
+        votes=votes,
+        note=about["panel"],
+    )
+    return SimulatedSet(items=items, truth=arrays["truth"], region=arrays["region"], about=about)
+
+
+def _numbers(n: int) -> Names:
+    return np.arange(n).astype(np.dtypes.StringDType())
+
+
+def must_be_made(recipe: DigitsRecipe | None = None) -> bool:
     """Whether the set of a recipe has still to be made."""
     return not _kept(read_digits(), recipe)[1].is_dir()
 
 
-def _kept(digits: Digits, recipe: Recipe | None) -> tuple[Recipe, Path]:
+def _kept(digits: Digits, recipe: DigitsRecipe | None) -> tuple[DigitsRecipe, Path]:
     """What is made of these digits, and where it is kept."""
-    wanted = (Recipe() if recipe is None else recipe).fitted(len(digits))
+    wanted = (DigitsRecipe() if recipe is None else recipe).fitted(len(digits))
     return wanted, cache_folder() / "made" / f"{NAME}-{_key(wanted, digits)}"
 
 
-def _key(recipe: Recipe, digits: Digits) -> str:
+def _key(recipe: DigitsRecipe, digits: Digits) -> str:
     """The hash of everything that decides what is made."""
-    told = json.dumps({"meaning": MEANING, **asdict(recipe)}, sort_keys=True)
-    return hashlib.sha256(told.encode() + digits.images.tobytes() + digits.labels.tobytes()).hexdigest()[:12]
+    decided = json.dumps({"meaning": MEANING, **asdict(recipe)}, sort_keys=True)
+    return hashlib.sha256(decided.encode() + digits.images.tobytes() + digits.labels.tobytes()).hexdigest()[:12]
 
 
-def _make(digits: Digits, recipe: Recipe) -> tuple[dict[str, Any], dict[str, Any]]:
+def _make(digits: Digits, recipe: DigitsRecipe) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arrays of the set, and what is to be said about it."""
     drawn = stream(recipe.seed, Purpose.SPLIT).permutation(len(digits))
     pool = digits.take(drawn[: recipe.pool])
@@ -139,21 +206,20 @@ def _make(digits: Digits, recipe: Recipe) -> tuple[dict[str, Any], dict[str, Any
     original = np.concatenate([np.eye(len(DIGITS))[pool.labels], blends.probabilities])
     sources = [_source(MNIST, pool.images, pool.labels), _source(AMBIGUOUS, blends.images, blends.winner)]
     images = np.concatenate([pool.images, blends.images])
-    everything = listed(sources)
     duplicates = find_duplicates(sources)
     mapped = map_items(sources, regions=REGIONS, only=duplicates.clean(), seed=recipe.seed, engine="loop")
     chosen, notes = [], []
     for name, sizes, floor in ((MNIST, recipe.mnist, recipe.easy), (AMBIGUOUS, recipe.ambiguous, 0)):
-        part, told = _selected(mapped.take(mapped.sources == name), name, sizes, easy=floor, seed=recipe.seed)
+        part, sentences = _selected(mapped.take(mapped.sources == name), name, sizes, easy=floor, seed=recipe.seed)
         chosen.append(part)
-        notes += [f"{name}: {sentence}" for sentence in told]
-    taken = [places(part, everything) for part in chosen]
-    judged = np.concatenate(taken)
+        notes += [f"{name}: {sentence}" for sentence in sentences]
+    digit_places, blend_places = _numbers_of(chosen[0]), len(pool) + _numbers_of(chosen[1])
+    judged = np.concatenate([digit_places, blend_places])
     # What nobody judges is what the panel's eyes learn from; the clearest of it are the attention checks.
-    unused = mapped.take((mapped.sources == MNIST) & ~np.isin(places(mapped, everything), judged))
+    unused = mapped.take((mapped.sources == MNIST) & ~np.isin(_numbers_of(mapped), digit_places))
     clearest = np.argsort(-unused.column("confidence"), kind="stable")[: recipe.checks]
-    checks = places(unused, everything)[clearest]
-    learnt = digits.take(np.setdiff1d(drawn, drawn[np.concatenate([taken[0], checks])]))
+    checks = _numbers_of(unused)[clearest]
+    learnt = digits.take(np.setdiff1d(drawn, drawn[np.concatenate([digit_places, checks])]))
     evidence = perceive(learnt, images[np.concatenate([judged, checks])], seed=recipe.seed, eyes=recipe.eyes)
     panel = simulate_panel(
         evidence[:, : len(judged)],
@@ -180,16 +246,19 @@ def _make(digits: Digits, recipe: Recipe) -> tuple[dict[str, Any], dict[str, Any
         "panel": panel.note,
         "recipe": asdict(recipe),
     }
-    return {**arrays, **{f"votes_{name}": getattr(panel.votes, name) for name in VOTES}}, about
+    assert panel.votes.annotators is not None
+    columns = {name: getattr(panel.votes, name) for name in VOTES} | {"annotator": panel.votes.annotators.code}
+    return {**arrays, **{f"votes_{name}": column for name, column in columns.items()}}, about
 
 
 def _source(name: str, images: Any, labels: Any) -> Source:
-    return Source(
-        name=name,
-        items=np.arange(len(images)).astype(np.str_),
-        images=images[:, None],
-        labels=np.array(DIGITS)[labels],
-    )
+    items = np.arange(len(images)).astype(np.str_)
+    return Source(name=name, items=items, images=images[:, None], labels=np.array(DIGITS)[labels])
+
+
+def _numbers_of(items: ItemList) -> Ints:
+    """(items,) the place of each in its source, after which it is called."""
+    return items.items.astype(np.int64)
 
 
 def _selected(
@@ -207,10 +276,10 @@ def _selected(
         floors=floors if easy and "easy" in there else (),
         seed=seed,
     )
-    there_are = len(selection.items)
-    if there_are < n:
-        sizes = _scaled(sizes, there_are / n)
-        sizes = (sizes[0] + there_are - sum(sizes), *sizes[1:])
+    selected = len(selection.items)
+    if selected < n:
+        sizes = _scaled(sizes, selected / n)
+        sizes = (sizes[0] + selected - sum(sizes), *sizes[1:])
     splits = split_groups(selection.items, dict(zip(SPLITS, sizes, strict=True)), seed=seed)
     return splits.items, (*selection.shortfalls, *splits.notes)
 
@@ -220,5 +289,5 @@ def _scaled(sizes: tuple[int, int, int], factor: float) -> tuple[int, int, int]:
 
 
 def _counted(items: ItemList) -> dict[str, int]:
-    found, counts = np.unique(items.column("region"), return_counts=True)
-    return dict(zip(found.tolist(), counts.tolist(), strict=True))
+    regions, counts = np.unique(items.column("region"), return_counts=True)
+    return dict(zip(regions.tolist(), counts.tolist(), strict=True))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dissensus_papers.papers.claims import Paper as Paper
     from dissensus_papers.papers.claims import read_paper as read_paper
     from dissensus_papers.papers.claims import shipped_papers as shipped_papers
-    from dissensus_papers.papers.judging import Judged as Judged
+    from dissensus_papers.papers.judging import JudgedClaim as JudgedClaim
     from dissensus_papers.papers.judging import judge_paper as judge_paper
     from dissensus_papers.papers.pages import write_pages as write_pages
     from dissensus_papers.papers.summary import StudySummary as StudySummary

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from importlib import resources
 from math import inf
 from pathlib import Path
@@ -12,8 +11,8 @@ from msgspec import Meta
 from msgspec.structs import asdict, replace
 
 from dissensus.errors import InputError, choices
-from dissensus.toml_file import Table, TableError, TomlFile, fits, known_keys, no_such
-from dissensus_papers.papers.quantities import QUANTITIES
+from dissensus.toml_file import TableError, TomlFile, TomlTable, fits, known_keys, no_such
+from dissensus_papers.papers.quantities import DEFAULTS, QUANTITIES, TYPES
 
 MARKS: Final = {
     "verified": "read in the paper's own text or in its authors' files",
@@ -32,7 +31,7 @@ Range = Annotated[
 ]
 
 
-class Claim(Table, kw_only=True):
+class Claim(TomlTable, kw_only=True):
     """Something that a paper says, and how it is judged.
 
     Attributes:
@@ -47,7 +46,7 @@ class Claim(Table, kw_only=True):
         in_direction: lowest and highest value that counts as in the paper's direction.
         note: what a reader must know beside the verdict.
         why: the reason, where it is not measured.
-        percent: whether its values are shares that are told in per cent.
+        percent: whether its values are shares that are shown in per cent.
     """
 
     id: Filled
@@ -63,8 +62,8 @@ class Claim(Table, kw_only=True):
     why: str = ""
     percent: bool = False
 
-    def shown(self, value: float) -> str:
-        """A value of the claim's quantity, as it is told."""
+    def text_of(self, value: float) -> str:
+        """A value of the claim's quantity as text."""
         if self.percent:
             return f"{100 * value:+.1f} %"
         return f"{value:g}" if value == round(value) else f"{value:.3g}" if abs(value) >= 10 else f"{value:.3f}"
@@ -75,7 +74,7 @@ class Claim(Table, kw_only=True):
         return {"quantity": self.quantity, **self.about}
 
 
-class StudyUse(Table):
+class StudyUse(TomlTable):
     """A study whose runs judge claims.
 
     Attributes:
@@ -95,7 +94,7 @@ class StudyUse(Table):
         known_keys("quick", self.quick or (), QUICK_KEYS)
 
 
-class ClaimsFile(Table, kw_only=True):
+class ClaimsFile(TomlTable, kw_only=True):
     """A claims file.
 
     Attributes:
@@ -121,7 +120,7 @@ class ClaimsFile(Table, kw_only=True):
     claims: Annotated[tuple[Claim, ...], Meta(min_length=1)]
 
 
-class Paper(ClaimsFile, kw_only=True, dict=True):
+class Paper(ClaimsFile, kw_only=True):
     """A paper as its claims file has it.
 
     Attributes:
@@ -131,11 +130,6 @@ class Paper(ClaimsFile, kw_only=True, dict=True):
 
     name: str
     path: Path
-
-    @cached_property
-    def by_id(self) -> dict[str, Claim]:
-        """The claims by their ids."""
-        return {claim.id: claim for claim in self.claims}
 
 
 def shipped_papers() -> dict[str, Path]:
@@ -154,26 +148,27 @@ def read_paper(source: str | Path) -> Paper:
         path = known[str(source)]
     file = TomlFile(path, kind="claims file")
     # What a claim's quantity asks for stands among the keys that every claim has.
-    listed = file.given.get("claims")
-    for claim in (each for each in listed if isinstance(each, dict)) if isinstance(listed, list) else ():
-        claim["about"] = {key: claim.pop(key) for key in list(claim) if key not in _CLAIM_KEYS}
+    tables = file.given.get("claims")
+    for table in tables if isinstance(tables, list) else ():
+        if isinstance(table, dict):
+            table["about"] = {key: table.pop(key) for key in list(table) if key not in _CLAIM_KEYS}
     read = file.read_as(ClaimsFile)
     with file.refusals():
-        return Paper(
-            name=path.stem, path=path, **asdict(read) | {"claims": _checked(read.claims, file.given["claims"])}
-        )
+        claims = _checked(read.claims, file.given["claims"])
+        return Paper(name=path.stem, path=path, **asdict(read) | {"claims": claims})
 
 
 _CLAIM_KEYS: Final = set(Claim.__struct_fields__) - {"about", "percent"}
 
 
-def _checked(claims: tuple[Claim, ...], given: list[dict[str, Any]]) -> tuple[Claim, ...]:
+def _checked(claims: tuple[Claim, ...], tables: list[dict[str, Any]]) -> tuple[Claim, ...]:
     """The claims, each as its quantity asks and about others of the file; averages of shares are shares."""
     ids = [claim.id for claim in claims]
-    found = []
+    shares = {claim.id for claim in claims if claim.quantity in QUANTITIES and QUANTITIES[claim.quantity].percent}
+    checked = []
     for place, claim in enumerate(claims):
         try:
-            found.append(_fitting(claim, given[place]))
+            _check(claim, tables[place])
             if claim.id in ids[:place]:
                 raise TableError("id", f"is '{claim.id}', which stands for another claim too; give each its own")
             for other in claim.about.get("of", ()):
@@ -181,37 +176,35 @@ def _checked(claims: tuple[Claim, ...], given: list[dict[str, Any]]) -> tuple[Cl
                     raise TableError("of", f"names '{other}', which is no claim here")
         except TableError as error:
             raise TableError(("claims", place, *error.place), error.what) from error
-    shares = {claim.id for claim in found if claim.percent}
-    return tuple(
-        replace(each, percent=True) if each.quantity == "average" and shares.issuperset(each.about["of"]) else each
-        for each in found
-    )
+        average = claim.quantity == "average" and shares.issuperset(claim.about["of"])
+        checked.append(replace(claim, percent=average or claim.id in shares))
+    return tuple(checked)
 
 
-def _fitting(claim: Claim, given: dict[str, Any]) -> Claim:
-    if claim.mark not in MARKS:
-        raise no_such("mark", claim.mark, MARKS)
-    if claim.quantity not in QUANTITIES:
-        raise no_such("quantity", claim.quantity, QUANTITIES)
+def _check(claim: Claim, table: dict[str, Any]) -> None:
+    """Refuses a claim that is not as its quantity asks; `table` is what was written."""
+    for key, known in (("mark", MARKS), ("quantity", QUANTITIES)):
+        if getattr(claim, key) not in known:
+            raise no_such(key, getattr(claim, key), known)
     quantity = QUANTITIES[claim.quantity]
+    asks = f"asks for {', '.join(quantity.keys)}"
     for key, value in claim.about.items():
         if key not in quantity.keys:
-            raise TableError(key, f"is nothing that this quantity asks for; it asks for {quantity.asks}")
-        if wanted := fits(value, quantity.keys[key]):
+            raise TableError(key, f"is nothing that this quantity asks for; it {asks}")
+        if wanted := fits(value, TYPES.get(key, str)):
             raise TableError(key, f"is {value!r}; give {wanted}")
-    needed = [key for key in quantity.keys if key not in claim.about and key not in quantity.defaults]
-    if needed:
-        raise TableError(needed[0], f"is missing; this quantity asks for {quantity.asks}")
-    if quantity.of_study and not claim.study:
+    for key in quantity.keys:
+        if key not in claim.about and key not in DEFAULTS:
+            raise TableError(key, f"is missing; this quantity {asks}")
+    if quantity.measure and not claim.study:
         raise TableError("study", "is missing; name the study that is measured")
     if claim.quantity == "unmeasured":
         if not claim.why:
             raise TableError("why", "is missing; say why it is not measured")
-        return replace(claim, reproduced=(-inf, inf), in_direction=(-inf, inf), percent=quantity.percent)
+        return
     for key in ("reproduced", "in_direction"):
         least, most = getattr(claim, key)
-        if key not in given or not least <= most:
-            raise TableError(key, f"is {given.get(key)}; give the lowest and the highest value, as [-0.5, 0.0] or -inf")
+        if key not in table or not least <= most:
+            raise TableError(key, f"is {table.get(key)}; give the lowest and the highest value, as [-0.5, 0.0] or -inf")
     if not claim.in_direction[0] <= claim.reproduced[0] <= claim.reproduced[1] <= claim.in_direction[1]:
         raise TableError("reproduced", "must lie within in_direction")
-    return replace(claim, percent=quantity.percent)

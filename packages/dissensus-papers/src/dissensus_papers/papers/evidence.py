@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from dissensus.errors import InputError
-from dissensus.evaluation.comparison.strata import make_strata
-from dissensus_train.studies.folds import score_folds
-from dissensus_train.studies.measuring import stored_basins, stored_ood
-from dissensus_train.studies.original import mode_shift_audit, scores_against
-from dissensus_train.studies.scored import AGREEMENT, score_study
+from dissensus.evaluation import make_strata
+from dissensus_train.studies import (
+    mode_shift_audit,
+    score_folds,
+    score_study,
+    scores_against,
+    stored_basins,
+    stored_ood,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation import Evaluation
     from dissensus_train.ood import OodResult
-    from dissensus_train.studies.measuring import StudyBasins
-    from dissensus_train.studies.opening import OpenStudy
-    from dissensus_train.studies.original import Audit
-    from dissensus_train.studies.scored import ScoredStudy
+    from dissensus_train.studies import Audit, OpenStudy, ScoredStudy, StudyBasins
 
-STRATA: Final = (AGREEMENT, "entropy")
+Result = TypeVar("Result")
+
+ALL: Final = "all"
+"""The stratum of all items, as evaluations call it."""
+
+STRATA: Final = ("agreement", "entropy")
 """Ideas of strata that claims can be about. All votes choose their items and all are scored, as in the papers."""
 
 MOST_CONTESTED: Final = "entropy 4/4"
@@ -58,7 +64,7 @@ class Evidence:
             raise InputError(f"study {self.first.study.name}: this quantity is not made of folds; give shares")
         data = self.first.data
         human = data.human.take(data.splits[data.held_out])
-        strata = {idea: tuple(replace(each, rule=None) for each in make_strata(human, idea)) for idea in STRATA}
+        strata = {idea: tuple(replace(stratum, rule=None) for stratum in make_strata(human, idea)) for idea in STRATA}
         return score_study(self.first, strata=strata, resamples=self.resamples)
 
     @cached_property
@@ -70,9 +76,7 @@ class Evidence:
 
     def against(self, target: str) -> Evaluation:
         """Every system against people, or against one of the study's targets where one is named."""
-        if not target:
-            return self.evaluation
-        return scores_against(self.scored, target, resamples=self.resamples)
+        return scores_against(self.scored, target, resamples=self.resamples) if target else self.evaluation
 
     @cached_property
     def audits(self) -> tuple[Audit, ...]:
@@ -82,24 +86,15 @@ class Evidence:
     @cached_property
     def basins(self) -> StudyBasins:
         """The basins of the runs; refused where they were not measured."""
-        found = stored_basins(self.first)
-        if found is None:
-            raise NotMeasuredError(f"study {self.first.study.name}: its basins were not measured")
-        return found
+        return self._stored(stored_basins, "its basins were not measured")
 
     @cached_property
     def ood(self) -> OodResult:
         """The out-of-distribution detection of the runs; refused where it was not measured."""
-        found = stored_ood(self.first)
-        if found is None:
-            raise NotMeasuredError(f"study {self.first.study.name}: its out-of-distribution detection was not measured")
-        return found
+        return self._stored(stored_ood, "its out-of-distribution detection was not measured")
 
-
-def gather(opened: Sequence[OpenStudy], *, resamples: int = 1000) -> dict[str, Evidence]:
-    """By name, what each of the opened parts of a study says; folds of one study together under its name."""
-    together: dict[str, list[OpenStudy]] = {}
-    for each in opened:
-        name = each.study.name.removesuffix(f"-fold-{each.study.fold}") if each.study.fold else each.study.name
-        together.setdefault(name, []).append(each)
-    return {name: Evidence(opened=tuple(parts), resamples=resamples) for name, parts in together.items()}
+    def _stored(self, read: Callable[[OpenStudy], Result | None], refusal: str) -> Result:
+        result = read(self.first)
+        if result is None:
+            raise NotMeasuredError(f"study {self.first.study.name}: {refusal}")
+        return result

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 
-from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
-from dissensus.evaluation.comparison.differences import wilcoxon
+from dissensus.evaluation import Estimate, wilcoxon
 from dissensus_papers.papers.quantities import Measured
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ VERDICTS: Final = (REPRODUCED, IN_DIRECTION, NOT, NOT_TESTABLE, NOT_RUN)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class JudgedClaim:
     """A claim with its verdict.
 
     Attributes:
@@ -61,12 +61,7 @@ class Judged:
         """Everything, ready for JSON."""
         claim = self.claim
         return {
-            "id": claim.id,
-            "says": claim.says,
-            "mark": claim.mark,
-            "study": claim.study,
-            "asks": claim.asks,
-            "paper": claim.paper,
+            **{key: getattr(claim, key) for key in ("id", "says", "mark", "study", "asks", "paper")},
             "reproduced": _finite(claim.reproduced),
             "in_direction": _finite(claim.in_direction),
             "verdict": self.verdict,
@@ -79,109 +74,98 @@ class Judged:
         }
 
 
-def judge_paper(paper: Paper, summaries: Mapping[str, StudySummary]) -> tuple[Judged, ...]:
-    """A verdict on every claim of a paper.
-
-    Args:
-        paper: its claims.
-        summaries: by the name that claims know them by, the studies that were run.
-    """
-    judged: dict[str, Judged] = {}
+def judge_paper(paper: Paper, summaries: Mapping[str, StudySummary]) -> tuple[JudgedClaim, ...]:
+    """A verdict on every claim of a paper; `summaries` are of its studies, by the names that claims know them by."""
+    judged: dict[str, JudgedClaim] = {}
     # Those that put others together come last.
     for claim in sorted(paper.claims, key=lambda claim: "of" in claim.about):
         judged[claim.id] = _of_claims(claim, judged) if "of" in claim.about else _of_study(claim, summaries)
     return tuple(judged[claim.id] for claim in paper.claims)
 
 
-def _of_study(claim: Claim, summaries: Mapping[str, StudySummary]) -> Judged:
+def _of_study(claim: Claim, summaries: Mapping[str, StudySummary]) -> JudgedClaim:
     if claim.quantity == "unmeasured":
-        return Judged(claim=claim, verdict=claim.about.get("verdict", NOT_TESTABLE), why=claim.why)
-    found = summaries.get(claim.study)
-    if found is None:
-        return Judged(claim=claim, verdict=NOT_RUN, why=f"the study {claim.study} was not run")
-    if found.missing:
-        return Judged(claim=claim, verdict=NOT_RUN, why=found.missing)
-    answer = found.answers.get(claim.id)
-    if answer is None or answer["asks"] != claim.asks:
-        return Judged(claim=claim, verdict=NOT_RUN, why=f"the claim is younger than the runs of {claim.study}")
-    if "not measured" in answer:
-        return Judged(claim=claim, verdict=NOT_RUN, why=answer["not measured"])
+        return JudgedClaim(claim=claim, verdict=claim.about.get("verdict", NOT_TESTABLE), why=claim.why)
+    summary = summaries.get(claim.study)
+    why = _why_not_run(claim, summary)
+    if summary is None or why:
+        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why)
+    answer = summary.answers[claim.id]
     if "refused" in answer:
-        judged = Judged(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
+        judged = JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
     else:
-        judged = judge(claim, Measured.from_dict(answer["measured"]))
-    return replace(judged, instead=found.instead, cautions=found.cautions)
+        judged = judge(claim, msgspec.convert(answer["measured"], Measured))
+    return replace(judged, instead=summary.instead, cautions=summary.cautions)
 
 
-def judge(claim: Claim, measured: Measured) -> Judged:
+def _why_not_run(claim: Claim, summary: StudySummary | None) -> str:
+    """Why there is no answer to a claim; empty where there is one."""
+    if summary is None:
+        return f"the study {claim.study} was not run"
+    answer = summary.answers.get(claim.id, {})
+    if not summary.missing and answer.get("asks") != claim.asks:
+        return f"the claim is younger than the runs of {claim.study}"
+    return summary.missing or str(answer.get("not measured", ""))
+
+
+def judge(claim: Claim, measured: Measured) -> JudgedClaim:
     """The verdict on a claim whose quantity was measured."""
     value = measured.value
-    low, high = (value.value if end is None else end for end in (value.low, value.high))
+    ends = [value.value if end is None else end for end in (value.low, value.high)]
     close = _within(value.value, claim.reproduced)
-    toward = _within(value.value, claim.in_direction)
-    sure = _within(low, claim.in_direction) and _within(high, claim.in_direction)
-    reach = _range(claim, claim.in_direction)
+    sure = all(_within(end, claim.in_direction) for end in ends)
+    near, reach = (_range(claim, limits) for limits in (claim.reproduced, claim.in_direction))
     if close and sure:
-        verdict, why = REPRODUCED, f"our value lies in {_range(claim, claim.reproduced)}, and our interval in {reach}"
-    elif toward:
-        size = "" if close else f"our value lies outside {_range(claim, claim.reproduced)}"
+        verdict, why = REPRODUCED, f"our value lies in {near}, and our interval in {reach}"
+    elif _within(value.value, claim.in_direction):
+        size = "" if close else f"our value lies outside {near}"
         unsure = "" if sure else f"our interval reaches out of {reach}"
         verdict, why = IN_DIRECTION, "; ".join(filter(None, (size, unsure)))
     else:
         verdict, why = NOT, f"our value lies outside {reach}"
+    judged = JudgedClaim(claim=claim, verdict=verdict, why=why, measured=measured)
     side = _side(claim, measured)
     gaps = np.array(measured.by_seed) - (measured.null or 0.0)
     if side is None or not gaps.size:
-        return Judged(claim=claim, verdict=verdict, why=why, measured=measured)
-    return Judged(
-        claim=claim,
-        verdict=verdict,
-        why=why,
-        measured=measured,
-        seeds=(int((side * gaps > 0).sum()), gaps.size),
-        wilcoxon=wilcoxon(gaps, alternative="greater" if side > 0 else "less"),
-    )
+        return judged
+    p = wilcoxon(gaps, alternative="greater" if side > 0 else "less")
+    return replace(judged, seeds=(int((side * gaps > 0).sum()), gaps.size), wilcoxon=p)
 
 
-def _of_claims(claim: Claim, judged: Mapping[str, Judged]) -> Judged:
+def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
     """The verdict on a claim about other claims."""
     parts = [judged[name] for name in claim.about["of"]]
-    known = [(each, each.measured) for each in parts if each.measured is not None]
+    known = [part for part in parts if part.measured is not None]
     lacking = len(parts) - len(known)
     if not known or (lacking and claim.quantity == "count"):
-        return Judged(
-            claim=claim, verdict=NOT_RUN, why=f"{len(known)} of {len(parts)} claims that it is about were measured"
-        )
+        why = f"{len(known)} of {len(parts)} claims that it is about were measured"
+        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why)
     if claim.quantity == "count":
-        measured = Measured(value=Estimate(float(_count(claim, [each for each, _ in known]))))
+        measured = Measured(value=Estimate(float(_count(claim, known))))
     else:
-        measured = _average([each.value for _, each in known])
+        measured = _average([part.measured.value for part in known if part.measured is not None])
+    notes = (f"over {len(known)} of {len(parts)}: the others were not measured",) if lacking else ()
     return replace(
         judge(claim, measured),
-        instead=any(each.instead for each, _ in known),
-        cautions=(
-            *((f"over {len(known)} of {len(parts)}: the others were not measured",) if lacking else ()),
-            *dict.fromkeys(caution for each, _ in known for caution in each.cautions),
-        ),
+        instead=any(part.instead for part in known),
+        cautions=(*notes, *dict.fromkeys(caution for part in known for caution in part.cautions)),
     )
 
 
 def _average(values: Sequence[Estimate]) -> Measured:
     """The mean of values of studies that share neither items nor runs, with the interval that follows from theirs."""
-    mean = float(np.mean([each.value for each in values]))
-    halves = [(each.high - each.low) / 2 for each in values if each.low is not None and each.high is not None]
-    over = f"items and seeds of {len(values)} studies"
-    if len(halves) < len(values):
-        return Measured(value=Estimate(mean), over=over, null=0.0)
+    mean = float(np.mean([value.value for value in values]))
+    halves = [(value.high - value.low) / 2 for value in values if value.low is not None and value.high is not None]
     reach = float(np.linalg.norm(halves)) / len(values)
-    return Measured(value=Estimate(mean, mean - reach, mean + reach), over=over, null=0.0)
+    ends = (mean - reach, mean + reach) if len(halves) == len(values) else ()
+    return Measured(value=Estimate(mean, *ends), over=f"items and seeds of {len(values)} studies", null=0.0)
 
 
-def _count(claim: Claim, parts: list[Judged]) -> int:
+def _count(claim: Claim, parts: Sequence[JudgedClaim]) -> int:
     if claim.about["counts"] == "in direction":
-        return sum(each.verdict in (REPRODUCED, IN_DIRECTION) for each in parts)
+        return sum(part.verdict in (REPRODUCED, IN_DIRECTION) for part in parts)
     if claim.about["counts"] == "every seed":
-        return sum(each.seeds is not None and each.seeds[0] == each.seeds[1] for each in parts)
+        return sum(part.seeds is not None and part.seeds[0] == part.seeds[1] for part in parts)
     raise InputError(f"claim {claim.id}: counts is '{claim.about['counts']}'; choose 'in direction' or 'every seed'")
 
 
@@ -198,12 +182,10 @@ def _within(value: float, ends: tuple[float, float]) -> bool:
 
 
 def _range(claim: Claim, ends: tuple[float, float]) -> str:
-    low, high = ends
-    if low == high:
-        return claim.shown(low)
-    if np.isfinite(ends).all():
-        return f"{claim.shown(low)} to {claim.shown(high)}"
-    return f"{claim.shown(low)} and more" if np.isfinite(low) else f"{claim.shown(high)} and less"
+    low, high = (claim.text_of(end) if np.isfinite(end) else "" for end in ends)
+    if ends[0] == ends[1]:
+        return low
+    return f"{low} to {high}" if low and high else f"{low} and more" if low else f"{high} and less"
 
 
 def _finite(ends: tuple[float, float]) -> list[float | None]:

@@ -7,32 +7,31 @@ from collections import Counter
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.bootstrap import Estimate
-from dissensus.evaluation.comparison.differences import shown_p
-from dissensus.evaluation.comparison.scores import arrow
-from dissensus.evaluation.comparison.strata import ALL
-from dissensus.evaluation.comparison.tables import DASH
-from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation import METRICS, Estimate
 from dissensus.pages import Block, as_html, as_md, write_texts
 from dissensus_papers.papers.claims import MARKS
-from dissensus_papers.papers.evidence import MOST_CONTESTED
+from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED
 from dissensus_papers.papers.judging import NOT, REPRODUCED, VERDICTS, judge_paper
-from dissensus_papers.papers.summary import shown_strata, worth_of
-from dissensus_train.basins.summary import QUANTITIES
+from dissensus_papers.papers.summary import DASH, worth_of
+from dissensus_train.basins import QUANTITIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus_papers.papers.claims import Claim, Paper
-    from dissensus_papers.papers.judging import Judged
+    from dissensus_papers.papers.claims import Paper
+    from dissensus_papers.papers.judging import JudgedClaim
     from dissensus_papers.papers.summary import StudySummary
+
+    Summaries = Mapping[str, StudySummary]
 
 SHOWN: Final = ("soft_nll", "kl", "accuracy", "entropy_spearman", "ece_equal_mass")
 """What the tables of scores show."""
 
 CONTROL: Final = "control"
 """The mark of what is not a claim of the paper."""
+
+QUICK: Final = "This is a quick run: small networks, few epochs, few seeds. It shows that every step works; "
 
 HOW: Final = (
     "Reproduced: our value lies in the range that the claims file states, and our whole 95 % interval on the claim's "
@@ -52,140 +51,170 @@ AUDIT: Final = (
 )
 
 
-def write_pages(paper: Paper, summaries: Mapping[str, StudySummary], folder: Path) -> tuple[Path, ...]:
+def write_pages(paper: Paper, summaries: Summaries, folder: Path) -> tuple[Path, ...]:
     """Judge a paper's claims and write PAPER.md, PAPER.html and PAPER.json into a folder; returns their paths."""
     judged = judge_paper(paper, summaries)
-    blocks = page(paper, judged, summaries)
-    told = json.dumps(as_dict(paper, judged, summaries), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    texts = {"md": as_md(blocks), "html": as_html(blocks, title=f"{paper.authors}: reproduction"), "json": told}
-    return write_texts(folder, {f"{paper.name}.{suffix}": text for suffix, text in texts.items()})
+    blocks, title = page(paper, judged, summaries), f"{paper.authors}: reproduction"
+    return write_texts(folder, page_files(paper.name, title, blocks, as_dict(paper, judged, summaries)))
 
 
-def as_dict(paper: Paper, judged: Sequence[Judged], summaries: Mapping[str, StudySummary]) -> dict[str, Any]:
+def page_files(name: str, title: str, blocks: Sequence[Block], value: Any) -> dict[str, str]:
+    """By file name, a page as Markdown and as HTML, and what it is of as JSON."""
+    plain = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return {f"{name}.md": as_md(blocks), f"{name}.html": as_html(blocks, title=title), f"{name}.json": plain}
+
+
+def as_dict(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> dict[str, Any]:
     """The reproduction for JSON."""
-    told = ("study", "question", "quick", "instead", "missing", "split", "items", "cautions", "trained_on")
+    about = ("name", "title", "authors", "link", "question", "tested_by")
+    kept = ("study", "question", "quick", "instead", "missing", "split", "items", "cautions", "trained_on", "seeds")
     return {
-        "paper": {key: getattr(paper, key) for key in ("name", "title", "authors", "link", "question", "tested_by")},
-        "quick": any(each.quick for each in summaries.values()),
+        "paper": {key: getattr(paper, key) for key in about},
+        "quick": _quick(summaries),
         "verdicts": counted(judged),
-        "claims": [each.to_dict() for each in judged],
+        "claims": [claim.to_dict() for claim in judged],
         "studies": {
-            name: {
-                **{key: getattr(each, key) for key in told},
-                "seeds": each.seeds,
-                "machine_hours": each.machine_hours,
-            }
-            for name, each in summaries.items()
+            name: {key: getattr(summary, key) for key in (*kept, "machine_hours")}
+            for name, summary in summaries.items()
         },
         "differs": list(paper.differs),
         "not_run": not_run(paper, summaries),
     }
 
 
-def counted(judged: Sequence[Judged]) -> dict[str, dict[str, int]]:
+def counted(judged: Sequence[JudgedClaim]) -> dict[str, dict[str, int]]:
     """How many claims of the paper, and how many controls, have each verdict."""
-    found = {}
-    for kind, wanted in (("claims", False), ("controls", True)):
-        tally = Counter(each.verdict for each in judged if (each.claim.mark == CONTROL) == wanted)
-        found[kind] = {verdict: tally[verdict] for verdict in VERDICTS if tally[verdict]}
-    return found
+    counts = {}
+    for kind, control in (("claims", False), ("controls", True)):
+        tally = Counter(claim.verdict for claim in judged if (claim.claim.mark == CONTROL) == control)
+        counts[kind] = {verdict: tally[verdict] for verdict in VERDICTS if tally[verdict]}
+    return counts
 
 
-def not_run(paper: Paper, summaries: Mapping[str, StudySummary]) -> list[str]:
+def not_run(paper: Paper, summaries: Summaries) -> list[str]:
     """What was not run: studies that claims ask for, and what the claims file itself lists."""
-    asked = dict.fromkeys(claim.study for claim in paper.claims if claim.study)
-    absent = [f"The study {name}." for name in asked if name not in summaries]
-    missing = [f"The study {name}: {each.missing}." for name, each in summaries.items() if each.missing]
+    needed = dict.fromkeys(claim.study for claim in paper.claims if claim.study)
+    absent = [f"The study {name}." for name in needed if name not in summaries]
+    missing = [f"The study {name}: {summary.missing}." for name, summary in summaries.items() if summary.missing]
     return [*absent, *missing, *paper.not_run]
 
 
-def page(paper: Paper, judged: Sequence[Judged], summaries: Mapping[str, StudySummary]) -> list[Block]:
+def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> list[Block]:
     """The page, block by block."""
+    cautions = list(dict.fromkeys(caution for summary in summaries.values() for caution in summary.cautions))
+    stand_ins = [f"{summary.study} for {name}" for name, summary in summaries.items() if summary.instead]
+    if stand_ins:
+        cautions.append(f"these studies stand in for others, whose data are not here: {'; '.join(stand_ins)}")
     blocks = [
         Block("title", f"{paper.authors}, reproduced"),
         Block("text", f"{paper.title} ({paper.link}). {paper.question}"),
+        *warnings(QUICK + "its verdicts say nothing about the paper." if _quick(summaries) else "", cautions),
+        Block("text", _in_short(judged)),
+        Block("text", DELIVERY),
     ]
-    if any(each.quick for each in summaries.values()):
-        blocks.append(
-            Block(
-                "warning",
-                "This is a quick run: small networks, few epochs, few seeds. It shows that every step works; its "
-                "verdicts say nothing about the paper.",
-            )
-        )
-    cautions = list(dict.fromkeys(caution for each in summaries.values() for caution in each.cautions))
-    stand_ins = [f"{each.study} for {name}" for name, each in summaries.items() if each.instead]
-    cautions += [f"these studies stand in for others, whose data are not here: {'; '.join(stand_ins)}"] * bool(
-        stand_ins
-    )
-    blocks += [Block("warning", f"{caution[0].upper()}{caution[1:]}.") for caution in cautions]
-    blocks += [Block("text", _in_short(judged)), Block("text", DELIVERY)]
-    for heading, wanted in (("Claims of the paper", False), ("What the paper leaves open", True)):
-        chosen = [each for each in judged if (each.claim.mark == CONTROL) == wanted]
+    for heading, control in (("Claims of the paper", False), ("What the paper leaves open", True)):
+        chosen = [claim for claim in judged if (claim.claim.mark == CONTROL) == control]
         if chosen:
-            blocks += [Block("heading", heading), _claims(chosen, control=wanted)]
-    tested = f" The paper's own test: {paper.tested_by}." if paper.tested_by else ""
-    blocks += [Block("text", HOW + tested)]
-    notes = [f"{each.claim.id}: {each.claim.note}" for each in judged if each.claim.note]
-    notes += [f"{mark}: {what}" for mark, what in MARKS.items() if any(each.claim.mark == mark for each in judged)]
-    blocks += [Block("list", rows=tuple((note,) for note in notes))]
-    if paper.differs:
-        blocks += [
-            Block("heading", "What differs from the paper"),
-            Block("list", rows=tuple((each,) for each in paper.differs)),
-        ]
-    blocks += _studies(summaries)
-    left = not_run(paper, summaries)
-    if left:
-        blocks += [Block("heading", "Not run"), Block("list", rows=tuple((each,) for each in left))]
-    blocks += [
-        Block("heading", "The same numbers again"),
-        Block("code", f"dissensus reproduce {paper.name}{' --quick' if _quick(summaries) else ''}"),
-        Block("text", "This page was written by dissensus from the summaries beside it, not by hand."),
-        Block("code", f"dissensus reproduce {paper.name} --from FOLDER"),
+            blocks += _claims(chosen, heading, control=control)
+    notes = [f"{claim.claim.id}: {claim.claim.note}" for claim in judged if claim.claim.note]
+    notes += [f"{mark}: {what}" for mark, what in MARKS.items() if any(claim.claim.mark == mark for claim in judged)]
+    return [
+        *blocks,
+        Block("text", HOW + (f" The paper's own test: {paper.tested_by}." if paper.tested_by else "")),
+        *bullets(notes),
+        *bullets(paper.differs, heading="What differs from the paper"),
+        *_studies(summaries),
+        *bullets(not_run(paper, summaries), heading="Not run"),
+        *again(f"dissensus reproduce {paper.name}", quick=_quick(summaries)),
     ]
-    return blocks
 
 
-def _quick(summaries: Mapping[str, StudySummary]) -> bool:
-    return any(each.quick for each in summaries.values())
+def warnings(quick: str, cautions: Iterable[str]) -> list[Block]:
+    """What a reader must know before any number."""
+    sentences = [*([quick] if quick else []), *(f"{capital(caution)}." for caution in cautions)]
+    return [Block("warning", sentence) for sentence in sentences]
 
 
-def _in_short(judged: Sequence[Judged]) -> str:
+def bullets(lines: Iterable[str], *, heading: str = "") -> list[Block]:
+    """A list, with a heading where one is given; nothing where there are no lines."""
+    rows = tuple((line,) for line in lines)
+    return [*([Block("heading", heading)] if heading else []), Block("list", rows=rows)] if rows else []
+
+
+def table(header: Iterable[str], rows: Iterable[tuple[str, ...]], *, heading: str = "", text: str = "") -> list[Block]:
+    """A table, below a heading and a text where they are given."""
+    above = [Block(kind, words) for kind, words in (("heading", heading), ("text", text)) if words]
+    return [*above, Block("table", header=tuple(header), rows=tuple(rows))]
+
+
+def again(command: str, *, quick: bool, hours: str = "") -> list[Block]:
+    """How the numbers of a page are had again."""
+    return [
+        Block("heading", "The same numbers again"),
+        *([Block("text", hours)] if hours else []),
+        Block("code", f"{command}{' --quick' if quick else ''}"),
+        Block("text", "This page was written by dissensus from the summaries beside it, not by hand."),
+        Block("code", f"{command} --from FOLDER"),
+    ]
+
+
+def capital(text: str) -> str:
+    """A sentence with a capital."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def column(metric: str) -> str:
+    """The head of a metric's column, with the direction in which people are."""
+    arrow = {"lower": "↓", "higher": "↑", "zero": "→ 0"}[METRICS[metric].better]
+    return f"{METRICS[metric].short} {arrow}"
+
+
+def _quick(summaries: Summaries) -> bool:
+    return any(summary.quick for summary in summaries.values())
+
+
+def _in_short(judged: Sequence[JudgedClaim]) -> str:
     parts = []
     for kind, tally in counted(judged).items():
+        control = kind == "controls"
+        verdicts = ", ".join(f"{number} {shown_verdict(control, verdict, number)}" for verdict, number in tally.items())
         if tally:
-            control = kind == "controls"
-            told = ", ".join(f"{number} {shown_verdict(control, verdict, number)}" for verdict, number in tally.items())
-            parts.append(f"Of {sum(tally.values())} {'further questions' if control else 'claims'}: {told}.")
+            parts.append(f"Of {sum(tally.values())} {'further questions' if control else 'claims'}: {verdicts}.")
     return " ".join(parts)
 
 
-def claim_cells(judged: Judged) -> tuple[str, str, str, str, str]:
+def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str, str]:
     """Id, paper's value, ours, seeds on its side, and verdict, as text."""
-    claim, measured = judged.claim, judged.measured
+    claim, ours = judged.claim, DASH
+    if judged.measured is not None:
+        value = judged.measured.value
+        ours = claim.text_of(value.value)
+        if value.low is not None and value.high is not None:
+            ours += f" [{claim.text_of(value.low)}, {claim.text_of(value.high)}]"
     return (
         claim.id,
-        DASH if claim.paper is None else claim.shown(claim.paper),
-        DASH if measured is None else _estimate(claim, measured.value),
+        DASH if claim.paper is None else claim.text_of(claim.paper),
+        ours,
         DASH if judged.seeds is None else f"{judged.seeds[0]} of {judged.seeds[1]}",
         shown_verdict(claim.mark == CONTROL, judged.verdict) + (" (on a stand-in)" if judged.instead else ""),
     )
 
 
-def _claims(judged: Sequence[Judged], *, control: bool) -> Block:
+def _claims(judged: Sequence[JudgedClaim], heading: str, *, control: bool) -> list[Block]:
     header = ("claim", *(() if control else ("mark", "paper")), "ours", "seeds", "p", "Wilcoxon p", "verdict", "why")
     rows = []
-    for each in judged:
-        measured, claim = each.measured, each.claim
-        _, theirs, ours, seeds, verdict = claim_cells(each)
-        p = DASH if measured is None else shown_p(measured.p)
-        says = f"{claim.id}: {claim.says}"
-        known = () if control else (claim.mark, theirs)
+    for row in judged:
+        name, paper, ours, seeds, verdict = claim_cells(row)
+        known = () if control else (row.claim.mark, paper)
+        p = DASH if row.measured is None else _p(row.measured.p)
         # That people were simulated, or another study measured, belongs to every verdict.
-        why = "; ".join((each.why, *each.cautions))
-        rows.append((says, *known, ours, seeds, p, shown_p(each.wilcoxon), verdict, why))
-    return Block("table", header=header, rows=tuple(rows))
+        why = "; ".join((row.why, *row.cautions))
+        rows.append((f"{name}: {row.claim.says}", *known, ours, seeds, p, _p(row.wilcoxon), verdict, why))
+    return table(header, rows, heading=heading)
+
+
+def _p(p: float | None) -> str:
+    return DASH if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def shown_verdict(control: bool, verdict: str, number: int = 1) -> str:
@@ -194,75 +223,51 @@ def shown_verdict(control: bool, verdict: str, number: int = 1) -> str:
     return (one if number == 1 else several).get(verdict, verdict) if control else verdict
 
 
-def _estimate(claim: Claim, value: Estimate) -> str:
-    if value.low is None or value.high is None:
-        return claim.shown(value.value)
-    return f"{claim.shown(value.value)} [{claim.shown(value.low)}, {claim.shown(value.high)}]"
-
-
-def _studies(summaries: Mapping[str, StudySummary]) -> list[Block]:
+def _studies(summaries: Summaries) -> list[Block]:
     blocks: list[Block] = []
-    ran = {name: each for name, each in summaries.items() if not each.missing}
-    for name, each in ran.items():
-        stands = f", which stands in for {name}" if each.instead else ""
-        quick = ", cut short" if each.quick else ""
-        blocks += [
-            Block("heading", f"Scores: {each.study}{stands}"),
-            Block(
-                "text",
-                f"{each.question} {each.items:,} items ({each.split}), seeds {', '.join(map(str, each.seeds))}{quick}. "
-                "Mean ± sd over seeds; below them the baselines.",
-            ),
-            _scores(each, ALL),
-        ]
-        varied = [stratum for stratum in shown_strata(each) if stratum in ("varied", MOST_CONTESTED)]
-        for stratum in varied:
-            blocks += [Block("text", f"On the items of the stratum '{stratum}':"), _scores(each, stratum)]
-        blocks += [*_basins(each), *_ood(each), *(Block("text", why) for why in each.unmeasured), *_audit(each)]
-    if ran:
-        hours = sum(each.machine_hours for each in ran.values())
-        rows = tuple(
-            (
-                each.study,
-                f"{len(each.seeds)}",
-                "; ".join(f"{n} runs by {where}" for where, n in each.trained_on.items()),
-                f"{each.machine_hours:.3f}",
-            )
-            for each in ran.values()
-        )
-        blocks += [
-            Block("heading", "Compute"),
-            Block("table", header=("study", "seeds", "trained", "machine hours"), rows=rows),
-            Block(
-                "text",
-                f"{hours:.3g} hours of training in all, by the clock, whatever else the machine did; runs that two "
-                "studies share are counted in both, and what was measured after training is not counted.",
-            ),
-        ]
-    return blocks
+    ran = {name: summary for name, summary in summaries.items() if not summary.missing}
+    for name, study in ran.items():
+        heading = f"Scores: {study.study}{f', which stands in for {name}' if study.instead else ''}"
+        about = f"{study.question} {study.items:,} items ({study.split}), seeds {', '.join(map(str, study.seeds))}"
+        cut = ", cut short" if study.quick else ""
+        text = f"{about}{cut}. Mean ± sd over seeds; below them the baselines."
+        blocks += _scores(study, ALL, heading=heading, text=text)
+        for stratum in ("varied", MOST_CONTESTED):
+            if any(row["stratum"] == stratum for row in study.scores):
+                blocks += _scores(study, stratum, text=f"On the items of the stratum '{stratum}':")
+        blocks += [*_basins(study), *_ood(study), *(Block("text", why) for why in study.unmeasured), *_audit(study)]
+    if not ran:
+        return blocks
+    rows, hours = [], sum(study.machine_hours for study in ran.values())
+    for study in ran.values():
+        trained = "; ".join(f"{number} runs by {where}" for where, number in study.trained_on.items())
+        rows.append((study.study, f"{len(study.seeds)}", trained, f"{study.machine_hours:.3f}"))
+    return [
+        *blocks,
+        *table(("study", "seeds", "trained", "machine hours"), rows, heading="Compute"),
+        Block(
+            "text",
+            f"{hours:.3g} hours of training in all, by the clock, whatever else the machine did; runs that two "
+            "studies share are counted in both, and what was measured after training is not counted.",
+        ),
+    ]
 
 
-def _scores(summary: StudySummary, stratum: str) -> Block:
-    rows = [row for row in summary.scores if row["stratum"] == stratum]
-    metrics = [metric for metric in SHOWN if any(row["metric"] == metric for row in rows)]
-    table = {(row["system"], row["metric"]): row for row in rows}
-    systems = dict.fromkeys(str(row["system"]) for row in rows)
-    header = ("", *(f"{METRICS[metric].short} {arrow(metric)}" for metric in metrics), "worth in people")
-    cells = []
-    for system in systems:
-        shown = [_cell(table.get((system, metric))) for metric in metrics]
+def _scores(summary: StudySummary, stratum: str, *, heading: str = "", text: str) -> list[Block]:
+    scores = {(row["system"], row["metric"]): row for row in summary.scores if row["stratum"] == stratum}
+    metrics = [metric for metric in SHOWN if any(known == metric for _, known in scores)]
+    rows = []
+    for system in dict.fromkeys(system for system, _ in scores):
         worth = worth_of(summary, system) if stratum == ALL else DASH
-        cells.append((system, *shown, worth))
-    return Block("table", header=header, rows=tuple(cells))
+        rows.append((system, *(_cell(scores.get((system, metric))) for metric in metrics), worth))
+    return table(("", *map(column, metrics), "worth in people"), rows, heading=heading, text=text)
 
 
 def _cell(row: Mapping[str, Any] | None) -> str:
     if row is None or row["mean"] is None:
         return DASH
     values = [value for value in row["by_seed"] if value is not None]
-    if row["baseline"] or len(values) < 2:
-        return f"{row['mean']:.3f}"
-    return _over_seeds(values)
+    return f"{row['mean']:.3f}" if row["baseline"] or len(values) < 2 else _over_seeds(values)
 
 
 def _over_seeds(values: Sequence[float]) -> str:
@@ -273,49 +278,33 @@ def _over_seeds(values: Sequence[float]) -> str:
 
 def _basins(summary: StudySummary) -> list[Block]:
     """Where the runs ended, the paths between them, and how alike they explain items, as far as it was measured."""
-    found = summary.measured.get("basins")
-    if not found:
+    basins = summary.measured.get("basins")
+    if not basins:
         return []
-    systems = list(dict.fromkeys(row["system"] for row in found["rows"]))
-    table = {(row["quantity"], row["system"]): row for row in found["rows"]}
-    quantities = dict.fromkeys(row["quantity"] for row in found["rows"])
-    blocks = [
-        Block("heading", f"Basins: {summary.study}"),
-        Block(
-            "text",
-            f"Every run is measured on the same loss and items, whatever it was trained on: {found['on']}. Mean ± sd "
-            f"over seeds, and how many times {found['reference']} it is (the mean of the seeds' ratios); ~ marks an "
-            "estimate that did not converge for some seed.",
-        ),
-        Block(
-            "table",
-            header=("", *systems),
-            rows=tuple(
-                (QUANTITIES[name].title, *(_of_basins(table[name, system]) for system in systems))
-                for name in quantities
-            ),
-        ),
-    ]
-    if found["pairs"]:
-        rows = tuple(
-            (each["runs"], f"{each['pairs']}", str(Estimate(**each["barrier"])), str(Estimate(**each["cka"])))
-            for each in found["pairs"]
-        )
-        blocks += [
-            Block("text", "Between runs, mean over pairs with its 95 % interval over items and seeds:"),
-            Block("table", header=("runs", "pairs", "loss barrier", "CKA"), rows=rows),
-        ]
-    if found["explanations"]:
-        rows = tuple(
-            (each["system"], f"{each['pairs']}", *(str(Estimate(**each[name])) for name in ("cosine", "correlation")))
-            for each in found["explanations"]
-        )
-        method = found["explanations"][0]["method"]
-        blocks += [
-            Block("text", f"How alike seeds explain the same items ({method} of the class that most people chose):"),
-            Block("table", header=("", "pairs of seeds", "cosine", "correlation"), rows=rows),
-        ]
+    measured = {(row["quantity"], row["system"]): row for row in basins["rows"]}
+    systems, quantities = (tuple(dict.fromkeys(row[key] for row in basins["rows"])) for key in ("system", "quantity"))
+    blocks = table(
+        ("", *systems),
+        ((QUANTITIES[name].title, *(_of_basins(measured[name, system]) for system in systems)) for name in quantities),
+        heading=f"Basins: {summary.study}",
+        text=f"Every run is measured on the same loss and items, whatever it was trained on: {basins['on']}. Mean ± sd "
+        f"over seeds, and how many times {basins['reference']} it is (the mean of the seeds' ratios); ~ marks an "
+        "estimate that did not converge for some seed.",
+    )
+    if basins["pairs"]:
+        pairs = _estimates(basins["pairs"], "runs", ("barrier", "cka"))
+        text = "Between runs, mean over pairs with its 95 % interval over items and seeds:"
+        blocks += table(("runs", "pairs", "loss barrier", "CKA"), pairs, text=text)
+    if basins["explanations"]:
+        maps = _estimates(basins["explanations"], "system", ("cosine", "correlation"))
+        method = basins["explanations"][0]["method"]
+        text = f"How alike seeds explain the same items ({method} of the class that most people chose):"
+        blocks += table(("", "pairs of seeds", "cosine", "correlation"), maps, text=text)
     return blocks
+
+
+def _estimates(rows: Iterable[Mapping[str, Any]], name: str, keys: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return [(row[name], f"{row['pairs']}", *(str(Estimate(**row[key])) for key in keys)) for row in rows]
 
 
 def _of_basins(row: Mapping[str, Any]) -> str:
@@ -327,68 +316,43 @@ def _of_basins(row: Mapping[str, Any]) -> str:
 
 
 def _ood(summary: StudySummary) -> list[Block]:
-    """How well systems tell out-of-distribution items, for each set a table, where it was measured."""
-    found = summary.measured.get("ood")
-    if not found:
+    """How well systems recognise out-of-distribution items, for each set a table, where it was measured."""
+    ood = summary.measured.get("ood")
+    if not ood:
         return []
-    systems = list(dict.fromkeys(row["system"] for row in found["rows"]))
-    others = [system for system in systems if system != found["reference"]]
-    table = {(row["ood_set"], row["score"], row["system"]): row for row in found["rows"]}
+    reference = ood["reference"]
+    systems = list(dict.fromkeys(row["system"] for row in ood["rows"]))
+    others = [system for system in systems if system != reference]
+    measured = {(row["ood_set"], row["score"], row["system"]): row for row in ood["rows"]}
+    text = f"AUROC against {ood['against']}, mean ± sd over seeds; and the paired difference from {reference} with its"
     blocks = [
         Block("heading", f"Out-of-distribution detection: {summary.study}"),
-        Block(
-            "text",
-            f"AUROC against {found['against']}, mean ± sd over seeds; and the paired difference from "
-            f"{found['reference']} with its 95 % interval over items and seeds.",
-        ),
+        Block("text", f"{text} 95 % interval over items and seeds."),
     ]
-    for name, items in found["sets"].items():
-        scores = dict.fromkeys(row["score"] for row in found["rows"] if row["ood_set"] == name)
-        rows = tuple(
-            (
-                score,
-                *(_over_seeds(table[name, score, system]["by_seed"]) for system in systems),
-                *(_gap(table[name, score, system]["difference"]) for system in others),
-            )
-            for score in scores
-        )
-        header = ("score", *systems, *(f"{system} - {found['reference']}" for system in others))
-        blocks += [Block("text", f"{name}, {items:,} items:"), Block("table", header=header, rows=rows)]
+    for name, items in ood["sets"].items():
+        rows = []
+        for score in dict.fromkeys(row["score"] for row in ood["rows"] if row["ood_set"] == name):
+            aurocs = (_over_seeds(measured[name, score, system]["by_seed"]) for system in systems)
+            gaps = (_gap(measured[name, score, system]["difference"]) for system in others)
+            rows.append((score, *aurocs, *gaps))
+        header = ("score", *systems, *(f"{system} - {reference}" for system in others))
+        blocks += table(header, rows, text=f"{name}, {items:,} items:")
     return blocks
 
 
 def _gap(value: Mapping[str, Any] | None) -> str:
     if value is None:
         return DASH
-    if value["low"] is None:
-        return f"{value['value']:+.3f}"
-    return f"{value['value']:+.3f} [{value['low']:+.3f}, {value['high']:+.3f}]"
+    interval = "" if value["low"] is None else f" [{value['low']:+.3f}, {value['high']:+.3f}]"
+    return f"{value['value']:+.3f}{interval}"
 
 
 def _audit(summary: StudySummary) -> list[Block]:
     """What choosing the epoch on test items would have given, with a warning; empty where it was not asked for."""
-    if not summary.selected_on_test:
-        return []
-    rows = tuple(
-        (
-            row["system"],
-            *(_over_seeds(row[rule]) for rule in ("last", "kept", "best_on_test")),
-            ", ".join(f"{epoch:.0f}" for epoch in row["epoch"]),
-        )
-        for row in summary.selected_on_test
-    )
-    return [
-        Block("heading", f"Audit, not a result: {summary.study} selected on test items"),
-        Block("warning", AUDIT),
-        Block(
-            "table",
-            header=(
-                "",
-                "last epoch",
-                "kept epoch (ours)",
-                "AUDIT: best epoch on test items",
-                "that epoch, by seed",
-            ),
-            rows=rows,
-        ),
-    ]
+    rows = []
+    for row in summary.selected_on_test:
+        scores = (_over_seeds(row[rule]) for rule in ("last", "kept", "best_on_test"))
+        rows.append((row["system"], *scores, ", ".join(f"{epoch:.0f}" for epoch in row["epoch"])))
+    header = ("", "last epoch", "kept epoch (ours)", "AUDIT: best epoch on test items", "that epoch, by seed")
+    heading = Block("heading", f"Audit, not a result: {summary.study} selected on test items")
+    return [heading, Block("warning", AUDIT), *table(header, rows)] if rows else []

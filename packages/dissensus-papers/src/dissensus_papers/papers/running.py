@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dissensus.errors import InputError, choices
-from dissensus_papers.papers.evidence import gather
+from dissensus_papers.papers.evidence import Evidence
 from dissensus_papers.papers.summary import StudySummary, summarise, without_place, write_summary
-from dissensus_train.studies.labelled_sets import LABELLED_SETS
-from dissensus_train.studies.measuring import study_basins, study_ood
-from dissensus_train.studies.running import plan_study, run_plan
-from dissensus_train.studies.spec import read_study
+from dissensus_train.studies import LABELLED_SETS, plan_study, read_study, run_plan, study_basins, study_ood
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
     from dissensus_papers.papers.claims import Paper, StudyUse
-    from dissensus_train.studies.running import Plan
-    from dissensus_train.studies.spec import Study
+    from dissensus_train.studies import Study, StudyPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +46,7 @@ def reproduce(
     folder: Path,
     *,
     how: Reproduction,
-    train: Callable[[Plan], None] | None = None,
+    train: Callable[[StudyPlan], object] | None = None,
 ) -> Iterator[StudySummary]:
     """Run a paper's studies one after the other, measure what its claims ask, and keep each summary when it is done.
 
@@ -60,24 +57,23 @@ def reproduce(
         how: which studies, and how.
         train: what trains a plan; None trains in silence.
     """
-    unknown = [name for name in how.only if name not in {use.name for use in paper.studies}]
-    if unknown:
-        known = choices(unknown[0], (use.name for use in paper.studies))
-        raise InputError(f"{paper.name}: it has no study '{unknown[0]}'{known}")
+    known = [use.name for use in paper.studies]
+    for name in how.only:
+        if name not in known:
+            raise InputError(f"{paper.name}: it has no study '{name}'{choices(name, known)}")
     for use in paper.studies:
         if (how.only and use.name not in how.only) or (how.quick and use.quick is None):
             continue
-        for summary in _run(paper, use, store, how, train or _in_silence):
+        for summary in _run(paper, use, store, how, train or (lambda plan: deque(run_plan(plan), maxlen=0))):
             write_summary(folder, paper.name, summary)
             yield summary
 
 
 def _run(
-    paper: Paper, use: StudyUse, store: Path, how: Reproduction, train: Callable[[Plan], None]
+    paper: Paper, use: StudyUse, store: Path, how: Reproduction, train: Callable[[StudyPlan], object]
 ) -> Iterator[StudySummary]:
-    asked = as_asked(_study(paper, use.name), use, how)
-    names = _units(_study(paper, use.name))
-    study, instead = asked, False
+    stated = _study(paper, use.name)
+    study, names, instead = as_asked(stated, use, how), _units(stated), False
     try:
         plans = _plans(study, store, how)
     except InputError as error:
@@ -85,8 +81,7 @@ def _run(
             why = without_place(str(error))
             yield from (StudySummary(name=name, study=study.name, missing=why, quick=how.quick) for name in names)
             return
-        study, instead = on_other_data(asked, use.instead), True
-        plans = _plans(study, store, how)
+        plans, instead = _plans(on_other_data(study, use.instead), store, how), True
     left_out: list[str] = []
     try:
         for plan in plans:
@@ -95,24 +90,26 @@ def _run(
     finally:
         for plan in plans:
             plan.writer.close()
-    found = gather([plan.opened for plan in plans], resamples=how.resamples)
-    for name, evidence in zip(names, found.values(), strict=True):
+    folds = study.folds or 1
+    for place, name in enumerate(names):
+        opened = tuple(plan.opened for plan in plans[place * folds : (place + 1) * folds])
+        evidence = Evidence(opened=opened, resamples=how.resamples)
         summary = summarise(paper, name, evidence, quick=how.quick, instead=instead)
         yield replace(summary, unmeasured=tuple(left_out))
 
 
-def _measure(plan: Plan) -> list[str]:
+def _measure(plan: StudyPlan) -> list[str]:
     """Measure what the study asks for beside scores; why something could not be, in sentences.
 
     Claims are judged by what is in the store: where runs came back without their weights, the rest is still good.
     """
     left_out = []
-    for what, asked, measure in (
+    for what, settings, measure in (
         ("basins", plan.opened.study.basins, study_basins),
         ("out-of-distribution detection", plan.opened.study.ood, study_ood),
     ):
         try:
-            if asked is not None:
+            if settings is not None:
                 measure(plan.opened, device=plan.choice.device)
         except InputError as error:
             why = without_place(str(error)).replace(f"{plan.opened.store.folder}/", "")
@@ -120,7 +117,7 @@ def _measure(plan: Plan) -> list[str]:
     return left_out
 
 
-def _plans(study: Study, store: Path, how: Reproduction) -> list[Plan]:
+def _plans(study: Study, store: Path, how: Reproduction) -> list[StudyPlan]:
     return [plan_study(part, store, engine=how.engine, device=how.device) for part in study.parts]
 
 
@@ -151,8 +148,9 @@ def as_asked(study: Study, use: StudyUse, how: Reproduction) -> Study:
 
 def quickened(study: Study, changes: Mapping[str, Any]) -> Study:
     """A study cut short, under a name of its own; its numbers say that everything runs, and little else."""
-    shorter = {key: changes[key] for key in ("epochs", "learning_rate") if key in changes}
-    smaller = {key: changes[key] for key in ("items",) if key in changes}
+    shorter, smaller = (
+        {key: changes[key] for key in keys if key in changes} for keys in (("epochs", "learning_rate"), ("items",))
+    )
     return replace(
         study,
         name=f"{study.name}-quick",
@@ -161,11 +159,6 @@ def quickened(study: Study, changes: Mapping[str, Any]) -> Study:
         folds=changes.get("folds", study.folds),
         # Cores have no bfloat16 worth the name, and random crops take them longer than a small network's step.
         training=replace(study.training, **shorter, precision="float32", augmentation="none"),
-        basins=None if study.basins is None else replace(study.basins, probes=10, line=0, path=5, **smaller),
-        ood=None if study.ood is None else replace(study.ood, resamples=200, **smaller),
+        basins=study.basins and replace(study.basins, probes=10, line=0, path=5, **smaller),
+        ood=study.ood and replace(study.ood, resamples=200, **smaller),
     )
-
-
-def _in_silence(plan: Plan) -> None:
-    for _ in run_plan(plan):
-        pass

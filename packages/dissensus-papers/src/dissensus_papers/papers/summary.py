@@ -10,26 +10,27 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 
 from dissensus.datasets import data_folder
+from dissensus.dynamics import read_dynamics
 from dissensus.errors import InputError
-from dissensus.evaluation.comparison.strata import ALL
-from dissensus.evaluation.comparison.tables import DASH
-from dissensus.whole_file import whole_file
-from dissensus_papers.papers.evidence import MOST_CONTESTED, NotMeasuredError
-from dissensus_papers.papers.measured import measured_of
+from dissensus.evaluation import METRICS
+from dissensus.pages import write_texts
+from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED, NotMeasuredError
 from dissensus_papers.papers.quantities import measure
-from dissensus_papers.papers.selected_on_test import selected_on_test
-from dissensus_train.studies.writing import study_toml
-from dissensus_train.training.data import TRAIN
+from dissensus_train.basins import summarise_basins
+from dissensus_train.studies import stored_basins, stored_ood, study_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from dissensus_papers.papers.claims import Claim, Paper
     from dissensus_papers.papers.evidence import Evidence
+    from dissensus_train.ood import OodResult
+    from dissensus_train.studies import OpenStudy, ScoredStudy, StudyBasins
 
 STRATA_KEPT: Final = (ALL, "unanimous", "varied", MOST_CONTESTED)
 """Strata whose scores are kept by run."""
@@ -37,6 +38,8 @@ STRATA_KEPT: Final = (ALL, "unanimous", "varied", MOST_CONTESTED)
 DIGITS: Final = 6
 """Significant digits of kept numbers."""
 
+DASH: Final = "-"
+"""What stands in a table for a number that there is not."""
 
 RULER: Final = "mixture"
 """The people ruler that worth is read off, on which a person is worth one person. A summary without a name for it is by
@@ -83,35 +86,26 @@ class StudySummary:
     votes: float = 0.0
     seeds: tuple[int, ...] = ()
     cautions: tuple[str, ...] = ()
-    trained_on: Mapping[str, int] = field(default_factory=dict)
+    trained_on: dict[str, int] = field(default_factory=dict)
     machine_hours: float = 0.0
-    scores: tuple[Mapping[str, Any], ...] = ()
-    worth: Mapping[str, str] = field(default_factory=dict)
+    scores: tuple[dict[str, Any], ...] = ()
+    worth: dict[str, str] = field(default_factory=dict)
     ruler: str = ""
-    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    measured: Mapping[str, Any] = field(default_factory=dict)
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    measured: dict[str, Any] = field(default_factory=dict)
     unmeasured: tuple[str, ...] = ()
-    selected_on_test: tuple[Mapping[str, Any], ...] = ()
+    selected_on_test: tuple[dict[str, Any], ...] = ()
 
 
 def summarise(
     paper: Paper, name: str, evidence: Evidence, *, quick: bool = False, instead: bool = False
 ) -> StudySummary:
-    """Measure what a paper's claims ask of a study, and keep it with the scores of its runs.
-
-    Args:
-        paper: its claims.
-        name: what claims know the study by.
-        evidence: what its runs say.
-        quick: whether it was cut short.
-        instead: whether it stands in for another.
-    """
-    study = evidence.first.study
-    answers = {claim.id: _answer(claim, evidence) for claim in paper.claims if claim.study == name}
-    evaluation = evidence.evaluation
+    """Measure what a paper's claims ask of a study, called `name` there, and keep it with its scores."""
+    study, data, evaluation = evidence.first.study, evidence.first.data, evidence.evaluation
     trained_on, hours = _compute(evidence)
     folds = bool(study.folds)
     audited = study.training.dynamics and any(use.audit_selection for use in paper.studies if use.name == name)
+    panel_size = data.targets[study.targets[0].name].panel_size[data.splits["train"]]
     return StudySummary(
         name=name,
         study=study.name.removesuffix(f"-fold-{study.fold}") if folds else study.name,
@@ -121,7 +115,7 @@ def summarise(
         toml=without_place(study_toml(study)),
         split=f"test, each item in one of {study.folds} folds" if folds else evidence.scored.split,
         items=evaluation.items,
-        votes=_votes(evidence),
+        votes=_rounded(float(panel_size.mean())),
         seeds=study.seeds,
         cautions=() if folds else evidence.scored.cautions,
         trained_on=trained_on,
@@ -129,15 +123,10 @@ def summarise(
         scores=tuple(_scores(evidence)),
         worth={system: str(worth) for system, worth in evaluation.worth.items()},
         ruler=RULER,
-        answers=answers,
+        answers={claim.id: _answer(claim, evidence) for claim in paper.claims if claim.study == name},
         measured={} if folds else _rounded(measured_of(evidence.first)),
         selected_on_test=tuple(_rounded(selected_on_test(evidence.scored))) if audited else (),
     )
-
-
-def _votes(evidence: Evidence) -> float:
-    study, data = evidence.first.study, evidence.first.data
-    return float(_rounded(float(data.targets[study.targets[0].name].panel_size[data.splits[TRAIN]].mean())))
 
 
 def without_place(text: str) -> str:
@@ -146,35 +135,35 @@ def without_place(text: str) -> str:
 
 
 def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
-    asked = {"asks": claim.asks}
     try:
-        return {**asked, "measured": _rounded(measure(evidence, claim.quantity, claim.about).to_dict())}
-    except NotMeasuredError as error:
-        return {**asked, "not measured": without_place(str(error).removeprefix("claims: "))}
+        measured = measure(evidence, claim.quantity, claim.about)
     except InputError as error:
-        return {**asked, "refused": without_place(str(error).removeprefix("claims: "))}
+        key = "not measured" if isinstance(error, NotMeasuredError) else "refused"
+        return {"asks": claim.asks, key: without_place(str(error).removeprefix("claims: "))}
+    return {"asks": claim.asks, "measured": _rounded(measured.to_dict())}
 
 
 def _scores(evidence: Evidence) -> list[dict[str, Any]]:
     evaluation = evidence.evaluation
-    rows = [*evaluation.overall.rows, *(row for scores in evaluation.strata.values() for row in scores.rows)]
-    rows = [row for row in rows if row.stratum in STRATA_KEPT]
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for idea, stratum in evaluation.compared.resampled:
-        for row in rows:
-            if row.stratum != stratum or row.value is None or (row.stratum, row.metric, row.system) in found:
-                continue
-            by_seed = evaluation.compared.resampled[idea, stratum][row.metric][row.system][0]
-            found[row.stratum, row.metric, row.system] = {
-                "stratum": row.stratum,
-                "items": row.items,
-                "metric": row.metric,
-                "system": row.system,
-                "baseline": row.system in evaluation.baselines,
-                "by_seed": _rounded(by_seed.tolist()),
-                **_rounded({"mean": row.value.value, "low": row.value.low, "high": row.value.high}),
-            }
-    return list(found.values())
+    tables = (evaluation.overall, *evaluation.strata.values())
+    rows = {(row.stratum, row.metric, row.system): row for table in reversed(tables) for row in table.rows}
+    # A stratum of the same name is the same one, whatever the idea it belongs to.
+    values = {stratum: values for (_, stratum), values in evaluation.compared.resampled.items()}
+    return [
+        {
+            "stratum": stratum,
+            "items": row.items,
+            "metric": row.metric,
+            "system": row.system,
+            "baseline": row.system in evaluation.baselines,
+            "by_seed": _rounded(values[stratum][row.metric][row.system][0].tolist()),
+            **_rounded({"mean": row.value.value, "low": row.value.low, "high": row.value.high}),
+        }
+        for stratum in values
+        if stratum in STRATA_KEPT
+        for row in rows.values()
+        if row.stratum == stratum and row.value is not None
+    ]
 
 
 def _compute(evidence: Evidence) -> tuple[dict[str, int], float]:
@@ -191,14 +180,74 @@ def _compute(evidence: Evidence) -> tuple[dict[str, int], float]:
     return dict(trained_on), float(f"{seconds / 3600:.4g}")
 
 
+def measured_of(opened: OpenStudy) -> dict[str, Any]:
+    """The basins and the out-of-distribution detection that a study asks for and its store has, ready for JSON."""
+    basins, ood = stored_basins(opened), stored_ood(opened)
+    return ({} if basins is None else {"basins": _basins(basins)}) | ({} if ood is None else {"ood": _ood(ood)})
+
+
+def _basins(basins: StudyBasins) -> dict[str, Any]:
+    on = basins.systems[basins.reference][0].measured_on
+    rows = summarise_basins(basins.systems, reference=basins.reference)
+    return {
+        "on": f"{on.loss} on {on.items:,} items ({on.data})",
+        "reference": basins.reference,
+        "rows": [{**row.to_dict(), "times_reference": row.times_reference} for row in rows],
+        "pairs": [
+            {"runs": of.name, "pairs": len(of.pairs), "barrier": of.barrier.to_dict(), "cka": of.cka.to_dict()}
+            for of in basins.pairs
+        ],
+        "explanations": [
+            {"system": system, "method": maps.method, "pairs": maps.pairs}
+            | {"cosine": maps.cosine.to_dict(), "correlation": maps.correlation.to_dict()}
+            for system, maps in basins.explanations.items()
+        ],
+    }
+
+
+def _ood(ood: OodResult) -> dict[str, Any]:
+    rows = []
+    for row in (row for row in ood.measures if row.measure == "auroc"):
+        gap = ood.difference(row.ood_set, row.score, system=row.system)
+        about = {"ood_set": row.ood_set, "score": row.score, "system": row.system, "by_seed": list(row.by_seed)}
+        difference = None if gap is None else gap.value.to_dict()
+        rows.append({**about, "auroc": row.value.to_dict(), "difference": difference})
+    sets = {ood_set.name: ood_set.items for ood_set in ood.sets}
+    return {"against": ood.against, "reference": ood.systems[0], "sets": sets, "rows": rows}
+
+
+def selected_on_test(scored: ScoredStudy) -> tuple[dict[str, Any], ...]:
+    """An audit, never a result: scores if the epoch were chosen on the very items that they are about.
+
+    Claims cannot reach it: they are judged by `quantities`, which reads scored studies alone.
+
+    Args:
+        scored: a study whose runs recorded their probabilities after each epoch. These are kept in float16, so that
+            all numbers are a little off the scores of the study itself, and alike.
+
+    Returns:
+        For each system, by seed, soft NLL on test items after the last epoch, the kept one, and the best one on them.
+    """
+    opened, split, soft_nll = scored.opened, scored.split, METRICS["soft_nll"].per_item
+    assert soft_nll is not None, "it is a mean over items"
+    rows = []
+    for name, system in scored.systems.items():
+        by_run = []
+        for run in system.runs:
+            (epochs,) = read_dynamics(opened.store, [run.key], split=split)
+            kept = opened.store.load(run.key, dynamics=False, weights=False).chosen_epoch
+            values = np.array(
+                [soft_nll(scored.human.probabilities, np.asarray(q, dtype=np.float64)).mean() for q in epochs]
+            )
+            by_run.append((values[-1], values[kept], values.min(), int(values.argmin()) + 1))
+        columns = (list(map(float, column)) for column in zip(*by_run, strict=True))
+        rows.append({"system": name, **dict(zip(("last", "kept", "best_on_test", "epoch"), columns, strict=True))})
+    return tuple(rows)
+
+
 def write_summary(folder: Path, paper: str, summary: StudySummary) -> Path:
     """Keep a summary as FOLDER/PAPER/NAME.json."""
-    place = folder / paper
-    place.mkdir(parents=True, exist_ok=True)
-    path = place / f"{summary.name}.json"
-    with whole_file(path) as part:
-        part.write_text(_in_lines(asdict(summary)), encoding="utf-8")
-    return path
+    return write_texts(folder / paper, {f"{summary.name}.json": _in_lines(asdict(summary))})[0]
 
 
 def _in_lines(value: Mapping[str, Any]) -> str:
@@ -206,13 +255,12 @@ def _in_lines(value: Mapping[str, Any]) -> str:
 
     def lines(inside: Any) -> str:
         if isinstance(inside, dict) and inside:
-            entries = [f"{_json(key)}: {_json(each)}" for key, each in inside.items()]
-            return "{\n  " + ",\n  ".join(entries) + "\n }"
+            return "{\n  " + ",\n  ".join(f"{_json(key)}: {_json(entry)}" for key, entry in inside.items()) + "\n }"
         if isinstance(inside, list | tuple) and inside and isinstance(inside[0], dict):
             return "[\n  " + ",\n  ".join(map(_json, inside)) + "\n ]"
         return _json(inside)
 
-    return "{\n " + ",\n ".join(f"{_json(key)}: {lines(each)}" for key, each in value.items()) + "\n}\n"
+    return "{\n " + ",\n ".join(f"{_json(key)}: {lines(inside)}" for key, inside in value.items()) + "\n}\n"
 
 
 def _json(value: Any) -> str:
@@ -221,28 +269,18 @@ def _json(value: Any) -> str:
 
 def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
     """By name, the summaries of a paper's studies that a folder keeps."""
-    found = {}
+    summaries = {}
     for path in sorted((folder / paper).glob("*.json")):
         try:
-            given = json.loads(path.read_text(encoding="utf-8"))
-            made = StudySummary(
-                **{
-                    **given,
-                    **{
-                        key: tuple(given[key])
-                        for key in ("seeds", "cautions", "scores", "selected_on_test")
-                        if key in given
-                    },
-                }
-            )
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            summary = msgspec.json.decode(path.read_bytes(), type=StudySummary)
+        except (OSError, msgspec.MsgspecError) as error:
             raise InputError(
                 f"{path}: this is no summary of a study ({error}); remove it, or run the study again"
             ) from error
-        found[made.name] = made
-    if not found:
+        summaries[summary.name] = summary
+    if not summaries:
         raise InputError(f"{folder / paper}: no summaries of {paper} are here; run dissensus reproduce {paper} first")
-    return found
+    return summaries
 
 
 def worth_of(summary: StudySummary, system: str) -> str:
@@ -250,17 +288,12 @@ def worth_of(summary: StudySummary, system: str) -> str:
     return summary.worth.get(system, DASH) if summary.ruler == RULER else "not yet rerun"
 
 
-def shown_strata(summary: StudySummary) -> Sequence[str]:
-    """The strata that a summary has scores of, all items first."""
-    return list(dict.fromkeys([ALL, *(str(row["stratum"]) for row in summary.scores)]))
-
-
 def _rounded(value: Any) -> Any:
     """The same with numbers to `DIGITS` digits; what is not finite is null."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
+        return {key: _rounded(inside) for key, inside in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(each) for each in value]
+        return [_rounded(inside) for inside in value]
     return value

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dissensus_train.basins.explanations import explain as explain
     from dissensus_train.basins.explanations import explanation_stability as explanation_stability
     from dissensus_train.basins.lanczos import top_eigenvalues as top_eigenvalues
+    from dissensus_train.basins.last_layer import cka as cka
     from dissensus_train.basins.last_layer import gradient_variance as gradient_variance
     from dissensus_train.basins.measuring import Basin as Basin
     from dissensus_train.basins.measuring import BasinPair as BasinPair
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from dissensus_train.basins.settings import BasinSettings as BasinSettings
     from dissensus_train.basins.sharpness import average_sharpness as average_sharpness
     from dissensus_train.basins.sharpness import worst_case_sharpness as worst_case_sharpness
-    from dissensus_train.basins.similarity import cka as cka
     from dissensus_train.basins.summary import QUANTITIES as QUANTITIES
     from dissensus_train.basins.summary import BasinRow as BasinRow
     from dissensus_train.basins.summary import summarise_basins as summarise_basins

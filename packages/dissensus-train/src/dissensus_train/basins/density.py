@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import norm
 
 from dissensus.errors import InputError
 from dissensus_train.basins.lanczos import Tridiagonalisation, probe
@@ -65,21 +66,19 @@ def spectral_density(
             f"spectral density: {probes} probes of {steps} steps at {points} points, width {width}; give 2 or more of "
             "each, and a width above 0"
         )
-    found = []
-    ends = True
-    iterations = 0
+    quadratures, ends, iterations = [], True, 0
     for number in range(probes):
         process = Tridiagonalisation(operator, probe(operator, seed, number, kind="signs"), steps=steps, seed=seed)
         while not process.full:
             process.step()
-        values, residuals = process.ritz()
+        values, residuals, weights = process.ritz()
         ends = ends and max(residuals[0], residuals[-1]) <= 0.01 * (values[-1] - values[0])
-        found.append(process.nodes())
+        quadratures.append((values, weights))
         iterations += process.done
-    lowest, highest = min(v[0] for v, _ in found), max(v[-1] for v, _ in found)
+    lowest, highest = min(values[0] for values, _ in quadratures), max(values[-1] for values, _ in quadratures)
     sigma = width * ((highest - lowest) or abs(highest) or 1.0)
     grid = np.linspace(lowest - 4 * sigma, highest + 4 * sigma, points)
-    curves = np.stack([_gaussians(grid, values, weights, sigma) for values, weights in found])
+    curves = np.stack([norm.pdf(grid[:, None], values, sigma) @ weights for values, weights in quadratures])
     return SpectralDensity(
         eigenvalue=grid,
         density=curves.mean(axis=0),
@@ -93,8 +92,3 @@ def spectral_density(
         operator=operator.name,
         measured_on=operator.measured_on,
     )
-
-
-def _gaussians(grid: Floats, values: Floats, weights: Floats, sigma: float) -> Floats:
-    bells = np.exp(-0.5 * ((grid[:, None] - values) / sigma) ** 2) / (sigma * (2 * np.pi) ** 0.5)
-    return np.asarray(bells @ weights)

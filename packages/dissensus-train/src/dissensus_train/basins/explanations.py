@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus_train.basins.objectives import outputs_of
-from dissensus_train.basins.over_pairs import mean_over_pairs
 from dissensus_train.basins.sources import each_tensor, tensors_in
-from dissensus_train.basins.stored import plain, restored
+from dissensus_train.basins.stored import Stored
+from dissensus_train.basins.summary import mean_over_pairs
 from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ GRADIENTS = "input gradients"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ExplanationStability:
+class ExplanationStability(Stored):
     """How alike the maps of several seeds are: the mean over pairs of seeds and over items.
 
     Attributes:
@@ -57,15 +57,6 @@ class ExplanationStability:
     examples: Ints
     maps: Images
     measured_on: MeasuredOn
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return plain(asdict(self))  # type: ignore[no-any-return]
-
-    @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> ExplanationStability:
-        """The stability that `to_dict` wrote."""
-        return restored(cls, given)
 
 
 def explain(measured: Objective, inputs: Any, classes: Tensor) -> tuple[Tensor, str]:
@@ -111,18 +102,15 @@ def explanation_stability(objectives: Sequence[Objective], *, examples: int = 6)
     first = objectives[0]
     if len(objectives) < 2:
         raise InputError("explanations: one run alone; give the runs of two seeds or more")
-    if len({each.measured_on for each in objectives}) > 1:
+    if len({measured.measured_on for measured in objectives}) > 1:
         raise InputError("explanations: the runs are measured on different items; measure all on the same")
     pairs = list(combinations(range(len(objectives)), 2))
     shown = np.unique(np.linspace(0, first.items - 1, min(examples, first.items)).round().astype(np.int64))
     cosines, correlations, kept, done, method = [], [], [], 0, ""
     for inputs, targets in first.chunks():
         classes = targets if not targets.is_floating_point() else targets.argmax(dim=1)
-        found = []
-        for each in objectives:
-            maps, method = explain(each, inputs, classes)
-            found.append(maps)
-        stacked = torch.stack(found)
+        of_seeds, methods = zip(*(explain(measured, inputs, classes) for measured in objectives), strict=True)
+        stacked, method = torch.stack(of_seeds), methods[0]
         here = shown[(shown >= done) & (shown < done + len(targets))] - done
         largest = stacked[:, here].flatten(2).amax(dim=2)[..., None, None].clamp_min(torch.finfo(stacked.dtype).tiny)
         kept += list((stacked[:, here] / largest).transpose(0, 1).double().cpu().numpy())
@@ -134,26 +122,27 @@ def explanation_stability(objectives: Sequence[Objective], *, examples: int = 6)
     whole = np.isfinite(by_item[0]).all(axis=0)
     if not whole.any():
         raise InputError("explanations: no item has a map other than 0 for every seed; nothing can be compared")
-    cosine, correlation = (_mean(values, pairs, low=low) for values, low in zip(by_item, (0.0, -1.0), strict=True))
+
+    def mean(values: Table, low: float) -> Estimate:
+        """The mean of (pairs, items) values, over items that have one in every pair."""
+        complete = values[:, np.isfinite(values).all(axis=0)]
+        items = complete.shape[1]
+        variance = float(complete.mean(axis=0).var(ddof=1)) / items if items > 1 else 0.0
+        return mean_over_pairs(complete.mean(axis=1), pairs, item_variance=variance, items=items, low=low, high=1.0)
+
+    # Texts of different lengths are filled up with 0.
+    width = max(maps.shape[-1] for maps in kept)
     return ExplanationStability(
         method=method,
-        cosine=cosine,
-        correlation=correlation,
+        cosine=mean(by_item[0], 0.0),
+        correlation=mean(by_item[1], -1.0),
         seeds=len(objectives),
         pairs=len(pairs),
         defined=float(whole.mean()),
         examples=shown,
-        maps=_as_one(kept),
+        maps=np.stack([np.pad(maps, ((0, 0), (0, 0), (0, width - maps.shape[-1]))) for maps in kept]),
         measured_on=first.measured_on,
     )
-
-
-def _mean(values: Table, pairs: Sequence[tuple[int, int]], *, low: float) -> Estimate:
-    """The mean of (pairs, items) values, over items that have one in every pair."""
-    complete = values[:, np.isfinite(values).all(axis=0)]
-    items = complete.shape[1]
-    spread = float(complete.mean(axis=0).var(ddof=1)) / items if items > 1 else 0.0
-    return mean_over_pairs(complete.mean(axis=1), pairs, item_variance=spread, items=items, low=low, high=1.0)
 
 
 def _cosines(flat: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
@@ -161,12 +150,6 @@ def _cosines(flat: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
     length = flat.norm(dim=2, keepdim=True)
     unit = torch.where(length > 0, flat / length, torch.nan)
     return torch.stack([(unit[one] * unit[other]).sum(dim=1) for one, other in pairs])
-
-
-def _as_one(maps: Sequence[Images]) -> Images:
-    """(items, seeds, height, width); texts of different lengths are filled up with 0."""
-    width = max(each.shape[-1] for each in maps)
-    return np.stack([np.pad(each, ((0, 0), (0, 0), (0, width - each.shape[-1]))) for each in maps])
 
 
 def _as_images(maps: Tensor) -> Tensor:
@@ -181,9 +164,7 @@ def _slope(measured: Objective, inputs: Any, classes: Tensor, seen: list[Tensor]
     with torch.enable_grad(), same_bits():
         logits = outputs_of(measured.model, inputs)
         if logits.ndim != 2:
-            raise InputError(
-                "explanations: the model does not give (items, classes) logits; there is no class to explain"
-            )
+            raise InputError("explanations: the model does not give (items, classes) logits; there is none to explain")
         (slope,) = torch.autograd.grad(logits.gather(1, classes[:, None]).sum(), seen[0])
     return slope
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dissensus.arrays import Floats, Table
-    from dissensus_train.basins.objectives import MeasuredOn
+    from dissensus_train.basins.objectives import MeasuredOn, Objective
     from dissensus_train.basins.operators import Operator
 
 MISSED: Final = 0.005
@@ -71,24 +71,24 @@ def top_eigenvalues(
     """
     if not 1 <= count <= operator.size:
         raise InputError(
-            f"top eigenvalues: {count} of a {operator.name} of size {operator.size:,}; ask for 1 to {operator.size}"
+            f"top eigenvalues: {count} of a {operator.name} of {operator.size}; ask for 1 to {operator.size}"
         )
     if max_iterations < count:
         raise InputError(f"top eigenvalues: {max_iterations} iterations for {count} values; allow at least {count}")
-    found, ceiling = _Found.nothing(operator), np.full(count, np.inf)
+    ritz, ceiling = RitzVectors.nothing(operator), np.full(count, np.inf)
     iterations = starts = 0
     while True:
-        start = probe(operator, seed, starts, kind="normal")
-        steps = min(max_iterations - iterations, operator.size - len(found.values))
-        process = Tridiagonalisation(operator, start, steps=steps, beside=found.vectors)
+        start = probe(operator, seed, starts)
+        steps = min(max_iterations - iterations, operator.size - len(ritz.values))
+        process = Tridiagonalisation(operator, start, steps=steps, beside=ritz.vectors)
         starts += 1
         while True:
             process.step()
             iterations += 1
-            joined = found.joined_with(process)
+            joined = ritz.joined_with(process)
             values, coefficients = (part[..., ::-1][..., :count] for part in np.linalg.eigh(joined))
             # Half of what may be missed falls to the first start, a quarter to the second, and so on.
-            ceiling = np.minimum(ceiling, found.bounds(process.highest(MISSED / 2**starts), count))
+            ceiling = np.minimum(ceiling, ritz.bounds(process.highest(MISSED / 2**starts), count))
             complete = len(values) == count
             if len(joined) == operator.size:
                 # There is no rest in which anything could have been missed.
@@ -101,7 +101,7 @@ def top_eigenvalues(
                 return Eigenvalues(
                     values=values.copy(),
                     errors=errors,
-                    residuals=found.residuals(process, coefficients),
+                    residuals=ritz.residuals(process, coefficients),
                     iterations=iterations,
                     converged=enough,
                     tolerance=tolerance,
@@ -110,14 +110,14 @@ def top_eigenvalues(
                 )
             near = tolerance / 4 * abs(float(values[-1]))
             if process.full or (
-                count > 1 and complete and process.settled(count, above=found.least(count) + near, within=near)
+                count > 1 and complete and process.settled(count, above=ritz.least(count) + near, within=near)
             ):
                 break
-        found = found.after(process, coefficients, values)
+        ritz = ritz.after(process, coefficients, values)
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class RitzVectors:
     """Ritz vectors of earlier starts: A vectors^T = vectors^T diag(values) + loose^T coupling.
 
     Attributes:
@@ -133,7 +133,7 @@ class _Found:
     coupling: Table
 
     @classmethod
-    def nothing(cls, operator: Operator) -> _Found:
+    def nothing(cls, operator: Operator) -> RitzVectors:
         empty = torch.empty((0, operator.size), dtype=operator.dtype, device=operator.device)
         return cls(empty, np.empty(0), empty, np.empty((0, 0)))
 
@@ -162,13 +162,13 @@ class _Found:
         loose, coupling = self._leading_out(process, coefficients)
         return np.asarray(np.sqrt(np.maximum(np.einsum("sv,st,tv->v", coupling, _gram(loose), coupling), 0)))
 
-    def after(self, process: Tridiagonalisation, coefficients: Table, values: Floats) -> _Found:
+    def after(self, process: Tridiagonalisation, coefficients: Table, values: Floats) -> RitzVectors:
         """With the vectors of these (found + steps, values) coefficients in place of the old ones."""
         own = len(self.values)
         mixed = torch.from_numpy(coefficients.copy()).to(self.vectors)
         vectors = mixed[:own].T @ self.vectors + mixed[own:].T @ process.basis
         loose, coupling = self._leading_out(process, coefficients)
-        return _Found(vectors, values.copy(), loose, coupling)
+        return RitzVectors(vectors, values.copy(), loose, coupling)
 
     def _leading_out(self, process: Tridiagonalisation, coefficients: Table) -> tuple[Tensor, Table]:
         own, basis = len(self.values), process.basis
@@ -189,14 +189,9 @@ class Tridiagonalisation:
     def __init__(
         self, operator: Operator, start: Tensor, *, steps: int, beside: Tensor | None = None, seed: int | None = None
     ) -> None:
-        """Begin.
+        """Begin from a vector, for so many steps at most, in the space orthogonal to the orthonormal rows `beside`.
 
-        Args:
-            operator: symmetric.
-            start: (size,) any vector but 0.
-            steps: the most to take.
-            beside: (rows, size) orthonormal; everything happens in the space orthogonal to them.
-            seed: of new starts in what is left, once a space is exhausted; None ends there.
+        Once a space is exhausted, there are new starts in what is left, drawn by the seed; None ends there.
         """
         self._operator, self._seed = operator, seed
         self._beside = start.new_empty((0, operator.size)) if beside is None else beside
@@ -241,7 +236,7 @@ class Tridiagonalisation:
         self._next = None
         if self._seed is not None and self.done < self._steps:
             # Go on in the complement, uncoupled.
-            fresh = self._outside(probe(self._operator, self._seed, self.done, kind="normal"))
+            fresh = self._outside(probe(self._operator, self._seed, self.done))
             self._next = fresh / fresh.norm()
 
     def matrix(self) -> Table:
@@ -249,34 +244,29 @@ class Tridiagonalisation:
         beside = self._lengths[:-1]
         return np.asarray(np.diag(self._diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
 
-    def ritz(self) -> tuple[Floats, Floats]:
-        """Ritz values, ascending, and their residual norms."""
-        values, vectors = np.linalg.eigh(self.matrix())
-        return values, np.abs(self._lengths[-1] * vectors[-1])
+    def ritz(self) -> tuple[Floats, Floats, Floats]:
+        """Ritz values, ascending, their residual norms, and the squared first components of their vectors.
 
-    def nodes(self) -> tuple[Floats, Floats]:
-        """Ritz values and the squared first components of their vectors: nodes and weights of a quadrature."""
+        The values and the last of these are nodes and weights of a quadrature.
+        """
         values, vectors = np.linalg.eigh(self.matrix())
-        return values, vectors[0] ** 2
+        return values, np.abs(self._lengths[-1] * vectors[-1]), vectors[0] ** 2
 
     def settled(self, count: int, *, above: float, within: float) -> bool:
         """Whether there are Ritz values above a bound, and the `count` largest of them have hardly any residual."""
-        values, residuals = self.ritz()
+        values, residuals, _ = self.ritz()
         own = residuals[values > above][-count:]
         return bool(own.size) and float(np.linalg.norm(own)) <= within
 
     def highest(self, missed: float) -> float:
-        """An upper bound of all eigenvalues in the space searched, from a random start.
+        """An upper bound of all eigenvalues in the space searched, which fails with the probability `missed`.
 
         The polynomial p(x) = prod (x - theta_j) / prod beta_j, of the Ritz values theta and the lengths beta of the
         remainders, has ||p(A) start|| = 1, so |p(lambda)| <= 1 / |share of the start along lambda's vector|, and p
         grows above the largest theta. The share is below its `missed` quantile with just that probability, whatever
         the number of steps (van Dorsselaer, Hochstenbach and van der Vorst 2000).
-
-        Args:
-            missed: the probability that the bound may fail.
         """
-        values, _ = self.ritz()
+        values, *_ = self.ritz()
         if self.exhausted is not None:
             return float(values[-1])
         dimension = self._operator.size - len(self._beside)
@@ -308,17 +298,15 @@ class Tridiagonalisation:
         self.done += 1
 
 
-def probe(operator: Operator, seed: int, number: int, *, kind: str) -> Tensor:
-    """(size,) random vector: independent signs or standard normal; the same on every device."""
+def probe(like: Operator | Objective, seed: int, number: int, *, kind: str = "normal") -> Tensor:
+    """(size,) random vector: standard normal or independent signs; the same for all of a size, on every device."""
     generator = stream(seed, Purpose.PROBES, number)
     if kind == "signs":
-        bits = np.unpackbits(
-            np.frombuffer(generator.bytes(-(-operator.size // 8)), dtype=np.uint8), count=operator.size
-        )
-        drawn = torch.from_numpy(bits).to(device=operator.device, dtype=operator.dtype)
-        return drawn * 2 - 1
-    normal: Any = generator.standard_normal(operator.size, dtype=np.float32)
-    return torch.from_numpy(normal).to(device=operator.device, dtype=operator.dtype)
+        bits = np.frombuffer(generator.bytes(-(-like.size // 8)), dtype=np.uint8)
+        drawn: Any = np.unpackbits(bits, count=like.size).astype(np.float32) * 2 - 1
+    else:
+        drawn = generator.standard_normal(like.size, dtype=np.float32)
+    return torch.from_numpy(drawn).to(device=like.device, dtype=like.dtype)
 
 
 def _gram(rows: Tensor) -> Table:

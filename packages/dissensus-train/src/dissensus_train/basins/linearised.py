@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import Tensor
 from torch.func import functionalize
 from torch.fx import Graph, GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.node import map_arg
 
 from dissensus.errors import InputError
-from dissensus_train.basins.simplified import simplify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,14 +27,47 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
 
+aten = torch.ops.aten
+
+_ZEROS: Final = {
+    aten.zeros.default,
+    aten.zeros_like.default,
+    aten.new_zeros.default,
+    aten._efficientzerotensor.default,
+    aten._new_zeros_with_same_feature_meta.default,
+}
+_SAME: Final = {aten.alias.default, aten.detach.default, aten.lift_fresh_copy.default}
+_SAME_IF_LIKE: Final = {
+    aten._to_copy.default,
+    aten.clone.default,
+    aten.expand.default,
+    aten.view.default,
+    aten._unsafe_view.default,
+}
+"""Nothing is written into in a functionalised graph, so a copy of the same form is the thing itself."""
+
+_LINEAR_IN_FIRST: Final = {
+    *_SAME,
+    *_SAME_IF_LIKE,
+    aten.t.default,
+    aten.transpose.int,
+    aten.permute.default,
+    aten.neg.default,
+    aten.gather.default,
+    aten.threshold_backward.default,
+    aten.sum.default,
+    aten.sum.dim_IntList,
+    aten.unsqueeze.default,
+    aten.squeeze.dim,
+    aten.mean.dim,
+    aten.div.Tensor,
+}
+_BILINEAR: Final = {aten.mul.Tensor, aten.mm.default, aten.bmm.default, aten.convolution.default}
+
+
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """A function f(*constants, v) in two parts: f = linear(*fixed(*constants), v).
-
-    Attributes:
-        fixed: gives the tensors that do not depend on v.
-        linear: takes them and v; linear in v, or a quadratic form of it.
-    """
+    """A function f(*constants, v) = linear(*fixed(*constants), v), linear in v or a quadratic form of it."""
 
     fixed: Callable[..., Sequence[Tensor]]
     linear: Callable[..., Tensor]
@@ -53,13 +86,13 @@ def linearised(function: Callable[..., Tensor], constants: Sequence[Tensor], vec
         traced = make_fx(functionalize(function))(*constants, vector)
     except RuntimeError:
         # Some networks look at their inputs (whether a mask masks anything), unless they know that they are traced.
-        with _told_of_tracing():
+        with _known_to_trace():
             traced = make_fx(functionalize(function))(*constants, vector)
     graph: Graph = traced.graph
     for node in graph.nodes:
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             raise random_numbers(str(node.target))
-    simplify(graph)
+    _simplify(graph)
     *_, last = (node for node in graph.nodes if node.op == "placeholder")
     moving: set[Node] = {last}
     for node in graph.nodes:
@@ -73,7 +106,7 @@ def linearised(function: Callable[..., Tensor], constants: Sequence[Tensor], vec
 
 
 @contextmanager
-def _told_of_tracing() -> Iterator[None]:
+def _known_to_trace() -> Iterator[None]:
     """Have `torch.compiler.is_compiling` say yes, as it does while a network is exported."""
     before = torch.compiler._is_compiling_flag
     torch.compiler._is_compiling_flag = True
@@ -123,3 +156,76 @@ def _linear_part(graph: Graph, kept: Sequence[Node], moving: set[Node], vector: 
     part.output(copies[result])
     part.eliminate_dead_code()
     return part
+
+
+def _simplify(graph: Graph) -> None:
+    """Merge nodes that compute the same and drop what is structurally zero, in place.
+
+    Nested forward mode computes one tangent under two names and fills in zeros for what does not move; without these a
+    second directional derivative costs less than half of a Hessian-vector product.
+    """
+    zero: set[Node] = set()
+    seen: dict[Any, Node] = {}
+    for node in list(graph.nodes):
+        if node.op != "call_function":
+            continue
+        instead = _instead(node, zero)
+        if instead is None:
+            if _is_zero(node, zero):
+                zero.add(node)
+            instead = seen.setdefault(_key(node), node)
+        if instead is not node:
+            node.replace_all_uses_with(instead)
+            graph.erase_node(node)
+            zero.discard(node)
+    graph.eliminate_dead_code()
+
+
+def _instead(node: Node, zero: set[Node]) -> Node | None:
+    """An earlier node that has the value of this one, as the operation of this one shows; None where there is none."""
+    if node.target in _SAME or (node.target in _SAME_IF_LIKE and _alike(node, node.args[0])):
+        return node.args[0]  # type: ignore[return-value]
+    if node.target is aten.copy.default and _alike(node, node.args[1]):
+        return node.args[1]  # type: ignore[return-value]
+    if node.target in (aten.add.Tensor, aten.sub.Tensor) and not node.kwargs:
+        first, second = node.args
+        if second in zero and _alike(node, first):
+            return first  # type: ignore[return-value]
+        if first in zero and node.target is aten.add.Tensor and _alike(node, second):
+            return second  # type: ignore[return-value]
+    return None
+
+
+def _is_zero(node: Node, zero: set[Node]) -> bool:
+    if node.target in _ZEROS:
+        return True
+    if node.target in _LINEAR_IN_FIRST:
+        return node.args[0] in zero
+    if node.target in _BILINEAR:
+        bias = node.args[2] if node.target is aten.convolution.default else None
+        return any(factor in zero for factor in node.args[:2]) and (bias is None or bias in zero)
+    if node.target is aten.add.Tensor:
+        return all(part in zero for part in node.args[:2])
+    return False
+
+
+def _alike(node: Node, other: Any) -> bool:
+    """Whether two nodes hold tensors of the same shape, type, device and layout."""
+    one, two = node.meta.get("val"), getattr(other, "meta", {}).get("val")
+    if not isinstance(one, torch.Tensor) or not isinstance(two, torch.Tensor):
+        return False
+    form, other_form = ((part.shape, part.dtype, part.device, part.stride()) for part in (one, two))
+    return form == other_form
+
+
+def _key(node: Node) -> Any:
+    """Equal for nodes that compute the same from the same."""
+
+    def hashable(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return tuple(hashable(part) for part in value)
+        # 1 and 1.0 and True are equal keys but not equal arguments.
+        return (type(value).__name__, value)
+
+    arguments = map_arg(node.args, lambda part: part)
+    return node.target, hashable(arguments), hashable(sorted(node.kwargs.items()))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -15,7 +16,7 @@ from dissensus.randomness import Purpose, stream
 from dissensus_train.basins.density import SpectralDensity, spectral_density
 from dissensus_train.basins.explanations import ExplanationStability, explanation_stability
 from dissensus_train.basins.lanczos import Eigenvalues, top_eigenvalues
-from dissensus_train.basins.last_layer import GradientVariance, gradient_variance, last_layer_inputs
+from dissensus_train.basins.last_layer import GradientVariance, Similarity, cka, gradient_variance, last_layer_inputs
 from dissensus_train.basins.objectives import SOFT, MeasuredOn, cross_entropy, mean_and_error, objective
 from dissensus_train.basins.operators import hessian_of
 from dissensus_train.basins.settings import DEFAULTS, BasinSettings
@@ -25,8 +26,7 @@ from dissensus_train.basins.sharpness import (
     average_sharpness_of,
     worst_case_sharpness_of,
 )
-from dissensus_train.basins.similarity import Similarity, cka
-from dissensus_train.basins.stored import plain, restored
+from dissensus_train.basins.stored import Stored
 from dissensus_train.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_barrier, loss_line, loss_plane
 from dissensus_train.basins.traces import Trace, trace
 from dissensus_train.training.inputs import SparseRows, prepared
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Basin:
+class Basin(Stored):
     """The basin that a run ended in.
 
     Attributes:
@@ -85,18 +85,9 @@ class Basin:
     settings: BasinSettings
     seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON; what is not finite is null."""
-        return plain(asdict(self))  # type: ignore[no-any-return]
-
-    @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> Basin:
-        """The basin that `to_dict` wrote."""
-        return restored(cls, given)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BasinPair:
+class BasinPair(Stored):
     """Two runs together.
 
     Attributes:
@@ -110,15 +101,6 @@ class BasinPair:
     second: str
     barrier: LossBarrier
     similarity: Similarity
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return plain(asdict(self))  # type: ignore[no-any-return]
-
-    @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> BasinPair:
-        """The pair that `to_dict` wrote."""
-        return restored(cls, given)
 
 
 def measure(
@@ -166,32 +148,30 @@ def measure_basins(
         device: where to compute.
     """
     objectives = [run_objective(result, data, settings=settings, device=device) for result in results]
+    groups: dict[Any, list[int]] = {}
+    for k, measured in enumerate(objectives):
+        groups.setdefault((tuple(measured.shapes.items()), measured.stacked is not None), []).append(k)
     sharpness: dict[int, dict[str, Any]] = {}
-    for group in _same_form(objectives):
+    for group in groups.values():
         sharpness.update(zip(group, _sharpness([objectives[k] for k in group], settings), strict=True))
     # A network is traced once, whatever the number of its runs.
     traces: dict[str, Traces] = {}
     for k, (result, measured) in enumerate(zip(results, objectives, strict=True)):
-        yield _measured(
-            result.run.key, measured, settings, sharpness[k], traces=traces.setdefault(result.run.network, {})
-        )
+        graphs = traces.setdefault(result.run.network, {})
+        yield _measured(result.run.key, measured, settings, sharpness[k], traces=graphs)
 
 
 def _sharpness(objectives: Sequence[Objective], settings: BasinSettings) -> list[dict[str, Any]]:
     """All kinds of sharpness of runs of one architecture."""
-    asked = {"probes": settings.perturbations, "seed": settings.seed}
-    steps = settings.ascent_steps
+    worst = partial(worst_case_sharpness_of, objectives, steps=settings.ascent_steps)
+    average = partial(average_sharpness_of, objectives, probes=settings.perturbations, seed=settings.seed)
     kinds = {
-        "worst_case": worst_case_sharpness_of(objectives, radius=settings.radius, steps=steps),
-        "adaptive": worst_case_sharpness_of(
-            objectives, normalisation="adaptive", radius=settings.adaptive_radius, steps=steps
-        ),
-        "average": average_sharpness_of(objectives, normalisation="none", scale=settings.scale, **asked),
-        "average_filter": average_sharpness_of(
-            objectives, normalisation="filter", scale=settings.filter_scale, **asked
-        ),
+        "worst_case": worst(radius=settings.radius),
+        "adaptive": worst(normalisation="adaptive", radius=settings.adaptive_radius),
+        "average": average(normalisation="none", scale=settings.scale),
+        "average_filter": average(normalisation="filter", scale=settings.filter_scale),
     }
-    return [dict(zip(kinds, each, strict=True)) for each in zip(*kinds.values(), strict=True)]
+    return [dict(zip(kinds, of_run, strict=True)) for of_run in zip(*kinds.values(), strict=True)]
 
 
 def compare_basins(
@@ -209,19 +189,18 @@ def compare_basins(
         settings: split, items, path, chunk and seed are used.
         device: where to compute.
     """
-    found = []
-    for pair in pairs:
-        first, second = (run_objective(result, data, settings=settings, device=device) for result in pair)
-        entering = [last_layer_inputs(each)[0] for each in (first, second)]
-        found.append(
-            BasinPair(
-                first=pair[0].run.key,
-                second=pair[1].run.key,
-                barrier=loss_barrier(first, second, points=settings.path),
-                similarity=cka(*entering, measured_on=first.measured_on),
-            )
+
+    def compared(one: RunResult, other: RunResult) -> BasinPair:
+        first, second = (run_objective(result, data, settings=settings, device=device) for result in (one, other))
+        entering = [last_layer_inputs(measured)[0] for measured in (first, second)]
+        return BasinPair(
+            first=one.run.key,
+            second=other.run.key,
+            barrier=loss_barrier(first, second, points=settings.path),
+            similarity=cka(*entering, measured_on=first.measured_on),
         )
-    return tuple(found)
+
+    return tuple(compared(*pair) for pair in pairs)
 
 
 def compare_explanations(
@@ -237,11 +216,7 @@ def compare_explanations(
 
 
 def run_objective(
-    result: RunResult,
-    data: TrainingData,
-    *,
-    settings: BasinSettings = DEFAULTS,
-    device: str | torch.device = "cpu",
+    result: RunResult, data: TrainingData, *, settings: BasinSettings = DEFAULTS, device: str | torch.device = "cpu"
 ) -> Objective:
     """A run's mean soft cross-entropy to the human distribution over the chosen items."""
     rows, name = chosen_items(data, settings)
@@ -260,9 +235,7 @@ def _inputs(model: nn.Module, data: TrainingData, rows: Ints, place: torch.devic
     """What a network takes of these items: their features, or its own reading of them."""
     if hasattr(model, "prepare"):
         if data.items is None:
-            raise InputError(
-                f"basins: the network reads items, and {data.name} has features only; give texts or images"
-            )
+            raise InputError(f"basins: the network reads items, and {data.name} has features; give texts or images")
         return prepared(model, data.items.take(rows), place)
     features: Any = data.as_input(data.features[rows])
     return SparseRows.of(features, place) if data.sparse else features
@@ -270,31 +243,18 @@ def _inputs(model: nn.Module, data: TrainingData, rows: Ints, place: torch.devic
 
 def chosen_items(data: TrainingData, settings: BasinSettings) -> tuple[Ints, str]:
     """The rows of the chosen items, in the order of the split, and what to call them."""
-    if settings.split not in data.splits or not data.splits[settings.split].size:
-        raise InputError(
-            f"basins: {data.name} has no split '{settings.split}' with items{choices(settings.split, data.splits)}"
-        )
-    members = data.splits[settings.split]
+    split = settings.split
+    if split not in data.splits or not data.splits[split].size:
+        raise InputError(f"basins: {data.name} has no split '{split}' with items{choices(split, data.splits)}")
+    members = data.splits[split]
     if settings.items is None or settings.items >= members.size:
-        return members, f"{data.name}, {settings.split}"
+        return members, f"{data.name}, {split}"
     drawn = stream(settings.seed, Purpose.PROBES).permutation(members.size)[: settings.items]
-    return members[np.sort(drawn)], f"{data.name}, {settings.split}, subset of seed {settings.seed}"
-
-
-def _same_form(objectives: Sequence[Objective]) -> list[list[int]]:
-    groups: dict[Any, list[int]] = {}
-    for k, each in enumerate(objectives):
-        groups.setdefault((each.names, each.shapes, each.stacked is not None), []).append(k)
-    return list(groups.values())
+    return members[np.sort(drawn)], f"{data.name}, {split}, subset of seed {settings.seed}"
 
 
 def _measured(
-    name: str,
-    measured: Objective,
-    settings: BasinSettings,
-    sharpness: dict[str, Any],
-    *,
-    traces: Traces,
+    name: str, measured: Objective, settings: BasinSettings, sharpness: dict[str, Any], *, traces: Traces
 ) -> Basin:
     began, seed = time.perf_counter(), settings.seed
     loss, loss_error = (float(part[0]) for part in mean_and_error(measured.losses(measured.weights[None])))
@@ -342,8 +302,6 @@ def _measured(
 
 def _gradient_variance(measured: Objective, seed: int) -> GradientVariance | None:
     """None where it has no meaning, or where there is no last linear layer to tell."""
-    if measured.loss is not cross_entropy or measured.measured_on.loss != SOFT:
-        return None
-    if not any(isinstance(module, nn.Linear) for module in measured.model.modules()):
-        return None
-    return gradient_variance(measured, seed=seed)
+    soft = measured.loss is cross_entropy and measured.measured_on.loss == SOFT
+    linear = any(isinstance(module, nn.Linear) for module in measured.model.modules())
+    return gradient_variance(measured, seed=seed) if soft and linear else None

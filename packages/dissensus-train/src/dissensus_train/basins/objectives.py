@@ -18,7 +18,6 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dissensus.errors import InputError, choices
-from dissensus_train.basins.frozen import fix_statistics
 from dissensus_train.basins.sources import Fingerprint, rows_in, source_of
 from dissensus_train.training.loop import same_bits
 from dissensus_train.training.patches import as_matmuls
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from dissensus_train.basins.sources import Batch, Source
+    from dissensus_train.basins.sources import Batch, Chunks
 
     Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
     """(items, classes) logits and (items, ...) targets to (items,) losses."""
@@ -103,10 +102,9 @@ class Objective:
 
     Attributes:
         model: a copy in evaluation mode, so that what happens to the original changes nothing here.
-        names: of the trainable parameters.
-        shapes: of the trainable parameters.
+        shapes: of the trainable parameters, by name.
         weights: (size,) their values, one after another.
-        buffer_names: of the buffers that hold real numbers (batch statistics).
+        buffer_shapes: of the buffers that hold real numbers (batch statistics), by name.
         buffers: (size of the buffers,) their values, one after another.
         source: where inputs and targets come from, chunk by chunk.
         loss: gives the loss of each item.
@@ -116,12 +114,11 @@ class Objective:
     """
 
     model: nn.Module
-    names: tuple[str, ...]
-    shapes: tuple[torch.Size, ...]
+    shapes: dict[str, torch.Size]
     weights: Tensor
-    buffer_names: tuple[str, ...]
+    buffer_shapes: dict[str, torch.Size]
     buffers: Tensor
-    source: Source
+    source: Chunks
     loss: Loss
     chunk: int
     stacked: nn.Module | None
@@ -133,18 +130,27 @@ class Objective:
         return self.weights.shape[0]
 
     @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights."""
+        return self.weights.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Of the weights."""
+        return self.weights.device
+
+    @property
     def items(self) -> int:
         """The number of items."""
         return self.measured_on.items
 
     def named(self, weights: Tensor) -> dict[str, Tensor]:
         """The parts of a flat vector, by parameter name."""
-        parts = weights.split([shape.numel() for shape in self.shapes])
-        return {name: part.view(shape) for name, part, shape in zip(self.names, parts, self.shapes, strict=True)}
+        return _named(weights, self.shapes)
 
     def logits(self, weights: Tensor, inputs: Any, *, buffers: Tensor | None = None) -> Tensor:
         """(items, classes) of the model with these weights, and these batch statistics where given."""
-        own = {} if buffers is None or not self.buffer_names else self._named_buffers(buffers)
+        own = {} if buffers is None else _named(buffers, self.buffer_shapes)
         return outputs_of(self.model, inputs, {**self.named(weights), **own})
 
     def chunks(self) -> Iterator[Batch]:
@@ -162,55 +168,45 @@ class Objective:
 
         Vectors are stacked where that is faster (see `stacked`), else taken in turn.
         """
+        stacked = self.stacked is not None and buffers is None
+        own = [None] * len(points) if buffers is None else list(buffers)
+
+        def of_chunk(x: Any, t: Tensor) -> Tensor:
+            if stacked:
+                parts = points.split(STACKED)
+                return torch.cat([vmap(self._stacked_losses, in_dims=(0, None, None))(part, x, t) for part in parts])
+            return torch.stack([self.loss(self.logits(w, x, buffers=b), t) for w, b in zip(points, own, strict=True)])
+
         with same_bits():
-            if self.stacked is not None and buffers is None:
-                parts = [self._stacked_losses(part) for part in points.split(STACKED)]
-                return torch.cat(parts)
-            columns = []
-            for x, t in self.chunks():
-                own = [None] * len(points) if buffers is None else list(buffers)
-                rows = [self.loss(self.logits(w, x, buffers=b), t) for w, b in zip(points, own, strict=True)]
-                columns.append(torch.stack(rows))
-            return torch.cat(columns, dim=1)
+            return torch.cat([of_chunk(x, t) for x, t in self.chunks()], dim=1)
 
     def gradients(self, points: Tensor) -> Tensor:
         """(points, size) gradients of the mean loss at each weight vector."""
-        with same_bits():
-            if self.stacked is not None:
-                return torch.cat([self._stacked_gradients(part) for part in points.split(STACKED)])
-            return torch.stack([self._gradient(point) for point in points])
 
-    def _gradient(self, point: Tensor) -> Tensor:
         def total(weights: Tensor, x: Any, t: Tensor) -> Tensor:
+            if self.stacked is not None:
+                return self._stacked_losses(weights, x, t).sum()
             return self.loss(self.logits(weights, x), t).sum()
 
-        slope = torch.zeros_like(point)
-        for x, t in self.chunks():
-            slope += grad(total)(point, x, t)
-        return slope / self.items
-
-    def _stacked_losses(self, points: Tensor) -> Tensor:
-        return torch.cat(
-            [vmap(self._losses_of_form, in_dims=(0, None, None))(points, x, t) for x, t in self.chunks()], 1
-        )
-
-    def _stacked_gradients(self, points: Tensor) -> Tensor:
-        def total(weights: Tensor, x: Tensor, t: Tensor) -> Tensor:
-            return self._losses_of_form(weights, x, t).sum()
+        def of_chunk(x: Any, t: Tensor) -> Tensor:
+            if self.stacked is None:
+                return torch.stack([grad(total)(point, x, t) for point in points])
+            return torch.cat([vmap(grad(total), in_dims=(0, None, None))(part, x, t) for part in points.split(STACKED)])
 
         slope = torch.zeros_like(points)
-        for x, t in self.chunks():
-            slope += vmap(grad(total), in_dims=(0, None, None))(points, x, t)
+        with same_bits():
+            for x, t in self.chunks():
+                slope += of_chunk(x, t)
         return slope / self.items
 
-    def _losses_of_form(self, weights: Tensor, x: Tensor, t: Tensor) -> Tensor:
+    def _stacked_losses(self, weights: Tensor, x: Tensor, t: Tensor) -> Tensor:
         assert self.stacked is not None
         return self.loss(outputs_of(self.stacked, x, self.named(weights)), t)
 
-    def _named_buffers(self, buffers: Tensor) -> dict[str, Tensor]:
-        now = dict(self.model.named_buffers())
-        parts = buffers.split([now[name].numel() for name in self.buffer_names])
-        return {name: part.view(now[name].shape) for name, part in zip(self.buffer_names, parts, strict=True)}
+
+def _named(vector: Tensor, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
+    parts = vector.split([shape.numel() for shape in shapes.values()])
+    return {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
 
 
 def objective(
@@ -243,7 +239,7 @@ def objective(
     if not weights:
         raise InputError("basins: the model has no trainable parameters; set requires_grad on those to be measured")
     place = torch.device(device) if device is not None else next(iter(weights.values())).device
-    own = fix_statistics(copy.deepcopy(model).to(place).requires_grad_(False))
+    own = _fix_statistics(copy.deepcopy(model).to(place).requires_grad_(False))
     parts = {name: value.detach().to(place) for name, value in weights.items()}
     flat = torch.cat([value.reshape(-1) for value in parts.values()])
     chosen = _loss_of(loss)
@@ -252,10 +248,9 @@ def objective(
     real = {name: value for name, value in own.named_buffers() if value.is_floating_point()}
     return Objective(
         model=own,
-        names=tuple(parts),
-        shapes=tuple(value.shape for value in parts.values()),
+        shapes={name: value.shape for name, value in parts.items()},
         weights=flat,
-        buffer_names=tuple(real),
+        buffer_shapes={name: value.shape for name, value in real.items()},
         buffers=torch.cat([value.reshape(-1) for value in real.values()]) if real else flat.new_zeros(0),
         source=source,
         loss=chosen,
@@ -265,18 +260,40 @@ def objective(
     )
 
 
+class FixedBatchNorm(nn.modules.batchnorm._BatchNorm):
+    """A batch normalisation in evaluation mode as plain arithmetic: x scale + shift by channel.
+
+    PyTorch's own layer has different derivative formulas in nested forward mode, so that one tangent gets two names and
+    everything after it is computed twice. One multiplication and one addition avoid that.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        scale = (self.running_var + self.eps).rsqrt() * (1 if self.weight is None else self.weight)
+        shift = (0 if self.bias is None else self.bias) - self.running_mean * scale
+        by_channel = (1, -1, *(1,) * (x.ndim - 2))
+        return x * scale.view(by_channel) + shift.view(by_channel)
+
+
+def _fix_statistics(model: nn.Module) -> nn.Module:
+    """Turn the batch normalisations of a model into plain arithmetic, in place; it computes the same."""
+    for module in model.modules():
+        if type(module) in (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d):
+            module.__class__ = FixedBatchNorm
+    return model
+
+
 def outputs_of(model: nn.Module, inputs: Any, state: dict[str, Tensor] | None = None) -> Tensor:
     """(items, ...) outputs of a model, with other weights where given; attention by formulas that have derivatives."""
-    positions: tuple[Any, ...] = (
-        () if isinstance(inputs, Mapping) else inputs if isinstance(inputs, tuple) else (inputs,)
-    )
     names = dict(inputs) if isinstance(inputs, Mapping) else {}
+    positions: tuple[Any, ...] = () if names else inputs if isinstance(inputs, tuple) else (inputs,)
     with plain_attention():
-        out: Any = functional_call(model, state, positions, names) if state is not None else model(*positions, **names)
+        out: Any = functional_call(model, state or {}, positions, names)
     if isinstance(out, Mapping):
         if "logits" not in out:
             raise InputError(
-                f"basins: the model gives {', '.join(map(str, out))}; wrap it so that it gives a tensor, or 'logits'"
+                f"basins: the model gives {', '.join(map(str, out))}; wrap it to give a tensor, or 'logits'"
             )
         out = out["logits"]
     elif isinstance(out, tuple | list) and out:
@@ -299,15 +316,15 @@ def plain_attention() -> Iterator[None]:
 
 
 @torch.no_grad()
-def _looked_through(model: nn.Module, source: Source, loss: Loss, data: str) -> tuple[int, MeasuredOn, Any]:
+def _looked_through(model: nn.Module, source: Chunks, loss: Loss, data: str) -> tuple[int, MeasuredOn, Any]:
     """The size of the first chunk, what will be measured on, and the inputs of the first chunk, all items checked."""
     fingerprint, items, size, name, first = Fingerprint(), 0, 0, "", None
     for inputs, targets in source.chunks():
         count = rows_in(inputs)
         if targets.ndim < 1 or len(targets) != count:
+            shape = tuple(targets.shape)
             raise InputError(
-                f"basins: {count:,} rows of features and targets of shape {tuple(targets.shape)}; give one target for "
-                "each item"
+                f"basins: {count:,} rows of features and targets of shape {shape}; give one target per item"
             )
         if not items:
             size, name, first = count, _loss_name(loss, targets), inputs
@@ -362,34 +379,32 @@ def _check_classes(outputs: Tensor, targets: Tensor, before: int) -> None:
 
 def _check_loss(loss: Loss, outputs: Tensor, targets: Tensor) -> None:
     try:
-        given = loss(outputs, targets)
+        losses = loss(outputs, targets)
     except (RuntimeError, ValueError, IndexError, TypeError) as error:
         raise InputError(
             f"basins: the loss cannot take outputs of shape {tuple(outputs.shape)} and targets of shape "
             f"{tuple(targets.shape)} ({str(error).splitlines()[0]}); give targets that fit the loss"
         ) from error
-    if given.shape != outputs.shape[:1]:
-        raise InputError(
-            f"basins: the loss gives values of shape {tuple(given.shape)} for {len(outputs)} items; it must give one "
-            "for each item (reduction='none')"
-        )
+    if losses.shape != outputs.shape[:1]:
+        shape = tuple(losses.shape)
+        raise InputError(f"basins: the loss gives shape {shape} for {len(outputs)} items; use reduction='none'")
 
 
-def _loss_of(given: Loss | str) -> Loss:
-    if isinstance(given, str):
-        if given not in LOSSES:
-            raise InputError(f"basins: no loss '{given}'{choices(given, LOSSES)}, or give a function")
-        return LOSSES[given]
-    if isinstance(given, nn.Module) and hasattr(given, "reduction"):
-        each: Any = copy.deepcopy(given)
-        each.reduction = "none"
+def _loss_of(loss: Loss | str) -> Loss:
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise InputError(f"basins: no loss '{loss}'{choices(loss, LOSSES)}, or give a function")
+        return LOSSES[loss]
+    if isinstance(loss, nn.Module) and hasattr(loss, "reduction"):
+        unreduced: Any = copy.deepcopy(loss)
+        unreduced.reduction = "none"
 
         def by_item(outputs: Tensor, targets: Tensor) -> Tensor:
-            return _by_item(each(outputs, targets))
+            return _by_item(unreduced(outputs, targets))
 
-        by_item.__name__ = type(given).__name__
+        by_item.__name__ = type(loss).__name__
         return by_item
-    return given
+    return loss
 
 
 def _by_item(values: Tensor) -> Tensor:
@@ -416,8 +431,8 @@ def together(objectives: Sequence[Objective]) -> bool:
     """Whether points of all these objectives can be evaluated by the first: the same stacked network and data."""
     first = objectives[0]
     return all(
-        each.stacked is not None and each.shapes == first.shapes and each.measured_on == first.measured_on
-        for each in objectives
+        other.stacked is not None and other.shapes == first.shapes and other.measured_on == first.measured_on
+        for other in objectives
     )
 
 
@@ -451,5 +466,5 @@ def _stacked_form(model: nn.Module, weights: dict[str, Tensor], features: Tensor
 def _loss_name(loss: Loss, targets: Tensor) -> str:
     if loss is cross_entropy:
         return SOFT if targets.is_floating_point() else "cross-entropy"
-    known = next((name for name, each in LOSSES.items() if each is loss), None)
+    known = next((name for name, function in LOSSES.items() if function is loss), None)
     return known or str(getattr(loss, "__name__", type(loss).__name__))

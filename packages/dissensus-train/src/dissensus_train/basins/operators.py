@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
@@ -74,12 +74,10 @@ class Operator:
     def apply(self, vectors: Tensor) -> Tensor:
         """The product with one (size,) vector, or with each row of a (vectors, size) block."""
         if vectors.shape[-1] != self.size or vectors.ndim not in (1, 2):
-            raise InputError(
-                f"basins: a vector of shape {tuple(vectors.shape)} for a {self.name} of {self.size:,} weights; give "
-                f"({self.size},) or (vectors, {self.size})"
-            )
+            shape, n = tuple(vectors.shape), self.size
+            raise InputError(f"basins: vectors of shape {shape} for a {self.name}; give ({n},) or (vectors, {n})")
         # Several vectors at once (vmap) were measured: no faster on a CPU, and memory would grow with them.
-        return self.product(vectors) if vectors.ndim == 1 else torch.stack([self.product(each) for each in vectors])
+        return self.product(vectors) if vectors.ndim == 1 else torch.stack([self.product(vector) for vector in vectors])
 
     def form(self, vector: Tensor) -> float:
         """v^T A v."""
@@ -141,10 +139,8 @@ def gauss_newton(
 def hessian_of(measured: Objective, *, memory: int | None = None, traces: Traces | None = None) -> Operator:
     """The Hessian of an objective at its weights.
 
-    Args:
-        measured: the objective.
-        memory: bytes of intermediate values to keep; see `hessian`.
-        traces: graphs that were traced for another run of the same network; used where they fit, and added to.
+    `traces` holds graphs that were traced for other runs of the same network; they are used where they fit, and added
+    to. `memory` is that of `hessian`.
     """
 
     def total(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor) -> Tensor:
@@ -200,40 +196,30 @@ def gauss_newton_of(measured: Objective, *, memory: int | None = None, traces: T
     return _operator("Gauss-Newton", measured, (forwards, backwards), second_derivative, memory=memory, traces=traces)
 
 
+@dataclass(eq=False)
 class Summed:
     """A function of a vector, summed over chunks of data; traced when it is first called.
 
     What does not depend on the vector is kept for as many chunks as memory allows, and computed anew for the others.
 
     Attributes:
-        kept: how many chunks' values are kept; 0 before the first call.
+        function: of a chunk and a vector.
+        measured: the objective whose chunks they are.
+        part: its name among the traces.
+        right: whether a graph has given what is expected for the first chunk and the vector of `prepare`.
+        memory: bytes to keep; None for what there is room for.
+        traces: graphs that were made for other runs; more are added.
     """
 
-    def __init__(
-        self,
-        function: Product,
-        measured: Objective,
-        *,
-        part: str,
-        right: Callable[[Tensor], bool],
-        memory: int | None,
-        traces: Traces,
-    ) -> None:
-        """Say what is summed.
-
-        Args:
-            function: of a chunk and a vector.
-            measured: the objective whose chunks they are.
-            part: its name among the traces.
-            right: whether a graph has given what is expected for the first chunk and the vector of `prepare`.
-            memory: bytes to keep.
-            traces: graphs that were made for other runs; more are added.
-        """
-        self._function, self._measured, self._part = function, measured, part
-        self._right, self._memory, self._traces = right, memory, traces
-        self._graphs: dict[Form, Linearised | None] = {}
-        self._held: list[tuple[Linearised, Sequence[Tensor]]] = []
-        self._all_held = False
+    function: Product
+    measured: Objective
+    part: str
+    right: Callable[[Tensor], bool]
+    memory: int | None
+    traces: Traces
+    _graphs: dict[Form, Linearised | None] = field(default_factory=dict)
+    _held: list[tuple[Linearised, Sequence[Tensor]]] = field(default_factory=list)
+    _all_held: bool = False
 
     @property
     def kept(self) -> int:
@@ -243,8 +229,9 @@ class Summed:
     def prepare(self, vector: Tensor) -> bool:
         """Trace the function and keep what fits; False where it cannot be traced."""
         with torch.no_grad(), same_bits():
-            room, count = _budget(self._memory, vector.device), 0
-            for chunk in _filled(self._measured):
+            free = torch.cuda.mem_get_info(vector.device)[0] // 2 if vector.device.type == "cuda" else CPU_MEMORY
+            room, count = free if self.memory is None else self.memory, 0
+            for chunk in _filled(self.measured):
                 split = self._traced(chunk, vector)
                 if split is None and not count:
                     return False
@@ -266,17 +253,17 @@ class Summed:
             for graph, values in self._held:
                 total = total + graph.linear(*values, vector)
             if not self._all_held:
-                for chunk in _filled(self._measured, len(self._held)):
+                for chunk in _filled(self.measured, len(self._held)):
                     split = self._graphs.get(_form(chunk))
                     if split is None:
-                        total = total + self._function(*self._state, *chunk, vector)
+                        total = total + self.function(*self._state, *chunk, vector)
                     else:
                         total = total + split.linear(*split.fixed(*self._constants(chunk)), vector)
         return total  # type: ignore[no-any-return]
 
     @property
     def _state(self) -> tuple[Tensor, Tensor]:
-        return self._measured.weights, self._measured.buffers
+        return self.measured.weights, self.measured.buffers
 
     def _constants(self, chunk: Chunk) -> list[Tensor]:
         inputs, targets, share = chunk
@@ -287,30 +274,32 @@ class Summed:
         form = _form(chunk)
         if form in self._graphs:
             return self._graphs[form]
-        expected = self._function(*self._state, *chunk, vector) if self._graphs else None
+        expected = self.function(*self._state, *chunk, vector) if self._graphs else None
 
         def checked(split: Linearised | None) -> Linearised | None:
             if split is None:
                 return None
-            found = split.linear(*split.fixed(*self._constants(chunk)), vector)
-            return split if (self._right(found) if expected is None else _agree(expected, found)) else None
+            value = split.linear(*split.fixed(*self._constants(chunk)), vector)
+            return split if (self.right(value) if expected is None else _agree(expected, value)) else None
 
-        key = (self._part, form)
-        found = _tried(lambda: checked(self._traces.get(key)))
-        if found is None and len(self._graphs) < FORMS:
-            found = _tried(lambda: checked(linearised(self._flat(chunk), self._constants(chunk), vector)))
-        if found is not None:
-            self._traces[key] = found
-        self._graphs[form] = found
-        return found
+        key = (self.part, form)
+        graph = _tried(lambda: checked(self.traces.get(key)))
+        if graph is None and len(self._graphs) < FORMS:
+            graph = _tried(lambda: checked(linearised(self._flat(chunk), self._constants(chunk), vector)))
+        if graph is not None:
+            self.traces[key] = graph
+        self._graphs[form] = graph
+        return graph
 
     def _flat(self, like: Chunk) -> Callable[..., Tensor]:
         """The function of single tensors: weights, batch statistics, those of the inputs, targets, shares, vector."""
 
         def function(weights: Tensor, buffers: Tensor, *rest: Tensor) -> Tensor:
             *inputs, targets, share, vector = rest
-            given = iter(inputs)
-            return self._function(weights, buffers, each_tensor(like[0], lambda _: next(given)), targets, share, vector)
+            tensors = iter(inputs)
+            return self.function(
+                weights, buffers, each_tensor(like[0], lambda _: next(tensors)), targets, share, vector
+            )
 
         return function
 
@@ -341,40 +330,30 @@ def _operator(
 ) -> Operator:
     """Products and quadratic forms as sums over chunks; each is traced when it is first asked for."""
     weights, items = measured.weights, measured.items
-    shared = {} if traces is None else traces
-    vector = torch.randn(measured.size, generator=torch.Generator().manual_seed(0)).to(weights)
+    probe = torch.randn(measured.size, generator=torch.Generator().manual_seed(0)).to(weights)
     with torch.no_grad(), same_bits(), warnings.catch_warnings():
         # PyTorch compiles its own forward-mode formulas by something that it has deprecated, on first use.
         warnings.filterwarnings("ignore", message=".*torch.jit.script", category=DeprecationWarning)
-        plain, expected = _checked(ways, (weights, measured.buffers), next(_filled(measured)), vector)
-    close = AGREE * float(expected.norm() * vector.norm())
+        plain, expected = _checked(ways, (weights, measured.buffers), next(_filled(measured)), probe)
+    close = AGREE * float(expected.norm() * probe.norm())
+    shared: dict[str, Any] = {"measured": measured, "memory": memory, "traces": {} if traces is None else traces}
     products = Summed(
-        plain,
-        measured,
-        part=f"{name}, product",
-        right=lambda found: _agree(expected, found),
-        memory=memory,
-        traces=shared,
+        function=plain, part=f"{name}, product", right=lambda product: _agree(expected, product), **shared
     )
     forms = Summed(
-        second,
-        measured,
+        function=second,
         part=f"{name}, form",
-        right=lambda found: abs(float(found) - float(expected @ vector)) <= close,
-        memory=memory,
-        traces=shared,
+        right=lambda form: abs(float(form) - float(expected @ probe)) <= close,
+        **shared,
     )
 
     @cache
     def prepared(summed: Summed) -> bool:
-        return summed.prepare(vector)
+        return summed.prepare(probe)
 
-    def product(given: Tensor) -> Tensor:
+    def product(vector: Tensor) -> Tensor:
         prepared(products)
-        return products(given) / items
-
-    def quadratic_form(given: Tensor) -> Tensor:
-        return forms(given) / items if prepared(forms) else product(given) @ given
+        return products(vector) / items
 
     return Operator(
         name=name,
@@ -382,7 +361,7 @@ def _operator(
         dtype=weights.dtype,
         device=weights.device,
         product=product,
-        quadratic_form=quadratic_form,
+        quadratic_form=lambda v: forms(v) / items if prepared(forms) else product(v) @ v,
         measured_on=measured.measured_on,
     )
 
@@ -394,9 +373,7 @@ def _filled(measured: Objective, first: int = 0) -> Iterator[Chunk]:
     """
     for x, t in measured.source.chunks(first):
         missing = max(0, measured.chunk - len(t))
-        share = torch.ones(len(t) + missing, device=t.device, dtype=measured.weights.dtype)
-        if missing:
-            share[len(t) :] = 0
+        share = (torch.arange(len(t) + missing, device=t.device) < len(t)).to(measured.weights.dtype)
 
         def more(part: Tensor, missing: int = missing) -> Tensor:
             return torch.cat([part, part[:1].expand(missing, *part.shape[1:])]) if missing else part
@@ -420,12 +397,6 @@ def _checked(
     if not _agree(first, way(*state, *chunk, vector)):
         raise random_numbers("the same product taken twice differs")
     return way, first
-
-
-def _budget(memory: int | None, device: torch.device) -> int:
-    if memory is not None:
-        return memory
-    return torch.cuda.mem_get_info(device)[0] // 2 if device.type == "cuda" else CPU_MEMORY
 
 
 def _agree(first: Tensor, second: Tensor) -> bool:

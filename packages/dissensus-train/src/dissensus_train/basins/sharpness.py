@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from dissensus.errors import InputError
-from dissensus_train.basins.directions import filter_normalised, random_direction
+from dissensus_train.basins.lanczos import probe
 from dissensus_train.basins.objectives import STACKED, mean_and_error, together
 
 if TYPE_CHECKING:
@@ -117,10 +117,10 @@ def worst_case_sharpness_of(
         raise InputError(f"worst-case sharpness: radius {size} and {steps} steps; give a radius above 0 and a step")
     if len(objectives) > 1 and not together(objectives):
         return tuple(
-            worst_case_sharpness(each, normalisation=normalisation, radius=size, steps=steps) for each in objectives
+            worst_case_sharpness(one, normalisation=normalisation, radius=size, steps=steps) for one in objectives
         )
     first = objectives[0]
-    weights = torch.stack([each.weights for each in objectives])
+    weights = torch.stack([one.weights for one in objectives])
     stretch = weights.abs() if normalisation == "adaptive" else torch.ones_like(weights)
     base = first.losses(weights)
     points, rises, changes = weights, [], []
@@ -130,26 +130,24 @@ def worst_case_sharpness_of(
         points = weights + size * stretch * slope / length
         changes.append(first.losses(points) - base)
         rises.append(mean_and_error(changes[-1])[0])
-    found = []
-    for k, each in enumerate(objectives):
-        own = np.array([rise[k] for rise in rises])
-        best = int(own.argmax())
-        before = float(own[:-1].max()) if steps > 1 else -np.inf
-        found.append(
-            WorstCaseSharpness(
-                value=float(own[best]),
-                error=float(mean_and_error(changes[best][k])[1]),
-                one_step=float(own[0]),
-                rises=own,
-                normalisation=normalisation,
-                radius=size,
-                loss=float(mean_and_error(base[k])[0]),
-                iterations=steps,
-                converged=bool(own[best] - before <= 0.01 * abs(own[best])),
-                measured_on=each.measured_on,
-            )
+    values = np.array(rises)
+    best, highest = values.argmax(axis=0), values.max(axis=0)
+    before = values[:-1].max(axis=0, initial=-np.inf)
+    return tuple(
+        WorstCaseSharpness(
+            value=float(highest[k]),
+            error=float(mean_and_error(changes[best[k]][k])[1]),
+            one_step=float(values[0, k]),
+            rises=values[:, k],
+            normalisation=normalisation,
+            radius=size,
+            loss=float(mean_and_error(base[k])[0]),
+            iterations=steps,
+            converged=bool(highest[k] - before[k] <= 0.01 * abs(highest[k])),
+            measured_on=measured.measured_on,
         )
-    return tuple(found)
+        for k, measured in enumerate(objectives)
+    )
 
 
 def average_sharpness(
@@ -190,20 +188,22 @@ def average_sharpness_of(
         raise InputError(f"average sharpness: {probes} probes of scale {size}; give 2 or more, and a scale above 0")
     if len(objectives) > 1 and not together(objectives):
         return tuple(
-            average_sharpness(each, normalisation=normalisation, scale=size, probes=probes, seed=seed)
-            for each in objectives
+            average_sharpness(one, normalisation=normalisation, scale=size, probes=probes, seed=seed)
+            for one in objectives
         )
     first = objectives[0]
-    base = mean_and_error(first.losses(torch.stack([each.weights for each in objectives])))[0]
+    base = mean_and_error(first.losses(torch.stack([one.weights for one in objectives])))[0]
     step = max(1, STACKED // (2 * len(objectives))) if first.stacked is not None else 1
+
+    def change(measured: Objective, number: int) -> Tensor:
+        direction = probe(measured, seed, number)
+        return size * (filter_normalised(measured, direction) if normalisation == "filter" else direction)
+
     rises = np.empty((probes, len(objectives)))
     for start in range(0, probes, step):
         numbers = range(start, min(start + step, probes))
         points = [
-            each.weights + sign * _perturbation(each, normalisation, size, seed, number)
-            for number in numbers
-            for each in objectives
-            for sign in (1, -1)
+            one.weights + sign * change(one, number) for number in numbers for one in objectives for sign in (1, -1)
         ]
         means = mean_and_error(first.losses(torch.stack(points)))[0]
         rises[numbers.start : numbers.stop] = means.reshape(len(numbers), len(objectives), 2).mean(axis=2) - base
@@ -217,12 +217,25 @@ def average_sharpness_of(
             loss=float(base[k]),
             iterations=probes,
             converged=bool(error[k] <= 0.1 * abs(rises[:, k].mean())),
-            measured_on=each.measured_on,
+            measured_on=measured.measured_on,
         )
-        for k, each in enumerate(objectives)
+        for k, measured in enumerate(objectives)
     )
 
 
-def _perturbation(measured: Objective, normalisation: str, scale: float, seed: int, number: int) -> Tensor:
-    direction = random_direction(measured, seed, number)
-    return scale * (filter_normalised(measured, direction) if normalisation == "filter" else direction)
+def filter_normalised(measured: Objective, direction: Tensor) -> Tensor:
+    """The direction with each filter as long as the filter of the weights it moves (Li et al. 2018).
+
+    A filter is what feeds one output: a row of a matrix, a slice of a convolution along its first side. Parameters
+    with one side, biases and the weights of normalisation layers, are not moved.
+    """
+
+    def normalised(part: Tensor, weight: Tensor) -> Tensor:
+        if weight.ndim < 2:
+            return torch.zeros_like(part)
+        unit = torch.nn.functional.normalize(part.flatten(1), eps=torch.finfo(part.dtype).tiny)
+        scaled: Tensor = unit * weight.flatten(1).norm(dim=1, keepdim=True)
+        return scaled.reshape(-1)
+
+    weights, parts = measured.named(measured.weights), measured.named(direction)
+    return torch.cat([normalised(parts[name], weights[name]) for name in measured.shapes])

@@ -33,7 +33,7 @@ Batch: TypeAlias = tuple[Any, Tensor]
 """Inputs and targets of some items."""
 
 
-class Source(Protocol):
+class Chunks(Protocol):
     """Items in chunks, in the same order on each pass."""
 
     def chunks(self, first: int = 0) -> Iterator[Batch]:
@@ -43,20 +43,13 @@ class Source(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Items held on a device.
-
-    Attributes:
-        inputs: tensors with one row for each item; or a table of sparse rows or of tokens.
-        targets: (items, ...).
-        chunk: how many items are computed at once.
-    """
+    """Items held on a device: tensors with one row for each item, or a table of sparse rows or of tokens."""
 
     inputs: Any
     targets: Tensor
     chunk: int
 
     def chunks(self, first: int = 0) -> Iterator[Batch]:
-        """Inputs and targets, from the given chunk on."""
         table = isinstance(self.inputs, SparseRows | Tokens)
         for start in range(first * self.chunk, len(self.targets), self.chunk):
             rows = slice(start, start + self.chunk)
@@ -67,31 +60,21 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Streamed:
-    """Batches that are read when they are needed and held no longer.
-
-    Attributes:
-        batches: gives the batches from a number on.
-        like: (anything,) whose device and type of numbers they get.
-    """
+    """Batches, from a number on, that are read when they are needed and held no longer."""
 
     batches: Callable[[int], Iterable[Any]]
     like: Tensor
 
     def chunks(self, first: int = 0) -> Iterator[Batch]:
-        """Inputs and targets, from the given chunk on."""
         for batch in self.batches(first):
             inputs, targets = _split(batch)
             yield each_tensor(inputs, lambda part: placed(part, self.like)), placed(targets, self.like)
 
 
-def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Source:
-    """The source of some items.
+def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Chunks:
+    """Items of inputs and targets in chunks, or those of a DataLoader, a Dataset or a list of batches in its batches.
 
-    Args:
-        inputs: what the network takes of all items; or, without targets, a DataLoader, a Dataset, or batches in a list.
-        targets: (items, ...) of all items; None where the batches hold them.
-        chunk: how many items are computed at once; a loader has batches of its own.
-        like: whose device and type of numbers the items get.
+    They get the device and the type of numbers that `like` has.
     """
     if targets is None:
         return Streamed(_batches(inputs, chunk), like)
@@ -102,34 +85,24 @@ def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Source:
         made = each_tensor(inputs, lambda part: placed(part, like))
         counts = {len(part) if part.ndim else 0 for part in tensors_in(made)}
         if len(counts) != 1:
-            raise InputError(
-                f"basins: the inputs hold tensors of {', '.join(map(str, sorted(counts)))} rows; give one row for each "
-                "item in each of them"
-            )
+            rows = ", ".join(map(str, sorted(counts)))
+            raise InputError(f"basins: the inputs hold tensors of {rows} rows; give one row per item in each of them")
         (count,) = counts
     if not count or count != len(answers):
-        raise InputError(
-            f"basins: {count:,} rows of features and {len(answers):,} targets; give one target for each item, and at "
-            "least one item"
-        )
+        raise InputError(f"basins: {count:,} rows of features and {len(answers):,} targets; give one target per item")
     return Held(made, answers, min(chunk, count))
 
 
-def _batches(given: Any, chunk: int) -> Callable[[int], Iterable[Any]]:
-    if isinstance(given, Dataset) and not isinstance(given, IterableDataset):
-        given = DataLoader(given, batch_size=chunk)
-    if isinstance(given, DataLoader) and not isinstance(given.dataset, IterableDataset) and given.batch_size:
-        return _in_order(given)
-    if isinstance(given, Tensor | np.ndarray) or not isinstance(given, Iterable):
-        raise InputError(
-            "basins: inputs without targets; give the targets after them, or a DataLoader whose batches hold both"
-        )
-    if iter(given) is given:
-        raise InputError(
-            "basins: the batches can be read only once, and every product with a vector reads them again; give a "
-            "DataLoader or a list of batches"
-        )
-    return lambda first: islice(given, first, None)
+def _batches(items: Any, chunk: int) -> Callable[[int], Iterable[Any]]:
+    if isinstance(items, Dataset) and not isinstance(items, IterableDataset):
+        items = DataLoader(items, batch_size=chunk)
+    if isinstance(items, DataLoader) and not isinstance(items.dataset, IterableDataset) and items.batch_size:
+        return _in_order(items)
+    if isinstance(items, Tensor | np.ndarray) or not isinstance(items, Iterable):
+        raise InputError("basins: inputs without targets; give targets too, or a DataLoader whose batches hold both")
+    if iter(items) is items:
+        raise InputError("basins: the batches can be read only once; give a DataLoader or a list of batches")
+    return lambda first: islice(items, first, None)
 
 
 def _in_order(loader: DataLoader[Any]) -> Callable[[int], Iterable[Any]]:
@@ -155,12 +128,10 @@ def _in_order(loader: DataLoader[Any]) -> Callable[[int], Iterable[Any]]:
 def _split(batch: Any) -> tuple[Any, Any]:
     """Inputs and targets of a loader's batch."""
     if isinstance(batch, Mapping):
-        name = next((each for each in TARGETS if each in batch), None)
+        name = next((key for key in TARGETS if key in batch), None)
         if name is None:
-            raise InputError(
-                f"basins: a batch holds {', '.join(map(str, batch))} and no targets; name them one of "
-                f"{', '.join(TARGETS)}"
-            )
+            names = ", ".join(map(str, batch))
+            raise InputError(f"basins: a batch holds {names} and no targets; name them one of {', '.join(TARGETS)}")
         return {key: value for key, value in batch.items() if key != name}, batch[name]
     if not isinstance(batch, tuple | list) or len(batch) < 2:
         raise InputError("basins: a batch holds no targets; let the loader give (inputs, targets), or a mapping")
@@ -183,22 +154,15 @@ def each_tensor(inputs: Any, change: Callable[[Any], Tensor]) -> Any:
     if isinstance(inputs, tuple | list):
         return tuple(each_tensor(part, change) for part in inputs)
     if is_dataclass(inputs) and not isinstance(inputs, type):
-        return replace(
-            inputs, **{each.name: each_tensor(getattr(inputs, each.name), change) for each in fields(inputs)}
-        )
+        return replace(inputs, **{of.name: each_tensor(getattr(inputs, of.name), change) for of in fields(inputs)})
     return inputs
 
 
 def tensors_in(inputs: Any) -> list[Tensor]:
     """All tensors of some inputs, in the order in which `each_tensor` meets them."""
-    found: list[Tensor] = []
-
-    def noted(part: Tensor) -> Tensor:
-        found.append(part)
-        return part
-
-    each_tensor(inputs, noted)
-    return found
+    tensors: list[Tensor] = []
+    each_tensor(inputs, lambda part: tensors.append(part) or part)  # type: ignore[func-returns-value]
+    return tensors
 
 
 def rows_in(inputs: Any) -> int:
@@ -217,9 +181,9 @@ class Fingerprint:
 
     def add(self, inputs: Any, targets: Tensor) -> None:
         """Some more items."""
-        given = [*tensors_in(inputs), targets]
-        self._parts += [hashlib.blake2b(digest_size=8) for _ in range(len(given) - len(self._parts))]
-        for part, tensor in zip(self._parts, given, strict=False):
+        tensors = [*tensors_in(inputs), targets]
+        self._parts += [hashlib.blake2b(digest_size=8) for _ in range(len(tensors) - len(self._parts))]
+        for part, tensor in zip(self._parts, tensors, strict=False):
             part.update(np.ascontiguousarray(tensor.detach().cpu().contiguous().view(-1).numpy()).data)
 
     def __str__(self) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from dataclasses import asdict, fields
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -11,18 +11,12 @@ from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus_train.basins.density import SpectralDensity
 from dissensus_train.basins.lanczos import Eigenvalues
-from dissensus_train.basins.last_layer import GradientVariance
+from dissensus_train.basins.last_layer import GradientVariance, Similarity
 from dissensus_train.basins.objectives import MeasuredOn
 from dissensus_train.basins.settings import BasinSettings
 from dissensus_train.basins.sharpness import AverageSharpness, WorstCaseSharpness
-from dissensus_train.basins.similarity import Similarity
 from dissensus_train.basins.surfaces import LossBarrier, LossLine, LossPlane
 from dissensus_train.basins.traces import Trace
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    Restored = TypeVar("Restored", bound=DataclassInstance)
 
 _PARTS: Final[dict[str, type]] = {
     "measured_on": MeasuredOn,
@@ -49,14 +43,22 @@ _PARTS: Final[dict[str, type]] = {
 _MAY_MISS: Final = {*_PARTS, "items", "tolerance", "low", "high"}
 
 
-def restored(kind: type[Restored], given: dict[str, Any]) -> Restored:
-    """The object whose `to_dict` this is."""
-    try:
-        return kind(**{each.name: _read(each.name, given[each.name]) for each in fields(kind)})
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"basins: a stored {kind.__name__} cannot be read ({error}); delete it and measure again"
-        ) from error
+class Stored:
+    """A dataclass of measurements that can be kept as JSON."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON; what is not finite is null."""
+        return plain(asdict(self))  # type: ignore[call-overload,no-any-return]
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Self:
+        """The object whose `to_dict` this is."""
+        try:
+            return cls(**{part.name: _read(part.name, stored[part.name]) for part in fields(cls)})  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"basins: a stored {cls.__name__} cannot be read ({error}); delete it and measure again"
+            ) from error
 
 
 def plain(value: Any) -> Any:
@@ -74,7 +76,7 @@ def plain(value: Any) -> Any:
 
 def _read(name: str, value: Any) -> Any:
     if isinstance(value, dict):
-        return _PARTS[name](**{each: _read(each, part) for each, part in value.items()})
+        return _PARTS[name](**{key: _read(key, part) for key, part in value.items()})
     if isinstance(value, list):
         if name == "dimensions":
             return tuple(value)

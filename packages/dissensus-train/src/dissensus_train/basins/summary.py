@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.evaluation.comparison.intervals import Spread, estimate_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from dissensus.arrays import Floats
+    from dissensus.bootstrap import Estimate
     from dissensus_train.basins.measuring import Basin
 
     Read = Callable[[Basin], tuple[float, float, bool]]
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class BasinQuantity:
     """Something measured of a basin.
 
     Attributes:
@@ -33,35 +36,34 @@ class Quantity:
     ratio_scale: bool = True
 
 
+def _part(name: str) -> Read:
+    def read(basin: Basin) -> tuple[float, float, bool]:
+        part = getattr(basin, name)
+        return part.value, part.error, part.converged
+
+    return read
+
+
 def _spearman(basin: Basin) -> tuple[float, float, bool]:
     if basin.gradient_variance is None or basin.gradient_variance.spearman is None:
         return float("nan"), float("nan"), False
-    found = basin.gradient_variance.spearman
+    rho = basin.gradient_variance.spearman
     # The interval holds 95 %: 3.92 standard errors from end to end.
-    error = float("nan") if found.low is None or found.high is None else (found.high - found.low) / 3.92
-    return found.value, error, basin.gradient_variance.converged
+    error = float("nan") if rho.low is None or rho.high is None else (rho.high - rho.low) / 3.92
+    return rho.value, error, basin.gradient_variance.converged
 
 
-QUANTITIES: Final[dict[str, Quantity]] = {
-    "loss": Quantity("loss", lambda b: (b.loss, b.loss_error, True)),
-    "lambda_max": Quantity(
+QUANTITIES: Final[dict[str, BasinQuantity]] = {
+    "loss": BasinQuantity("loss", lambda basin: (basin.loss, basin.loss_error, True)),
+    "lambda_max": BasinQuantity(
         "λ max", lambda b: (float(b.eigenvalues.values[0]), float(b.eigenvalues.errors[0]), b.eigenvalues.converged)
     ),
-    "trace": Quantity("trace", lambda b: (b.trace.value, b.trace.error, b.trace.converged)),
-    "worst_case_sharpness": Quantity(
-        "worst-case sharpness", lambda b: (b.worst_case.value, b.worst_case.error, b.worst_case.converged)
-    ),
-    "adaptive_sharpness": Quantity(
-        "worst-case sharpness, adaptive", lambda b: (b.adaptive.value, b.adaptive.error, b.adaptive.converged)
-    ),
-    "average_sharpness": Quantity(
-        "average sharpness", lambda b: (b.average.value, b.average.error, b.average.converged)
-    ),
-    "filter_sharpness": Quantity(
-        "average sharpness, by filter",
-        lambda b: (b.average_filter.value, b.average_filter.error, b.average_filter.converged),
-    ),
-    "gradient_variance": Quantity("gradient variance with entropy, Spearman", _spearman, ratio_scale=False),
+    "trace": BasinQuantity("trace", _part("trace")),
+    "worst_case_sharpness": BasinQuantity("worst-case sharpness", _part("worst_case")),
+    "adaptive_sharpness": BasinQuantity("worst-case sharpness, adaptive", _part("adaptive")),
+    "average_sharpness": BasinQuantity("average sharpness", _part("average")),
+    "filter_sharpness": BasinQuantity("average sharpness, by filter", _part("average_filter")),
+    "gradient_variance": BasinQuantity("gradient variance with entropy, Spearman", _spearman, ratio_scale=False),
 }
 """What is put together, by name."""
 
@@ -142,3 +144,37 @@ def summarise_basins(systems: Mapping[str, Sequence[Basin]], *, reference: str) 
                 )
             )
     return rows
+
+
+def mean_over_pairs(
+    values: Floats,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    item_variance: float,
+    items: int,
+    low: float,
+    high: float,
+) -> Estimate:
+    """The mean over pairs of seeds.
+
+    A seed is in many pairs, which are therefore not independent: the seeds' part of the variance is a jack-knife that
+    leaves out all pairs of a seed at a time. A single pair has no such part; its interval is over items, given the two.
+
+    Args:
+        values: (pairs,) one for each pair.
+        pairs: the seeds of each pair; the same one twice where two systems are compared seed by seed.
+        item_variance: of the mean, over items.
+        items: how many.
+        low: the least value that there can be.
+        high: the greatest.
+    """
+    parts = [(item_variance, max(items - 1, 1))]
+    ends = np.array(pairs)
+    seeds = np.unique(ends)
+    # What each seed leaves behind when it goes; with two seeds and one pair nothing is left.
+    stay = ~(ends[:, :, None] == seeds).any(axis=1)
+    if stay.any(axis=0).all():
+        without = (stay * values[:, None]).sum(axis=0) / stay.sum(axis=0)
+        n = len(seeds)
+        parts.append(((n - 1) / n * float(((without - without.mean()) ** 2).sum()), n - 1))
+    return estimate_within(float(values.mean()), Spread(tuple(parts)), level=0.95, low=low, high=high, resamples=0)

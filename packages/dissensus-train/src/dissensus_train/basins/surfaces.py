@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from dissensus.errors import InputError
-from dissensus_train.basins.directions import filter_normalised, random_direction
+from dissensus_train.basins.lanczos import probe
 from dissensus_train.basins.objectives import STACKED, mean_and_error
+from dissensus_train.basins.sharpness import filter_normalised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -161,7 +162,7 @@ def loss_line(measured: Objective, *, span: float = 1.0, points: int = 21, seed:
     """
     _enough(span, points)
     position = np.linspace(-span, span, points)
-    direction = filter_normalised(measured, random_direction(measured, seed, 0))
+    direction = filter_normalised(measured, probe(measured, seed, 0))
     losses = _blocks(measured, _Flat(measured.weights, direction[None], position[:, None]), None)
     mean, error = mean_and_error(torch.cat(list(losses)))
     return LossLine(
@@ -198,15 +199,13 @@ def loss_plane(
     """
     _enough(span, points)
     if through is None:
-        axes = torch.stack(
-            [filter_normalised(measured, random_direction(measured, seed, number)) for number in range(2)]
-        )
+        axes = torch.stack([filter_normalised(measured, probe(measured, seed, number)) for number in range(2)])
         runs = np.zeros((1, 2))
         across = down = np.linspace(-span, span, points)
         words = f"two random ones, filter-normalised, seed {seed}"
     else:
         _comparable((measured, *through), "loss plane")
-        axes, runs = _plane_of([measured.weights, *(each.weights for each in through)])
+        axes, runs = _plane_of([measured.weights, *(run.weights for run in through)])
         low, high = runs.min(axis=0), runs.max(axis=0)
         margin = span * (high - low)
         across, down = (np.linspace(low[k] - margin[k], high[k] + margin[k], points) for k in range(2))
@@ -219,8 +218,8 @@ def loss_plane(
         else _Flat(statistics[0], statistics[1:] - statistics[0], _mixture(places, runs[1:])[:, 1:])
     )
     # The losses of the items are not held for all points at once.
-    found = [mean_and_error(block) for block in _blocks(measured, _Flat(measured.weights, axes, places), mixed)]
-    mean, error = (np.concatenate(parts).reshape(points, points) for parts in zip(*found, strict=True))
+    blocks = (mean_and_error(block) for block in _blocks(measured, _Flat(measured.weights, axes, places), mixed))
+    mean, error = (np.concatenate(parts).reshape(points, points) for parts in zip(*blocks, strict=True))
     return LossPlane(
         across=across,
         down=down,
@@ -243,7 +242,7 @@ def _blocks(measured: Objective, weights: _Flat, buffers: _Flat | None) -> Itera
 
 def _buffers(objectives: Sequence[Objective]) -> Tensor | None:
     """(runs, size) batch statistics; None where the network has none."""
-    return torch.stack([each.buffers for each in objectives]) if objectives[0].buffers.numel() else None
+    return torch.stack([run.buffers for run in objectives]) if objectives[0].buffers.numel() else None
 
 
 def _plane_of(weights: Sequence[Tensor]) -> tuple[Tensor, Table]:
@@ -273,10 +272,10 @@ def _comparable(objectives: Sequence[Objective], what: str) -> None:
         if other.shapes != first.shapes:
             raise InputError(f"{what}: the runs have different architectures; give runs of one")
         if other.measured_on != first.measured_on:
-            told = f"one run is measured on {first.measured_on}, another on {other.measured_on}"
+            difference = f"one run is measured on {first.measured_on}, another on {other.measured_on}"
             if str(other.measured_on) == str(first.measured_on):
-                told = f"the runs are measured on different items, {first.measured_on} each"
-            raise InputError(f"{what}: {told}; measure both on the same loss and data")
+                difference = f"the runs are measured on different items, {first.measured_on} each"
+            raise InputError(f"{what}: {difference}; measure both on the same loss and data")
 
 
 def _enough(span: float, points: int) -> None:

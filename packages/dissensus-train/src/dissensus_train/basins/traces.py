@@ -93,13 +93,11 @@ def trace(
         products = 2 * rank
 
     def forms(first: int, count: int) -> Floats:
-        found = []
+        values = []
         for number in range(first, first + count):
             vector = probe(operator, seed, number, kind="signs")
-            if basis is not None:
-                vector = vector - (basis @ vector) @ basis
-            found.append(operator.form(vector))
-        return np.array(found)
+            values.append(operator.form(vector if basis is None else vector - (basis @ vector) @ basis))
+        return np.array(values)
 
     drawn = probes
     if tolerance is not None and probes > LEAST:
@@ -109,8 +107,8 @@ def trace(
         aim = tolerance * abs(exact + pilot.mean())
         drawn = probes if likely >= probes * aim**2 else max(LEAST, int(np.ceil(likely / aim**2)))
         products += PILOT
-    found = forms(0, drawn)
-    total, error = exact + float(found.mean()), float(found.std(ddof=1)) / drawn**0.5
+    values = forms(0, drawn)
+    total, error = exact + float(values.mean()), float(values.std(ddof=1)) / drawn**0.5
     within = bool(np.isfinite(error)) if tolerance is None else error <= tolerance * abs(total)
     return Trace(
         value=total,

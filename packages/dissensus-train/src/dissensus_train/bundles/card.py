@@ -63,7 +63,8 @@ def _people(scored: ScoredStudy) -> str:
     elif votes.annotators is None:
         who = "The votes are anonymous."
     else:
-        about = f", described by {', '.join(votes.attributes)}" if votes.attributes else ""
+        attributes = ", ".join(votes.annotators.attributes)
+        about = f", described by {attributes}" if attributes else ""
         who = f"{len(votes.annotators):,} annotators judged the whole set{about}."
     size = f"{judged:,} judgements of " if judged else ""
     return as_markdown(f"{data.name}: {size}{len(trained):,} training items. {who}")

@@ -16,23 +16,25 @@ from dissensus.array_file import read_npy, read_npz
 from dissensus.errors import InputError
 from dissensus.items import Items
 from dissensus.items.encoders import encoded, restore_encoder
+from dissensus.progress import silent
 from dissensus_train.bundles.fingerprints import fingerprints
 from dissensus_train.bundles.recipe import read_recipe
+from dissensus_train.training.annotator_side import People, PeopleNetwork, mixed
 from dissensus_train.training.data import moved_and_scaled
 from dissensus_train.training.engine import settled_device
 from dissensus_train.training.inputs import SparseRows, prepared
 from dissensus_train.training.loop import log_probabilities
 from dissensus_train.training.models import build
-from dissensus_train.training.people import People, PeopleNetwork, mixed
 from dissensus_train.training.settings import Training
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from torch import nn
 
     from dissensus.arrays import Features, Ints, Mask, Table
     from dissensus.items.encoders import Encoder
+    from dissensus.progress import Progress
     from dissensus_train.bundles.recipe import Recipe
 
 CODE: Final = "code"
@@ -73,7 +75,7 @@ class TrainedModel:
         *,
         annotator: str | None = None,
         device: str = "auto",
-        told: Callable[[int, int], None] | None = None,
+        progress: Progress = silent,
     ) -> Table:
         """(items, classes) probabilities, columns in the order of `classes`.
 
@@ -83,10 +85,10 @@ class TrainedModel:
             annotator: the name of a person, or of a group, whose answers are asked for where the model knows people;
                 without it, the whole panel's.
             device: auto, cpu or cuda.
-            told: called with how many items are encoded, and how many there are.
+            progress: called as items are encoded.
         """
         place = torch.device(settled_device(device))
-        raw = self._inputs(items, told)
+        raw = self._inputs(items, progress)
         settings = Training(precision=self.recipe.precision)  # type: ignore[arg-type]
         unit = None if annotator is None else self._unit(annotator)
         total: Any = 0.0
@@ -129,7 +131,7 @@ class TrainedModel:
             )
         return units.index(annotator)
 
-    def _inputs(self, items: Any, told: Callable[[int, int], None] | None) -> Items | Features:
+    def _inputs(self, items: Any, progress: Progress) -> Items | Features:
         """The items themselves where the network reads them, else their features as the network wants them."""
         if self.recipe.reads == "features":
             features: Features = items if sp.issparse(items) else np.asarray(items, dtype=np.float32)
@@ -139,7 +141,7 @@ class TrainedModel:
                 raise InputError(f"predict: the model reads {self.recipe.reads}, and these are {shown.kind}")
             if self.encoder is None:
                 return shown
-            features = encoded(self.encoder, shown, told=told)
+            features = encoded(self.encoder, shown, progress=progress)
         if tuple(features.shape[1:]) != self.recipe.shape:
             raise InputError(
                 f"predict: items of shape {tuple(features.shape[1:])}, and the model was trained on items of shape "

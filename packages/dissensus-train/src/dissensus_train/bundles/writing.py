@@ -23,10 +23,10 @@ from dissensus_train.bundles.card import model_card
 from dissensus_train.bundles.fingerprints import fingerprints
 from dissensus_train.bundles.loading import CODE, NETWORK, STATE, TRAINED_ON
 from dissensus_train.bundles.recipe import Recipe, write_recipe
+from dissensus_train.training.annotator_side import PeopleNetwork
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.fine_tuning import keep_architecture
 from dissensus_train.training.models import MODELS, network_of, panel_in
-from dissensus_train.training.people import PeopleNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Ints
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus_train.studies import ScoredStudy
-    from dissensus_train.studies.scored import System
+    from dissensus_train.studies.scored import StudySystem
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
 
@@ -88,7 +88,7 @@ def export_bundle(
     return path, chosen
 
 
-def _chosen(scored: ScoredStudy, run: str | None, *, ensemble: bool) -> tuple[System, list[int], str]:
+def _chosen(scored: ScoredStudy, run: str | None, *, ensemble: bool) -> tuple[StudySystem, list[int], str]:
     if run is not None:
         found = [
             (system, each) for system in scored.systems.values() for each in system.runs if each.key.startswith(run)
@@ -136,7 +136,7 @@ def _chosen(scored: ScoredStudy, run: str | None, *, ensemble: bool) -> tuple[Sy
     )
 
 
-def _evaluated(scored: ScoredStudy, system: System, seeds: Sequence[int]) -> Evaluation:
+def _evaluated(scored: ScoredStudy, system: StudySystem, seeds: Sequence[int]) -> Evaluation:
     """This very model, not the mean of its system's runs, against people on the held-out items."""
     data, split = scored.opened.data, scored.split
     rows = [place for place, each in enumerate(system.runs) if each.seed in seeds]
@@ -153,7 +153,7 @@ def _evaluated(scored: ScoredStudy, system: System, seeds: Sequence[int]) -> Eva
 
 
 def _recipe(
-    scored: ScoredStudy, system: System, members: Sequence[Run], evaluation: Evaluation, *, pseudonyms: str | None
+    scored: ScoredStudy, system: StudySystem, members: Sequence[Run], evaluation: Evaluation, *, pseudonyms: str | None
 ) -> Recipe:
     data, study, first = scored.opened.data, scored.opened.study, members[0]
     network = network_of(first, data)

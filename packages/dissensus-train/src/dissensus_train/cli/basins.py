@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain, table
-from dissensus_train.cli.stores import study_and_store
+from dissensus.cli.printing import console, json_to, next_step, note, plain, progress_bar, table
+from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dissensus.cores import Over
     from dissensus_train.basins import BasinSettings
     from dissensus_train.basins.summary import BasinRow
@@ -45,8 +46,8 @@ def basins(
         ),
     ] = None,
     device: opt.Device = "auto",
-    seed: Annotated[int | None, typer.Option(help="Seed of the drawn items, probes and directions.")] = None,
-    engine: opt.OnRay = "local",
+    seed: Annotated[int | None, typer.Option(help="Random seed of the drawn items, probes and directions.")] = None,
+    compute_on: opt.OnRay = "local",
     address: opt.Address = None,
     json: opt.JsonTo = None,
 ) -> None:
@@ -57,14 +58,10 @@ def basins(
     from dataclasses import replace
 
     from dissensus_train.basins import BasinSettings
-    from dissensus_train.studies import open_study, read_study
     from dissensus_train.training.engine import settled_device
 
-    study, store = study_and_store(source, store, command="basins")
-    opened = open_study(read_study(study), store)
-    if opened.data.note:
-        note(opened.data.note)
-    given: dict[str, Any] = {
+    opened, study, store = opened_study(source, store, command="basins")
+    options: dict[str, Any] = {
         "split": split,
         "eigenvalues": eigenvalues,
         "probes": probes,
@@ -73,19 +70,19 @@ def basins(
         "explanations": explanations,
         "seed": seed,
     }
-    told = {name: value for name, value in given.items() if value is not None}
+    settings = {name: value for name, value in options.items() if value is not None}
     if items is not None:
-        told["items"] = items or None
+        settings["items"] = items or None
     # On a cluster, what there is to compute on is known to its nodes alone.
-    found = measure_with_progress(
+    measured = measure_with_progress(
         opened,
-        replace(opened.study.basins or BasinSettings(), **told),
-        device=device if engine == "ray" else settled_device(device),
-        over=opt.over(engine, address, device=device),
+        replace(opened.study.basins or BasinSettings(), **settings),
+        device=device if compute_on == "ray" else settled_device(device),
+        over=opt.over(compute_on, address, device=device),
     )
-    rows = show_basins(found, quiet=str(json) == "-")
+    rows = show_basins(measured, quiet=str(json) == "-")
     if json is not None:
-        json_to(json, basins_dict(found, rows))
+        json_to(json, basins_dict(measured, rows))
     next_step(f"dissensus report {study} --store {store}")
 
 
@@ -93,101 +90,85 @@ def measure_with_progress(
     opened: OpenStudy, settings: BasinSettings | None = None, *, device: str, over: Over = map
 ) -> StudyBasins:
     """Measure what is not in the store yet, with a progress bar on a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from dissensus_train.studies.measuring import study_basins
 
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
-        task = bar.add_task("basins", total=None)
-        return study_basins(
-            opened,
-            settings,
-            device=device,
-            over=over,
-            told=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+    with progress_bar() as progress:
+        return study_basins(opened, settings, device=device, over=over, progress=progress)
 
 
-def basins_dict(found: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:
+def basins_dict(measured: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:
     """Summary, single runs and pairs, ready for JSON."""
     return {
-        "measured_on": str(_first(found).measured_on),
-        "reference": found.reference,
+        "measured_on": str(measured.systems[measured.reference][0].measured_on),
+        "reference": measured.reference,
         "summary": [row.to_dict() for row in rows],
-        "runs": {system: [basin.to_dict() for basin in basins] for system, basins in found.systems.items()},
+        "runs": {system: [basin.to_dict() for basin in basins] for system, basins in measured.systems.items()},
         "pairs": [
             {
-                "first": each.first,
-                "second": each.second,
-                "barrier": each.barrier.to_dict(),
-                "cka": each.cka.to_dict(),
-                "runs": [pair.to_dict() for pair in each.pairs],
+                "first": two.first,
+                "second": two.second,
+                "barrier": two.barrier.to_dict(),
+                "cka": two.cka.to_dict(),
+                "runs": [pair.to_dict() for pair in two.pairs],
             }
-            for each in found.pairs
+            for two in measured.pairs
         ],
-        "explanations": {system: each.to_dict() for system, each in found.explanations.items()},
+        "explanations": {system: stability.to_dict() for system, stability in measured.explanations.items()},
     }
 
 
-def show_basins(found: StudyBasins, *, quiet: bool = False) -> list[BasinRow]:
-    """Print each quantity by system, then pairs of runs; returns the rows of the first table."""
-    from dissensus_train.basins.summary import summarise_basins
+def show_basins(measured: StudyBasins, *, quiet: bool = False) -> list[BasinRow]:
+    """Print each quantity by system, then pairs of runs and explanations; returns the rows of the first table."""
+    from dissensus_train.basins.summary import QUANTITIES, summarise_basins
 
-    rows = summarise_basins(found.systems, reference=found.reference)
-    if not quiet:
-        _print_quantities(found, rows)
-        _print_pairs(found)
-        _print_explanations(found)
+    rows = summarise_basins(measured.systems, reference=measured.reference)
+    if quiet:
+        return rows
+    on = measured.systems[measured.reference][0].measured_on
+    _print_table(
+        plain(f"Basins: {on.loss} on {on.items:,} items ({on.data})"),
+        [f">{plain(system)}" for system in measured.systems],
+        [
+            (quantity.title, *(_cell(row) for row in rows if row.quantity == name))
+            for name, quantity in QUANTITIES.items()
+        ],
+        f"mean ± sd over seeds, and how many times {measured.reference} (mean of the seeds' ratios); ~ marks an "
+        "estimate that did not converge for some seed. Every estimate's own error is in --json.",
+    )
+    _print_table(
+        "Between runs",
+        (">pairs", ">loss barrier", ">CKA"),
+        [
+            (plain(two.name), str(len(two.pairs)), plain(str(two.barrier)), plain(str(two.cka)))
+            for two in measured.pairs
+        ],
+        "mean and 95 % interval over items and seeds (of a single pair over items alone). Barrier: how far the loss on "
+        "the straight path between two runs rises above the line between their own losses",
+    )
+    explained = measured.explanations
+    _print_table(
+        f"Explanations across seeds, {', '.join({stability.method for stability in explained.values()})}",
+        (">pairs", ">cosine", ">correlation"),
+        [
+            (plain(system), str(stability.pairs), plain(str(stability.cosine)), plain(str(stability.correlation)))
+            for system, stability in explained.items()
+        ],
+        "how alike two seeds' maps of what speaks for the class that most people chose are: mean and 95 % interval",
+    )
     return rows
 
 
-def _print_quantities(found: StudyBasins, rows: list[BasinRow]) -> None:
-
-    from dissensus_train.basins.summary import QUANTITIES
-
-    first = _first(found)
-    on = first.measured_on
-    title = plain(f"Basins: {on.loss} on {on.items:,} items ({on.data})")
-    shown = table("", *(f">{plain(system)}" for system in found.systems), title=title)
-    for name, quantity in QUANTITIES.items():
-        shown.add_row(quantity.title, *(_cell(row) for row in rows if row.quantity == name))
-    console().print(shown)
-    note(
-        f"mean ± sd over seeds, and how many times {found.reference} (mean of the seeds' ratios); ~ marks an "
-        "estimate that did not converge for some seed. Every estimate's own error is in --json."
-    )
+def _print_table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, ...]], remark: str) -> None:
+    """A table, where it has rows, and how to read it."""
+    if rows:
+        lines = table("", *headings, title=title)
+        for row in rows:
+            lines.add_row(*row)
+        console().print(lines)
+        note(remark)
 
 
 def _cell(row: BasinRow) -> str:
     spread = "" if row.sd is None else f" ± {row.sd:.3g}"
     ratio = f" ({row.times_reference})" if row.times_reference else ""
     return f"{'' if row.converged else '~'}{row.mean:.4g}{spread}{ratio}"
-
-
-def _print_pairs(found: StudyBasins) -> None:
-    if not found.pairs:
-        return
-    shown = table("", ">pairs", ">loss barrier", ">CKA", title="Between runs")
-    for each in found.pairs:
-        shown.add_row(plain(each.name), str(len(each.pairs)), plain(str(each.barrier)), plain(str(each.cka)))
-    console().print(shown)
-    note(
-        "mean and 95 % interval over items and seeds (of a single pair over items alone). Barrier: how far the loss on "
-        "the straight path between two runs rises above the line between their own losses"
-    )
-
-
-def _print_explanations(found: StudyBasins) -> None:
-    if not found.explanations:
-        return
-    method = next(iter(found.explanations.values())).method
-    shown = table("", ">pairs", ">cosine", ">correlation", title=f"Explanations across seeds, {method}")
-    for system, each in found.explanations.items():
-        shown.add_row(plain(system), str(each.pairs), plain(str(each.cosine)), plain(str(each.correlation)))
-    console().print(shown)
-    note("how alike two seeds' maps of what speaks for the class that most people chose are: mean and 95 % interval")
-
-
-def _first(found: StudyBasins) -> Any:
-    return found.systems[found.reference][0]

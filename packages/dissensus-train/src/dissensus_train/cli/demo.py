@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain
+from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus_train.cli.progress import train_with_progress
 from dissensus_train.cli.study import show_scores
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where runs and the report go.")] = Path("demo"),
-    json: opt.JsonTo = None,
+    folder: Annotated[Path, typer.Option(help="Where runs and the report go.")] = Path("demo"), json: opt.JsonTo = None
 ) -> None:
     """Train on 75,200 real ratings in four ways, compare with people on held-out words, and write the report."""
     from dissensus_train.studies import read_study
@@ -35,12 +34,9 @@ def show_study(study: Study, folder: Path, *, json: Path | None) -> None:
     train_with_progress(plan)
     plan.writer.close()
     scored = score_study(plan.opened)
-    if json is not None:
-        json_to(json, scored.evaluation.to_dict())
-        if str(json) == "-":
-            return
-    out = console()
-    out.print(f"[bold]{plain(study.question)}[/]")
+    if json_alone(json, scored.evaluation.to_dict()):
+        return
+    console().print(f"[bold]{plain(study.question)}[/]")
     show_scores(scored)
     report = write_report(scored, folder / "report.html")
     note(f"the report: {report}")

@@ -1,4 +1,4 @@
-"""`dissensus ood`: how well stored runs tell out-of-distribution (OOD) items from in-distribution (ID) ones."""
+"""`dissensus ood`: how well stored runs separate out-of-distribution (OOD) from in-distribution (ID) items."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note, plain, table, text_to
-from dissensus_train.cli.stores import study_and_store
+from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
     from dissensus_train.ood.results import OodResult
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 def ood(
     source: Annotated[
-        str | None,
-        typer.Argument(metavar="STUDY|STORE", help="A study or its run store; not given with --id."),
+        str | None, typer.Argument(metavar="STUDY|STORE", help="A study or its run store; not given with --id.")
     ] = None,
     ood_sets: Annotated[
         list[str] | None,
@@ -54,7 +53,7 @@ def ood(
     items: Annotated[int | None, typer.Option(help="How many items of each set to draw at most; 0 takes all.")] = None,
     text: Annotated[str | None, typer.Option(help="Column that holds the texts of an OOD table.")] = None,
     device: opt.Device = "auto",
-    seed: Annotated[int | None, typer.Option(help="Seed of drawn items and resamples.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed of drawn items and resamples.")] = None,
     figure: Annotated[
         Path | None,
         typer.Option(
@@ -73,8 +72,8 @@ def ood(
     """
     from dissensus.errors import InputError
 
-    given: dict[str, Any] = {
-        "sets": _named(ood_sets) if ood_sets else None,
+    options = {
+        "sets": _named(ood_sets or []) or None,
         "near": tuple(near) if near else None,
         "far": tuple(far) if far else None,
         "scores": None if scores is None else tuple(name.strip() for name in scores.split(",")),
@@ -82,11 +81,13 @@ def ood(
         "text": text,
         "seed": seed,
     }
-    told = {name: value for name, value in given.items() if value is not None}
+    settings = {name: value for name, value in options.items() if value is not None}
     if (source is None) == (inside is None):
         raise InputError("ood: give a study or its run store, or else outputs of a model with --id FILE")
-    of_study = source is not None
-    result = _of_study(str(source), store, told, device) if of_study else _of_outputs(inside, training, told)
+    if source is not None:
+        result = _of_study(source, store, settings, device)
+    else:
+        result = _of_outputs(inside, training, settings)
     if figure is not None:
         from dissensus_train.report.ood import ood_page
 
@@ -96,34 +97,33 @@ def ood(
         json_to(json, result.to_dict())
     if "-" not in (str(json), str(figure)):
         show_ood(result)
-    next_step(f"dissensus report {source} --store {store}" if of_study else "dissensus study init VOTES ITEMS to train")
+    next_step(f"dissensus report {source} --store {store}" if source else "dissensus study init VOTES ITEMS to train")
 
 
-def _of_study(source: str, store: Path, told: dict[str, Any], device: str) -> OodResult:
+def _of_study(source: str, store: Path, settings: dict[str, Any], device: str) -> OodResult:
     from dataclasses import replace
 
+    from dissensus.errors import InputError
     from dissensus_train.ood import OodSettings
-    from dissensus_train.studies import open_study, read_study
     from dissensus_train.studies.measuring import study_ood
     from dissensus_train.training.engine import settled_device
 
-    study, store = study_and_store(source, store, command="ood")
-    opened = open_study(read_study(study), store)
-    if opened.data.note:
-        note(opened.data.note)
+    opened, _, _ = opened_study(source, store, command="ood")
     own = opened.study.ood
-    settings = OodSettings(**{"sets": {}, **told}) if own is None else replace(own, **told)
-    return study_ood(opened, settings, device=settled_device(device))
+    if own is None and "sets" not in settings:
+        raise InputError("ood: no OOD set is given; name a folder, npz or table with --ood, or in an [ood] table")
+    wanted = OodSettings(**settings) if own is None else replace(own, **settings)
+    return study_ood(opened, wanted, device=settled_device(device))
 
 
-def _of_outputs(inside: Path | None, training: Path | None, told: dict[str, Any]) -> OodResult:
+def _of_outputs(inside: Path | None, training: Path | None, settings: dict[str, Any]) -> OodResult:
     from dissensus.errors import InputError
     from dissensus_train.ood import measure_outputs, read_outputs
 
-    refused = next((name for name in ("items", "text") if name in told), None)
+    refused = next((name for name in ("items", "text") if name in settings), None)
     if refused is not None:
         raise InputError(f"--{refused} is of a study's items; with --id all outputs of the files are used")
-    sets = told.pop("sets", None)
+    sets = settings.pop("sets", None)
     if not sets:
         raise InputError("ood: no OOD set is given; name an .npz of outputs with --ood FILE")
     return measure_outputs(
@@ -131,7 +131,7 @@ def _of_outputs(inside: Path | None, training: Path | None, told: dict[str, Any]
         {name: read_outputs(path) for name, path in sets.items()},
         training=None if training is None else read_outputs(training),
         paths=sets,
-        **told,
+        **settings,
     )
 
 
@@ -139,41 +139,51 @@ def show_ood(result: OodResult) -> None:
     """Print what a reader should know before the numbers, a table for each OOD set, and how to read them."""
     for sentence in result.notes():
         note(sentence)
-    for each in result.sets:
-        kind = f", {each.kind}" if each.kind else ""
-        _show(result, each.name, f"{each.name}{kind}: {each.items:,} OOD items ({each.how}) against {result.against}")
+    for ood_set in result.sets:
+        kind = f", {ood_set.kind}" if ood_set.kind else ""
+        against = f"{ood_set.items:,} OOD items ({ood_set.how}) against {result.against}"
+        _show(result, ood_set.name, f"{ood_set.name}{kind}: {against}")
     for kind, names in result.kinds.items():
         if len(names) > 1:
             _show(result, kind, f"{kind}: the mean over {', '.join(names)}")
-    _explain(result)
+    runs = sorted({len(seeds) for seeds in result.seeds.values()})
+    over = "one seed, with 95 % intervals over items"
+    if runs != [1]:
+        over = (
+            f"mean over {' or '.join(map(str, runs))} seeds with 95 % intervals over items and seeds (disagreement is "
+            "one number of all seeds, its interval over items)"
+        )
+    note(
+        f"{over}; AUROC 0.5 is chance; FPR95, OOD positive: the share of in-distribution (ID) items flagged where "
+        "95 % of OOD items are; FPR95, ID positive: the share of OOD items let through where 95 % of ID items are"
+    )
 
 
-def _named(given: list[str]) -> dict[str, str]:
+def _named(paths: list[str]) -> dict[str, str]:
     """OOD sets by name: the name given before =, or that of the file."""
     from dissensus.errors import InputError
 
     named: dict[str, str] = {}
-    for each in given:
-        name, equals, path = each.partition("=")
-        if not equals or Path(each).exists():
-            name, path = Path(each).name.split(".")[0], each
+    for written in paths:
+        name, equals, path = written.partition("=")
+        if not equals or Path(written).exists():
+            name, path = Path(written).name.split(".")[0], written
         if not name or name in named:
-            raise InputError(f"--ood {each}: another set is called '{name}'; give each its own name: NAME=PATH")
+            raise InputError(f"--ood {written}: another set is called '{name}'; give each its own name: NAME=PATH")
         named[name] = path
     return named
 
 
 def _show(result: OodResult, ood_set: str, title: str) -> None:
-
     from dissensus_train.ood.measures import MEASURES
 
     several = len(result.systems) > 1
-    shown = table("score", "system", ">AUROC", title=plain(title), no_wrap=True)
+    rows = table("score", "system", ">AUROC", title=plain(title), no_wrap=True)
     if several:
-        shown.add_column(f"AUROC minus that of {plain(result.systems[0])}", justify="right", min_width=23)
+        rows.add_column(f"AUROC minus that of {plain(result.systems[0])}", justify="right", min_width=23)
     rest = [measure for measure in MEASURES if measure != "auroc"]
     for measure in rest:
-        shown.add_column(MEASURES[measure].title.replace(", ", "\n").replace(" ", "\n"), justify="right", no_wrap=True)
+        rows.add_column(MEASURES[measure].title.replace(", ", "\n").replace(" ", "\n"), justify="right", no_wrap=True)
     for score in result.settings["scores"]:
         for system in result.systems:
             difference = result.difference(ood_set, score, system=system)
@@ -181,24 +191,5 @@ def _show(result: OodResult, ood_set: str, title: str) -> None:
             if several:
                 numbers.append("" if difference is None else str(difference.value))
             numbers += [f"{result.get(ood_set, score, system=system, measure=m).value.value:.3f}" for m in rest]
-            shown.add_row(score, plain(system), *numbers)
-    console().print(shown)
-
-
-def _explain(result: OodResult) -> None:
-    runs = sorted({len(seeds) for seeds in result.seeds.values()})
-    note(
-        f"{_over(runs)}; AUROC 0.5 is chance; "
-        "FPR95, OOD positive: the share of in-distribution (ID) items flagged where 95 % of OOD items are; FPR95, ID "
-        "positive: the share of OOD items let through where 95 % of ID items are"
-    )
-
-
-def _over(runs: list[int]) -> str:
-    """What numbers are means over, and what their intervals hold."""
-    if runs == [1]:
-        return "one seed, with 95 % intervals over items"
-    return (
-        f"mean over {' or '.join(map(str, runs))} seeds with 95 % intervals over items and seeds (disagreement is one "
-        "number of all seeds, its interval over items)"
-    )
+            rows.add_row(score, plain(system), *numbers)
+    console().print(rows)

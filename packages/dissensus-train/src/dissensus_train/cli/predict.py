@@ -9,7 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
-from dissensus_train.cli.stores import study_and_store
+from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
     from dissensus_train.bundles import TrainedModel
@@ -26,10 +26,9 @@ def predict(
     item: Annotated[str | None, typer.Option(help="Column of item names.")] = None,
     text: Annotated[str | None, typer.Option(help="Column of texts; two, separated by a comma, for pairs.")] = None,
     annotator: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="A person or group that the model knows: predict their answers."),
+        str | None, typer.Option(metavar="NAME", help="A person or group that the model knows: predict their answers.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")] = "auto",
+    device: opt.Device = "auto",
     trust_code: Annotated[
         bool,
         typer.Option("--trust-code", help="Run the code of a network of its author's own that lies in the bundle."),
@@ -44,11 +43,11 @@ def predict(
     from dissensus_train.bundles import load_model
 
     model = load_model(bundle, trust_code=trust_code)
-    names, given = _read(model, items, item=item, text=text)
-    probabilities = model.predict_proba(given, annotator=annotator, device=device)
+    names, inputs = _read(model, items, item=item, text=text)
+    probabilities = model.predict_proba(inputs, annotator=annotator, device=device)
     columns: dict[str, Any] = {"item": names.tolist()}
     columns |= {name: probabilities[:, k] for k, name in enumerate(model.classes)}
-    known = model.trained_on(given)
+    known = model.trained_on(inputs)
     if known is not None and TRAINED_ON not in columns:
         columns[TRAINED_ON] = known
     write_table(pl.DataFrame(columns), output)
@@ -94,12 +93,11 @@ def export(
     from dissensus.errors import InputError
     from dissensus_train.bundles import export_bundle
     from dissensus_train.bundles.recipe import read_recipe
-    from dissensus_train.studies import open_study, read_study, score_study
+    from dissensus_train.studies import score_study
 
     if best and run is not None:
         raise InputError("--best and --run contradict each other; give one of them")
-    study, store = study_and_store(source, store, command="study export")
-    scored = score_study(open_study(read_study(study), store))
+    scored = score_study(opened_study(source, store, command="study export")[0])
     written, chosen = export_bundle(scored, output, run=run, ensemble=ensemble, pseudonyms=pseudonyms)
     if json_alone(json, {"folder": str(written), "chosen": chosen}):
         return

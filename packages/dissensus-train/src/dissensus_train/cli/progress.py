@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.cli.printing import console, note, plain
+from dissensus.cli.printing import console, note, plain, progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from dissensus_train.studies import OpenStudy, Plan
-    from dissensus_train.training.standing import Standing
+    from dissensus.progress import Progress, Step
+    from dissensus_train.studies import OpenStudy, StudyPlan
+
+__all__ = ["train_with_progress"]
 
 EVERY: Final = 30.0
 """Seconds between lines in a log."""
@@ -24,8 +27,12 @@ LATE: Final = 60.0
 """Seconds after which a last word is no longer news."""
 
 
-def train_with_progress(plan: Plan) -> None:
-    """Train what is left of a study, and show how far it is on standard error."""
+def train_with_progress(plan: StudyPlan) -> None:
+    """Train what is left of a study, and show how far it is on standard error: by a bar, or by lines in a log."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+
     from dissensus_train.studies import run_plan
 
     opened = plan.opened
@@ -36,68 +43,37 @@ def train_with_progress(plan: Plan) -> None:
     )
     if not plan.waiting:
         return
-    if sys.stderr.isatty():
-        _with_bar(plan)
-        return
-    for _ in run_plan(plan, told=line_every(EVERY, note)):
-        pass
-
-
-def _with_bar(plan: Plan) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-    from dissensus_train.studies import run_plan
-    from dissensus_train.training.standing import in_one_line
-
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    terminal = sys.stderr.isatty()
+    with Bar(*columns, console=Console(stderr=True), disable=not terminal) as bar:
         task = bar.add_task("", total=1.0)
 
-        def show(standing: Standing) -> None:
-            bar.update(task, completed=standing.share, description=in_one_line(standing.to_dict()))
+        def show(step: Step) -> None:
+            bar.update(task, completed=step.fraction, description=str(step).removeprefix(f"{opened.study.name}: "))
 
-        for _ in run_plan(plan, told=show):
+        for _ in run_plan(plan, progress=show if terminal else line_every(EVERY, note)):
             pass
 
 
-def line_every(seconds: float, say: Callable[[str], None]) -> Callable[[Standing], None]:
-    """A listener that says a line when that much time has passed since the last, and one when all is done."""
-    from dissensus_train.training.standing import in_one_line
-
+def line_every(seconds: float, say: Callable[[str], None], *, at_end: bool = True) -> Progress:
+    """Says a line when that much time has passed since the last, and one at the end of all, or of each part."""
     last = time.monotonic()
 
-    def told(standing: Standing) -> None:
+    def progress(step: Step) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= seconds or standing.done == standing.total:
+        if now - last >= seconds or (at_end and step.done == step.total):
             last = now
-            say(f"{standing.study}: {in_one_line(standing.to_dict())}")
+            say(str(step))
 
-    return told
+    return progress
 
 
-def said_now_and_then() -> Callable[[str, int, int], None]:
-    """A listener to what is being done, how much is done and how much there is.
-
-    On a terminal one line is written over and over; in a log there is a line when `OFTEN` seconds have passed.
-    """
-    terminal = sys.stderr.isatty()
-    last = time.monotonic()
-
-    def told(what: str, done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if terminal and (now - last >= 0.2 or done == total):
-            sys.stderr.write(f"\r\x1b[K{what}: {done:,} of {total:,}" if done < total else "\r\x1b[K")
-            sys.stderr.flush()
-        elif not terminal and now - last >= OFTEN:
-            note(f"{what}: {done:,} of {total:,}")
-        else:
-            return
-        last = now
-
-    return told
+@contextmanager
+def bar_or_lines() -> Iterator[Progress]:
+    """A bar on a terminal; in a log a line when `OFTEN` seconds have passed."""
+    with progress_bar() as bar:
+        yield bar if sys.stderr.isatty() else line_every(OFTEN, note, at_end=False)
 
 
 def status_dict(opened: OpenStudy) -> dict[str, Any]:
@@ -113,14 +89,13 @@ def status_dict(opened: OpenStudy) -> dict[str, Any]:
 
 def show_status(opened: OpenStudy) -> None:
     """How much of a study is in the store, and how far those are who train it now, in this process or in another."""
-    from dissensus_train.training.standing import in_one_line, in_time
+    from dissensus_train.training.progress import in_one_line, in_time
 
-    done, name = len(opened.runs) - len(opened.waiting), opened.study.name
-    out = console()
-    out.print(f"{plain(name)}: {done} of {len(opened.runs)} runs are in {plain(str(opened.store.folder))}")
-    for standing in opened.store.progress():
-        if standing.get("study") != name:
-            continue
+    now, out = status_dict(opened), console()
+    out.print(
+        f"{plain(now['study'])}: {now['in_store']} of {now['runs']} runs are in {plain(str(opened.store.folder))}"
+    )
+    for standing in now["now"]:
         ago = time.time() - standing["at"]
         heard = f" (last heard of {in_time(ago)} ago)" if ago > LATE else ""
         out.print(f"  now: {in_one_line(standing)}{heard}", highlight=False)

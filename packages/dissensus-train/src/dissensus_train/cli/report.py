@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dissensus_train.cli.stores import study_and_store
+from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,12 +17,11 @@ def of_study(
 ) -> Subject:
     """A finished study as the subject of a page; the arguments are the options of the command."""
     from dissensus_train.report.subject import study_subject
-    from dissensus_train.studies import open_study, read_study, score_study
+    from dissensus_train.studies import score_study
 
-    study, place = study_and_store(source, store, command="report")
-    scored = score_study(open_study(read_study(study), place), resamples=resamples, seed=seed)
+    opened, _, place = opened_study(source, store, command="report")
     return study_subject(
-        scored,
+        score_study(opened, resamples=resamples, seed=seed),
         store="" if str(place) == "dissensus-runs" else str(place),
         pseudonyms=pseudonyms,
         least_people=least_people,

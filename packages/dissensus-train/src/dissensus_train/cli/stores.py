@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dissensus_train.studies import OpenStudy
 
 
-def study_and_store(source: str, store: Path, *, command: str) -> tuple[str, Path]:
-    """The study and the run store that a command is to read; a store alone tells which study it keeps.
+def opened_study(source: str, store: Path, *, command: str) -> tuple[OpenStudy, str, Path]:
+    """The study that a command is to read, its name or file, and its run store; a store alone says which it keeps.
 
     Refuses a store that is not there, rather than making one.
     """
+    from dissensus.cli.printing import note
     from dissensus.errors import InputError
+    from dissensus_train.studies import open_study, read_study
     from dissensus_train.training import RunStore
 
     if Path(source).is_dir():
@@ -22,4 +28,7 @@ def study_and_store(source: str, store: Path, *, command: str) -> tuple[str, Pat
         source = next(iter(known.values()))
     if not store.is_dir():
         raise InputError(f"{store}: there is no such run store; run the study first: dissensus study run")
-    return source, store
+    opened = open_study(read_study(source), store)
+    if opened.data.note:
+        note(opened.data.note)
+    return opened, source, store

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, table, text_to
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, progress_bar, table, text_to
 from dissensus.errors import InputError
 from dissensus_train.cli.predict import export
 from dissensus_train.cli.progress import show_status, status_dict, train_with_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dissensus.cores import Over
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus_train.studies import OpenStudy, Plan, ScoredStudy, Study
+    from dissensus_train.studies import OpenStudy, ScoredStudy, Study, StudyPlan
     from dissensus_train.studies.by_vote import VoteScore
 
 SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_spearman": "entropy correlation (Spearman) ↑"}
@@ -49,8 +47,8 @@ def run_(
         typer.Option(
             metavar="I/N",
             help="This is process I of N that share the runs through one store: on this machine, as tasks of a Slurm "
-            "array, or on hosts with a shared folder. Nothing is trained twice, and what one leaves by dying the "
-            "others finish.",
+            "array, or on hosts with a shared folder. Nothing is trained twice; if one process dies, the others "
+            "finish its runs.",
         ),
     ] = None,
     address: opt.Address = None,
@@ -70,6 +68,7 @@ def run_(
     Can be stopped and started again at any time.
     """
     from dissensus_train.studies import Shard, plan_study, read_study
+    from dissensus_train.studies.labelled_sets import LABELLED_SETS
     from dissensus_train.training.on_ray import Cluster
 
     if re.match(r"\w\w+:[/\\]", str(store)):
@@ -77,11 +76,13 @@ def run_(
     study = read_study(source)
     part_of = None if shard is None else Shard.named(shard)
     cluster = None if address is None and remote is None else Cluster(address, remote)
-    _say_what_is_made(study)
-    with encoding_bar() as told:
+    known = LABELLED_SETS.get(study.dataset or "")
+    if known is not None and known.must_be_made():
+        note(f"{study.dataset}: the set is made first, once, which takes some minutes")
+    with progress_bar() as progress:
         plans = [
-            plan_study(each, store, engine=engine, device=device, shard=part_of, cluster=cluster, told=told)
-            for each in study.parts
+            plan_study(part, store, engine=engine, device=device, shard=part_of, cluster=cluster, progress=progress)
+            for part in study.parts
         ]
     for plan in plans:
         train_with_progress(plan)
@@ -101,15 +102,7 @@ def run_(
     next_step(f"dissensus report {source}{kept}, or dissensus study export {source}{kept} -o MODEL to predict with it")
 
 
-def _say_what_is_made(study: Study) -> None:
-    from dissensus_train.studies.labelled_sets import LABELLED_SETS
-
-    known = LABELLED_SETS.get(study.dataset or "")
-    if known is not None and known.must_be_made():
-        note(f"{study.dataset}: the set is made first, once, which takes some minutes")
-
-
-def _measure(plan: Plan, *, over: Over, quiet: bool) -> None:
+def _measure(plan: StudyPlan, *, over: Over, quiet: bool) -> None:
     """Measure what the study's [basins] and [ood] tables ask for, and show it."""
     opened, device = plan.opened, plan.choice.device
     if opened.study.basins is not None:
@@ -131,10 +124,8 @@ def list_(json: opt.JsonTo = None) -> None:
     from dissensus_train.studies import read_study, shipped_studies
 
     studies = {name: read_study(name) for name in shipped_studies()}
-    if json is not None:
-        json_to(json, [_facts(study) for study in studies.values()])
-        if str(json) == "-":
-            return
+    if json_alone(json, [_facts(study) for study in studies.values()]):
+        return
     for name, study in studies.items():
         console().print(f"[bold]{name}[/]  {study.size} runs on {study.dataset}\n  {plain(study.question)}")
     next_step("dissensus study show NAME")
@@ -160,30 +151,30 @@ def show(source: Source, json: opt.JsonTo = None) -> None:
     from dissensus_train.studies import read_study
 
     study = read_study(source)
-    if json is not None:
-        json_to(json, _facts(study))
-        if str(json) == "-":
-            return
+    if json_alone(json, _facts(study)):
+        return
+    shares = ", ".join(f"{name} {share:g}" for name, share in study.splits.items())
+    splits = [shares, study.splits_file and f"file {study.splits_file}", study.folds and f"{study.folds} folds"]
+    encoder = study.encoder or ("" if study.normalise is None else "the usual one")
+    normalised = "" if study.normalise is None else f", {'normalised' if study.normalise else 'as they are'}"
+    lines = {
+        "data": study.held,
+        "sources": ", ".join(study.sources),
+        "encoder": encoder and f"{encoder}{normalised}",
+        "splits": ", ".join(str(part) for part in splits if part) or "as the dataset brings them",
+        "targets": ", ".join(target.name for target in study.targets),
+        "deliveries": ", ".join(method.delivery for method in study.methods),
+        "models": ", ".join(map(str, [*study.models, *study.annotator_models])),
+        "seeds": ", ".join(map(str, study.seeds)),
+        "training": str(study.training),
+    }
     out = console()
     out.print(f"[bold]{plain(study.name)}[/]: {study.size} runs")
     if study.question:
         out.print(plain(study.question))
-    out.print(f"data        {plain(study.held)}")
-    if study.sources:
-        out.print(f"sources     {', '.join(study.sources)}")
-    shares = ", ".join(f"{name} {share:g}" for name, share in study.splits.items())
-    if study.encoder or study.normalise is not None:
-        normalised = "" if study.normalise is None else f", {'normalised' if study.normalise else 'as they are'}"
-        out.print(f"encoder     {plain(study.encoder or 'the usual one')}{normalised}")
-    told = [shares, study.splits_file and f"file {study.splits_file}", study.folds and f"{study.folds} folds"]
-    out.print(
-        f"splits      {plain(', '.join(filter(None, map(str, filter(None, told))))) or 'as the dataset brings them'}"
-    )
-    out.print(f"targets     {', '.join(target.name for target in study.targets)}")
-    out.print(f"deliveries  {', '.join(method.delivery for method in study.methods)}")
-    out.print(f"models      {plain(', '.join(map(str, [*study.models, *study.annotator_models])))}")
-    out.print(f"seeds       {', '.join(str(seed) for seed in study.seeds)}")
-    out.print(f"training    {plain(str(study.training))}")
+    for name, text in lines.items():
+        if text:
+            out.print(f"{name:<12}{plain(text)}")
     next_step(f"dissensus study run {source}")
 
 
@@ -193,12 +184,10 @@ def status(source: Source, store: Store = Path("dissensus-runs"), json: opt.Json
     from dissensus_train.studies import open_study, read_study
 
     parts = [open_study(study, store) for study in read_study(source).parts]
-    left = sum(len(each.waiting) for each in parts)
-    if json is not None:
-        json_to(json, [status_dict(each) for each in parts])
-    if str(json) != "-":
-        for each in parts:
-            show_status(each)
+    left = sum(len(part.waiting) for part in parts)
+    if not json_alone(json, [status_dict(part) for part in parts]):
+        for part in parts:
+            show_status(part)
     next_step(f"dissensus {'study run' if left else 'report'} {source} --store {store}")
 
 
@@ -247,76 +236,59 @@ def gc(
 
     if not store.is_dir():
         raise InputError(f"{store}: there is no such run store; name the folder with --store")
-    found = unasked_runs(RunStore(store), forget=forget or ())
-    for each in found if str(json) != "-" else ():
-        told = "cannot be read" if each.run is None else f"{each.run.model}, {each.run.method}, seed {each.run.seed}"
-        console().print(f"{each.key}  {each.size / 1e6:,.1f} MB  {plain(told)}")
-    if not found:
+    unasked = unasked_runs(RunStore(store), forget=forget or ())
+    for stored in unasked if str(json) != "-" else ():
+        run = stored.run
+        about = "cannot be read" if run is None else f"{run.model}, {run.method}, seed {run.seed}"
+        console().print(f"{stored.key}  {stored.size / 1e6:,.1f} MB  {plain(about)}")
+    if not unasked:
         note(f"{store}: every run is asked for by a study that is known here")
     else:
-        note(f"{len(found):,} runs, {sum(each.size for each in found) / 1e6:,.1f} MB, that no known study asks for")
+        note(f"{len(unasked):,} runs, {sum(run.size for run in unasked) / 1e6:,.1f} MB, that no known study asks for")
         if not yes and not typer.confirm("remove them?", err=True):
             return
     with RunWriter(store) as writer:
-        for each in found:
-            writer.drop(each.key)
+        for stored in unasked:
+            writer.drop(stored.key)
         for name in forget or ():
             writer.forget_study(name)
-    if json_alone(json, [{"run": each.key, "bytes": each.size} for each in found]):
+    if json_alone(json, [{"run": stored.key, "bytes": stored.size} for stored in unasked]):
         return
     next_step("dissensus study list")
-
-
-@contextmanager
-def encoding_bar() -> Iterator[Callable[[int, int], None]]:
-    """What an encoder tells its progress to: a bar on a terminal once it has begun, and nothing in a pipe."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
-        task = bar.add_task("encoding items", visible=False)
-        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
 
 
 def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over) -> None:
     from dissensus_train.studies import score_study
     from dissensus_train.studies.folds import score_folds
 
-    scored = [score_study(each, over=over) for each in opened]
-    whole = {each[0].study.name.removesuffix("-fold-1"): score_folds(each) for each in _folds(opened)}
-    for sentence in dict.fromkeys(caution for each in scored for caution in each.cautions):
+    scored = [score_study(part, over=over) for part in opened]
+    folds: dict[tuple[str, ...], list[OpenStudy]] = {}
+    for part in opened:
+        if part.study.folds:
+            folds.setdefault(part.study.sources, []).append(part)
+    whole = {parts[0].study.name.removesuffix("-fold-1"): score_folds(parts) for parts in folds.values()}
+    for sentence in dict.fromkeys(caution for one in scored for caution in one.cautions):
         note(sentence)
-    if json is not None:
-        tables = [_as_json(each) for each in scored]
-        json_to(json, [*tables, *({"study": name, **each.to_dict()} for name, each in whole.items())])
-        if str(json) == "-":
-            return
-    for each in scored:
-        show_scores(each)
+    tables = [] if json is None else [_as_json(one) for one in scored]
+    if json_alone(json, [*tables, *({"study": name, **folded.to_dict()} for name, folded in whole.items())]):
+        return
+    for one in scored:
+        show_scores(one)
     for name, evaluation in whole.items():
         show_evaluation(evaluation, title=f"{name}, all {evaluation.items:,} items, each by runs that never saw it")
-
-
-def _folds(opened: Sequence[OpenStudy]) -> list[list[OpenStudy]]:
-    """The parts that are the folds of one study, all of them together; none of a study without folds."""
-    found: dict[tuple[str, ...], list[OpenStudy]] = {}
-    for each in opened:
-        if each.study.folds:
-            found.setdefault(each.study.sources, []).append(each)
-    return list(found.values())
 
 
 def _as_json(scored: ScoredStudy) -> dict[str, Any]:
     """A scored study for JSON, with what its original labels say where it has them."""
     from dissensus_train.studies.original import mode_shift_audit, scores_against
 
-    made = {"study": scored.opened.study.name, **scored.evaluation.to_dict()}
+    values = {"study": scored.opened.study.name, **scored.evaluation.to_dict()}
     if scored.by_vote:
-        made["by_vote"] = {name: each.to_dict() for name, each in scored.by_vote.items()}
+        values["by_vote"] = {name: score.to_dict() for name, score in scored.by_vote.items()}
     if "original" in scored.opened.data.targets:
-        made["mode_shift"] = [each.to_dict() for each in mode_shift_audit(scored)]
-        made["against_original"] = scores_against(scored, "original").to_dict()
-    return made
+        values["mode_shift"] = [shift.to_dict() for shift in mode_shift_audit(scored)]
+        values["against_original"] = scores_against(scored, "original").to_dict()
+    return values
 
 
 def show_scores(scored: ScoredStudy) -> None:
@@ -337,30 +309,31 @@ def show_by_vote(scores: Mapping[str, VoteScore]) -> None:
 
     if not any(score.against for score in scores.values()):
         return
-    titles = (">NLL a vote", ">accuracy a vote", ">NLL less item-only", ">accuracy less item-only")
-    found = table("", *titles, title="single votes, given who cast them", no_wrap=True)
+    titles = (">NLL per vote", ">accuracy per vote", ">NLL less item-only", ">accuracy less item-only")
+    rows = table("", *titles, title="single votes, given who cast them", no_wrap=True)
     for name, score in scores.items():
         cells = (score.nll, score.accuracy, score.nll_difference, score.accuracy_difference)
-        found.add_row(plain(name), *("" if cell is None else plain(shown(cell)) for cell in cells))
-    console().print(found)
+        rows.add_row(plain(name), *("" if cell is None else plain(shown(cell)) for cell in cells))
+    console().print(rows)
 
 
 def show_evaluation(evaluation: Evaluation, *, title: str) -> None:
     """Print the verdict of an evaluation, and the metrics of `SHOWN` by system, baseline and at best."""
     from dissensus.evaluation.comparison.scores import BEST
 
-    found = table("", *(f">{heading}" for heading in SHOWN.values()), title=plain(title), no_wrap=True)
+    rows = table("", *(f">{heading}" for heading in SHOWN.values()), title=plain(title), no_wrap=True)
     for system in evaluation.systems:
         scores = [evaluation.overall.get(system, metric) for metric in SHOWN]
-        cells = ["-" if score.value is None else _number(score.value.value, score.sd) for score in scores]
-        found.add_row(plain(system), *cells, style="dim" if system in evaluation.baselines else "")
+        cells = [
+            "-"
+            if score.value is None
+            else f"{score.value.value:.3f}" + ("" if score.sd is None else f" ± {score.sd:.3f}")
+            for score in scores
+        ]
+        rows.add_row(plain(system), *cells, style="dim" if system in evaluation.baselines else "")
     best = [evaluation.overall.get(evaluation.systems[0], metric).best_achievable for metric in SHOWN]
-    known = [None if each is None else each.estimate for each in best]
-    found.add_row(BEST, *("-" if each is None else f"{each.value:.3f}" for each in known), style="dim")
+    known = [None if achievable is None else achievable.estimate for achievable in best]
+    rows.add_row(BEST, *("-" if estimate is None else f"{estimate.value:.3f}" for estimate in known), style="dim")
     for sentence in evaluation.verdict:
         console().print(plain(sentence))
-    console().print(found)
-
-
-def _number(value: float, sd: float | None) -> str:
-    return f"{value:.3f}" if sd is None else f"{value:.3f} ± {sd:.3f}"
+    console().print(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy import sparse
@@ -15,16 +15,18 @@ from dissensus.errors import InputError
 from dissensus.items.encoders import encoded, fit_encoder
 from dissensus.items.pictures import as_bytes, decoded
 from dissensus.items.shown import Items
+from dissensus.progress import Step, silent
 from dissensus_train.curate.item_list import ItemList, listed
 from dissensus_train.curate.near_drawings import near_drawings
 from dissensus_train.curate.near_images import SIDE, are_drawn, canvas, near_images, own_threads
 from dissensus_train.curate.near_texts import OVERLAP, near_texts, plain_forms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Floats, Ints, Mask, Names
     from dissensus.datasets.sources import Source
+    from dissensus.progress import Progress
     from dissensus_train.curate.near_images import Planes
 
 KEPT_FIRST: Final = ("test", "validation", "val", "dev")
@@ -95,7 +97,7 @@ class Duplicates:
     def pairs(self) -> dict[str, Names | Floats]:
         """The pairs as columns: both items with their sources (and splits), the kind, and the similarity."""
         columns: dict[str, Any] = {}
-        for name in ("item", "source", *(each for each in ("split",) if each in self.items.columns)):
+        for name in ("item", "source", *(["split"] if "split" in self.items.columns else [])):
             values = self.items.column(name)
             columns |= {name: values[self.one], f"other_{name}": values[self.other]}
         kind = np.where(self.exact, "exact", np.where(self.semantic, "semantic", "near"))
@@ -103,20 +105,14 @@ class Duplicates:
 
     def leaks(self) -> dict[tuple[str, str], tuple[int, int]]:
         """By two sources, or two splits where they are known: how many exact and how many near pairs lie across."""
-        name = "split" if "split" in self.items.columns else "source"
-        place = self.items.column(name)
-        here, there = place[self.one], place[self.other]
-        across = here != there
-        sides = np.sort(np.stack([here[across], there[across]], axis=1), axis=1)
-        found, which = np.unique(sides, axis=0, return_inverse=True)
-        exact = np.bincount(which.reshape(-1), weights=self.exact[across], minlength=len(found)).astype(np.int64)
-        every = np.bincount(which.reshape(-1), minlength=len(found))
-        return {
-            (str(a), str(b)): (int(e), int(n - e)) for (a, b), e, n in zip(found.tolist(), exact, every, strict=True)
-        }
-
-
-Told: TypeAlias = "Callable[[str, int, int], None]"
+        place = self.items.column("split" if "split" in self.items.columns else "source")
+        sides = np.sort(np.stack([place[self.one], place[self.other]], axis=1), axis=1)
+        across = sides[:, 0] != sides[:, 1]
+        names, which = np.unique(sides[across], axis=0, return_inverse=True)
+        exact, near = (
+            np.bincount(which.reshape(-1)[kind[across]], minlength=len(names)) for kind in (self.exact, ~self.exact)
+        )
+        return {(str(a), str(b)): (int(e), int(n)) for (a, b), e, n in zip(names.tolist(), exact, near, strict=True)}
 
 
 def find_duplicates(
@@ -129,7 +125,7 @@ def find_duplicates(
     encoder: str | None = None,
     meaning: float = MEANING,
     skip_bad: bool = False,
-    told: Callable[[str, int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> Duplicates:
     """Duplicates among the items of one or more sources, which hold either images or texts.
 
@@ -149,12 +145,11 @@ def find_duplicates(
         encoder: its name (`dissensus.items`), to find items of the same meaning too: `minilm`, `hf:NAME`, `timm:NAME`.
         meaning: the least cosine of the encoder's features that counts.
         skip_bad: leave out images that cannot be read, in place of refusing them all.
-        told: called with what is being done, how much is done and how much there is.
+        progress: called as items are read and compared.
 
     Raises:
         InputError: for instance where images cannot be read; the sentence names all of them.
     """
-    told = told or (lambda _what, _done, _all: None)
     if not sources or not any(len(source) for source in sources):
         raise InputError("duplicates: no items; give one source or more")
     if not 0.5 < overlap <= 1:
@@ -166,29 +161,33 @@ def find_duplicates(
         if len(splits) != len(items):
             raise InputError(f"duplicates: {len(splits):,} splits for {len(items):,} items; give one per item")
         items = items.adding(split=splits.astype(np.str_))
-    texts = [source.texts is not None for source in sources]
-    skipped: tuple[str, ...] = ()
-    shown: Items | None = None
-    if all(texts):
-        everything = np.concatenate([_text(source) for source in sources])
-        shown = Items(names=items.items, texts=(everything,))
-        pairs = _duplicate_texts(everything, near=near, overlap=overlap, numbers=numbers, told=told)
-    elif not any(texts):
-        seen = _seen(sources, told)
-        good = ~seen.bad
-        if seen.bad.any() and (not skip_bad or not good.any()):
-            raise InputError(f"{_listing(seen.why)}; mend or remove them, or leave them out with --skip-bad")
-        pairs = _duplicate_images(sources, seen, near=near, told=told)
-        skipped = seen.why
-        if skipped:
-            items, place = items.take(good), np.cumsum(good) - 1
-            pairs = (place[pairs[0]], place[pairs[1]], *pairs[2:])
-        shown = _images(sources, items.items, good) if encoder is not None else None
-    else:
+    kinds = {source.texts is not None for source in sources}
+    if len(kinds) > 1:
         raise InputError("duplicates: some sources hold texts and some images; look at each kind by itself")
-    alone = np.zeros(len(pairs[0]), dtype=np.bool_)
+    skipped: dict[int, str] = {}
+    shown: Items | None = None
+    if kinds == {True}:
+        texts = np.concatenate([np.asarray(source.texts, dtype=np.dtypes.StringDType()) for source in sources])
+        shown = Items(names=items.items, texts=(texts,))
+        pairs = _duplicate_texts(texts, near=near, overlap=overlap, numbers=numbers, progress=progress)
+    else:
+        planes, digest, skipped = _looked_at(sources, progress)
+        good = np.delete(np.arange(len(items)), list(skipped))
+        if skipped and (not skip_bad or not len(good)):
+            sentences = list(skipped.values())
+            listing = sentences[0].rsplit("; ", 1)[0]
+            if len(sentences) > 1:
+                names = ", ".join(sentence.split(": ", 1)[0] for sentence in sentences)
+                listing = f"{len(sentences):,} images cannot be read: {names}"
+            raise InputError(f"{listing}; mend or remove them, or leave them out by skip_bad=")
+        items = items.take(good)
+        pairs = _duplicate_images(
+            sources, planes[good] if skipped else planes, digest[good], good, near=near, progress=progress
+        )
+        shown = _images(sources, items.items, good) if encoder is not None else None
+    semantic = np.zeros(len(pairs[0]), dtype=np.bool_)
     if encoder is not None and shown is not None:
-        pairs, alone = _with_meaning(pairs, shown, encoder, meaning, told)
+        pairs, semantic = _with_meaning(pairs, shown, encoder, meaning, progress)
     one, other, exact, similarity = pairs
     group = _components(one, other, len(items))
     return Duplicates(
@@ -196,180 +195,150 @@ def find_duplicates(
         one=one,
         other=other,
         exact=exact,
-        semantic=alone,
+        semantic=semantic,
         similarity=similarity,
         group=group,
         kept=_kept(group, items.columns),
-        skipped=skipped,
+        skipped=tuple(skipped.values()),
     )
 
 
 Pairs = tuple["Ints", "Ints", "Mask", "Floats"]
+"""First places, second places, whether the same to the last bit, and the similarity."""
 
 
-def _listing(sentences: tuple[str, ...]) -> str:
-    if len(sentences) == 1:
-        return sentences[0].rsplit("; ", 1)[0]
-    return f"{len(sentences):,} images cannot be read: " + ", ".join(each.split(": ", 1)[0] for each in sentences)
+def _pairs(one: Ints, other: Ints, similarity: Any = 1.0, *, exact: bool = False) -> Pairs:
+    return one, other, np.full(len(one), exact), np.broadcast_to(np.asarray(similarity, dtype=np.float64), len(one))
 
 
-def _images(sources: Sequence[Source], names: Names, good: Mask) -> Items:
+def _together(*parts: Pairs) -> Pairs:
+    one, other, exact, similarity = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    order = np.lexsort((high, low))
+    return low[order], high[order], exact[order], similarity[order]
+
+
+def _images(sources: Sequence[Source], names: Names, good: Ints) -> Items:
     """The images of all sources for an encoder; those in memory must agree in size."""
     if all(source.files is not None for source in sources):
         files = np.concatenate([np.asarray(source.files) for source in sources])[good]
         return Items(names=names, files=tuple(Path(path) for path in files.tolist()))
     shapes = {None if source.images is None else source.images.shape[1:] for source in sources}
     if None in shapes or len(shapes) > 1:
-        raise InputError(
-            "duplicates: an encoder needs images of one shape, or folders alone; bring them to one --shape"
-        )
+        raise InputError("duplicates: an encoder needs images of one shape, or folders alone; bring them to one shape=")
     return Items(names=names, pixels=np.concatenate([np.asarray(source.images) for source in sources]))
 
 
-def _with_meaning(pairs: Pairs, shown: Items, encoder: str, least: float, told: Told) -> tuple[Pairs, Mask]:
+def _with_meaning(pairs: Pairs, shown: Items, encoder: str, least: float, progress: Progress) -> tuple[Pairs, Mask]:
     """All pairs with those that only an encoder finds, and (pairs,) which those are."""
-    made = encoded(
-        fit_encoder(encoder, shown, folder=Path()), shown, told=lambda done, total: told("encoded items", done, total)
-    )
-    whole: Any = made.toarray() if isinstance(made, sparse.csr_matrix) else made
-    features = np.asarray(whole, dtype=np.float32).reshape(len(shown), -1)
+    values: Any = encoded(fit_encoder(encoder, shown, folder=Path()), shown, progress=progress)
+    values = values.toarray() if isinstance(values, sparse.csr_matrix) else values
+    features = np.asarray(values, dtype=np.float32).reshape(len(shown), -1)
     features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
-    found: list[tuple[Any, Any, Any]] = []
+    known = pairs[0] * len(shown) + pairs[1]
+    every = [pairs]
     for start in range(0, len(shown), _TOGETHER):
         cosine = features[start : start + _TOGETHER] @ features[start:].T
-        one, other = np.nonzero(cosine >= least)
-        after = other > one
-        found.append((one[after] + start, other[after] + start, cosine[one[after], other[after]]))
-    one, other, cosine = (np.concatenate(each) for each in zip(*found, strict=True))
-    known = pairs[0] * len(shown) + pairs[1]
-    fresh = ~np.isin(one * len(shown) + other, known)
-    more: Any = (one[fresh], other[fresh], np.zeros(int(fresh.sum()), dtype=np.bool_), cosine[fresh].astype(np.float64))
-    every = _together(pairs, more)
-    return every, ~np.isin(every[0] * len(shown) + every[1], known)
+        one, other = np.nonzero(np.triu(cosine >= least, 1))
+        fresh = ~np.isin((one + start) * len(shown) + other + start, known)
+        one, other = one[fresh], other[fresh]
+        every.append(_pairs(one + start, other + start, cosine[one, other]))
+    both = _together(*every)
+    return both, ~np.isin(both[0] * len(shown) + both[1], known)
 
 
-def _text(source: Source) -> Names:
-    assert source.texts is not None
-    return source.texts.astype(np.dtypes.StringDType())
-
-
-def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool, told: Told) -> Pairs:
-    one, other = _chained(np.unique(texts, return_inverse=True)[1])
-    exact = (one, other, np.ones(len(one), dtype=np.bool_), np.ones(len(one)))
+def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool, progress: Progress) -> Pairs:
+    _, first, content = np.unique(texts, return_index=True, return_inverse=True)
+    exact = _pairs(*_chained(content), exact=True)
     if not near:
         return exact
-    _, first = np.unique(texts, return_index=True)
-    plain, form = np.unique(plain_forms(texts[first]), return_inverse=True)
+    plain, of_form, form = np.unique(plain_forms(texts[first]), return_index=True, return_inverse=True)
     a, b = _chained(form)
-    _, of_form = np.unique(form, return_index=True)
-    told("compared texts", 0, len(texts))
+    progress(Step("compared texts", 0, len(texts)))
     c, d, share = near_texts(texts[first[of_form]], plain, overlap=overlap, numbers=numbers)
-    told("compared texts", len(texts), len(texts))
-    return _together(
-        exact,
-        (first[a], first[b], np.zeros(len(a), dtype=np.bool_), np.ones(len(a))),
-        (first[of_form[c]], first[of_form[d]], np.zeros(len(c), dtype=np.bool_), share),
-    )
+    progress(Step("compared texts", len(texts), len(texts)))
+    return _together(exact, _pairs(first[a], first[b]), _pairs(first[of_form[c]], first[of_form[d]], share))
 
 
-def _duplicate_images(sources: Sequence[Source], seen: Seen, *, near: bool, told: Told) -> Pairs:
-    good = np.flatnonzero(~seen.bad)
-    _, first, content = np.unique(seen.digest[good], return_index=True, return_inverse=True)
-    one, other = _chained(content.reshape(-1))
-    exact = (good[one], good[other], np.ones(len(one), dtype=np.bool_), np.ones(len(one)))
+def _duplicate_images(
+    sources: Sequence[Source], planes: Planes, digest: Any, good: Ints, *, near: bool, progress: Progress
+) -> Pairs:
+    """The pairs of images, of (images, 32, 32) grey values, whose places over all sources are `good`, rising."""
+    _, first, content = np.unique(digest, return_index=True, return_inverse=True)
+    exact = _pairs(*_chained(content.reshape(-1)), exact=True)
     if not near:
         return exact
     # Duplicates to the last bit are near to the same others: one of them speaks for all.
-    chosen = good[np.sort(first)]
-    planes = seen.planes[chosen] if len(chosen) < len(seen.planes) else seen.planes
-    drawings = _duplicate_drawings(sources, planes, chosen)
-    one, other, similarity = near_images(planes, told=told)
-    fresh = ~np.isin(one * len(planes) + other, drawings[0] * len(planes) + drawings[1])
-    every = (np.concatenate([a, b[fresh]]) for a, b in zip(drawings, (one, other, similarity), strict=True))
-    one, other, similarity = every
-    return _together(exact, (chosen[one], chosen[other], np.zeros(len(one), dtype=np.bool_), similarity))
+    chosen = np.sort(first)
+    planes = planes[chosen] if len(chosen) < len(planes) else planes
+    drawn = _duplicate_drawings(sources, planes, good[chosen])
+    one, other, similarity = near_images(planes, progress=progress)
+    fresh = ~np.isin(one * len(planes) + other, drawn[0] * len(planes) + drawn[1])
+    return _together(
+        exact,
+        _pairs(chosen[drawn[0]], chosen[drawn[1]], drawn[2]),
+        _pairs(chosen[one[fresh]], chosen[other[fresh]], similarity[fresh]),
+    )
 
 
-def _duplicate_drawings(sources: Sequence[Source], planes: Planes, chosen: Ints) -> tuple[Ints, Ints, Floats]:
+def _duplicate_drawings(sources: Sequence[Source], planes: Planes, place: Ints) -> tuple[Ints, Ints, Floats]:
     """The pairs of drawn images, those of one small size as they are, those of different sizes on the canvas.
 
-    Args:
-        sources: all of them.
-        planes: (chosen, 32, 32) grey values.
-        chosen: (chosen,) places over all sources, ascending; pairs are of places in this array.
+    `place` holds where each image is over all sources; pairs are of places in it.
     """
     drawn = np.flatnonzero(are_drawn(planes))
     begin = np.cumsum([0, *(len(source) for source in sources)])
-    kinds: dict[tuple[int, ...], list[tuple[Ints, Planes]]] = {}
+    sizes: dict[tuple[int, ...], list[tuple[Ints, Planes]]] = {}
     for number, source in enumerate(sources):
-        here = drawn[(chosen[drawn] >= begin[number]) & (chosen[drawn] < begin[number + 1])]
-        own = () if source.images is None or max(source.images.shape[2:]) > 2 * SIDE else source.images.shape[2:]
+        here = drawn[(place[drawn] >= begin[number]) & (place[drawn] < begin[number + 1])]
+        own: tuple[int, ...] = ()
         shown = planes[here]
-        if own and source.images is not None:
-            shown = canvas(source.images[chosen[here] - begin[number]], own)
-        kinds.setdefault(own, []).append((here, shown))
-    found = []
-    kind = np.empty(len(planes), dtype=np.int64)
-    for number, members in enumerate(kinds.values()):
-        place = np.concatenate([here for here, _ in members])
+        if source.images is not None and max(source.images.shape[2:]) <= 2 * SIDE:
+            own = source.images.shape[2:]
+            shown = canvas(source.images[place[here] - begin[number]], source.images.shape[2:])
+        sizes.setdefault(own, []).append((here, shown))
+    size = np.empty(len(planes), dtype=np.int64)
+    parts = []
+    for number, members in enumerate(sizes.values()):
+        here = np.concatenate([rows for rows, _ in members])
         one, other, correlation = near_drawings(np.concatenate([shown for _, shown in members]))
-        found.append((place[one], place[other], correlation))
-        kind[place] = number
-    if len(np.unique(kind[drawn])) > 1:
+        parts.append((here[one], here[other], correlation))
+        size[here] = number
+    if len(np.unique(size[drawn])) > 1:
         one, other, correlation = near_drawings(planes[drawn])
         one, other = drawn[one], drawn[other]
-        across = kind[one] != kind[other]
-        found.append((one[across], other[across], correlation[across]))
-    one, other, correlation = (np.concatenate(each) for each in zip(*found, strict=True))
+        across = size[one] != size[other]
+        parts.append((one[across], other[across], correlation[across]))
+    one, other, correlation = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return np.minimum(one, other), np.maximum(one, other), correlation
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Seen:
-    """What is kept of images once they were looked at, one after the other.
-
-    Attributes:
-        planes: (items, 32, 32) grey values.
-        digest: (items,) a hash of all pixels as they are stored.
-        bad: (items,) true where the image could not be read; it shows nothing.
-        why: a sentence for each image that could not be read.
-    """
-
-    planes: Planes
-    digest: np.ndarray[Any, Any]
-    bad: Mask
-    why: tuple[str, ...]
-
-
-def _seen(sources: Sequence[Source], told: Told) -> Seen:
+def _looked_at(sources: Sequence[Source], progress: Progress) -> tuple[Planes, Any, dict[int, str]]:
+    """(images, 32, 32) grey values, (images,) a hash of all pixels, and by place why an image cannot be read."""
     total = sum(len(source) for source in sources)
     planes = np.zeros((total, SIDE, SIDE), dtype=np.float32)
     digests: list[bytes] = []
-    bad, why = np.zeros(total, dtype=np.bool_), []
+    bad: dict[int, str] = {}
     with own_threads() as pool:
         for source in sources:
             for start in range(0, len(source), _TOGETHER):
-                here = slice(start, start + _TOGETHER)
-                place = len(digests)
                 if source.images is not None:
-                    images = source.images[here]
-                    planes[place : place + len(images)] = canvas(images)
+                    images = source.images[start : start + _TOGETHER]
+                    planes[len(digests) : len(digests) + len(images)] = canvas(images)
                     digests += [_digest(image) for image in images]
                     continue
                 assert source.files is not None
-                for plane, digest, sentence in pool.map(_looked_at, source.files[here].tolist()):
-                    place = len(digests)
-                    digests.append(digest)
-                    if sentence:
-                        bad[place] = True
-                        why.append(sentence)
+                for plane, digest, sentence in pool.map(_read, source.files[start : start + _TOGETHER].tolist()):
+                    if plane is None:
+                        bad[len(digests)] = sentence
                     else:
-                        planes[place] = plane
-                told("read images", len(digests), total)
-    return Seen(planes=planes, digest=np.array(digests, dtype="V16"), bad=bad, why=tuple(why))
+                        planes[len(digests)] = plane
+                    digests.append(digest)
+                progress(Step("read images", len(digests), total))
+    return planes, np.array(digests, dtype="V16"), bad
 
 
-def _looked_at(path: str) -> tuple[Planes | None, bytes, str]:
+def _read(path: str) -> tuple[Planes | None, bytes, str]:
     """The canvas of an image file and the hash of its pixels, or a sentence where it cannot be read."""
     try:
         values = decoded(Path(path))
@@ -388,13 +357,6 @@ def _chained(content: Ints) -> tuple[Ints, Ints]:
     order = np.argsort(content, kind="stable")
     same = np.flatnonzero(content[order][1:] == content[order][:-1])
     return order[same], order[same + 1]
-
-
-def _together(*found: Pairs) -> Pairs:
-    one, other, exact, similarity = (np.concatenate(each) for each in zip(*found, strict=True))
-    low, high = np.minimum(one, other), np.maximum(one, other)
-    order = np.lexsort((high, low))
-    return low[order], high[order], exact[order], similarity[order]
 
 
 def _components(one: Ints, other: Ints, items: int) -> Ints:

@@ -44,12 +44,27 @@ class ItemList:
         """The same items with further columns; a column of the same name is replaced."""
         return ItemList(items=self.items, sources=self.sources, columns={**self.columns, **columns})
 
+    @property
+    def all_columns(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The columns with `item` and `source` before them."""
+        return {"item": self.items, "source": self.sources, **self.columns}
+
     def column(self, name: str) -> np.ndarray[Any, Any]:
         """(items,) the values of a column; `item` and `source` are columns too."""
-        found = {"item": self.items, "source": self.sources, **self.columns}
-        if name not in found:
-            raise InputError(f"list of items: no column '{name}'{choices(name, found)}")
-        return np.asarray(found[name])
+        columns = self.all_columns
+        if name not in columns:
+            raise InputError(f"list of items: no column '{name}'{choices(name, columns)}")
+        return np.asarray(columns[name])
+
+    def counts(self, row: str, column: str) -> dict[str, dict[str, int]]:
+        """How many items there are of each value of one column, by those of another."""
+        down, i = np.unique(self.column(row).astype(np.str_), return_inverse=True)
+        across, j = np.unique(self.column(column).astype(np.str_), return_inverse=True)
+        count = np.bincount(i * len(across) + j, minlength=len(down) * len(across)).reshape(len(down), -1)
+        return {
+            name: dict(zip(across.tolist(), numbers, strict=True))
+            for name, numbers in zip(down.tolist(), count.tolist(), strict=True)
+        }
 
     def strata(self, names: Sequence[str]) -> tuple[Ints, list[tuple[str, ...]]]:
         """(items,) the stratum of each item by the values of some columns together, and the values of each stratum."""
@@ -78,7 +93,7 @@ def listed(sources: Sequence[Source]) -> ItemList:
     return ItemList(
         items=np.concatenate([source.items.astype(np.str_) for source in sources]),
         sources=np.repeat(np.array(names, dtype=np.str_), [len(source) for source in sources]),
-        columns={"label": np.concatenate([each.astype(np.str_) for each in labels])}
+        columns={"label": np.concatenate([of_source.astype(np.str_) for of_source in labels])}
         if len(labels) == len(sources)
         else {},
     )
@@ -91,9 +106,9 @@ def places(chosen: ItemList, among: ItemList, *, where: str = "list of items") -
     missing = [pair for pair in wanted if pair not in at]
     if missing:
         source, item = missing[0]
-        given = ", ".join(np.unique(among.sources).tolist())
+        known = ", ".join(np.unique(among.sources).tolist())
         raise InputError(
-            f"{where}: item '{item}' of source '{source}' is not among the sources given ({given})"
+            f"{where}: item '{item}' of source '{source}' is not among the sources given ({known})"
             f"{f', nor are {len(missing) - 1:,} more' if missing[1:] else ''}; give the same sources by the same names"
         )
     return np.array([at[pair] for pair in wanted], dtype=np.int64)
@@ -105,25 +120,30 @@ def read_items(path: str | Path) -> ItemList:
 
     table = read_rows(open_file(path)).table
     if "item" not in table.columns:
-        raise InputError(
-            f"{path}: no column 'item' among {', '.join(table.columns)}; give the column of items that name"
-        )
+        raise InputError(f"{path}: no column 'item' among {', '.join(table.columns)}; call the items' column that")
     if "source" not in table.columns:
         table = table.with_columns(source=pl.lit(""))
     twice = table.select("source", "item").is_duplicated()
     if twice.any():
         raise InputError(f"{path}: item '{table['item'][int(twice.arg_max() or 0)]}' is there twice; list each once")
-
-    def values(name: str) -> np.ndarray[Any, Any]:
-        return np.array(table[name].cast(pl.String).fill_null("").to_list(), dtype=np.str_)
-
-    rest = [name for name in table.columns if name not in ("item", "source")]
-    return ItemList(items=values("item"), sources=values("source"), columns={name: values(name) for name in rest})
+    values = {
+        name: np.array(table[name].cast(pl.String).fill_null("").to_list(), dtype=np.str_) for name in table.columns
+    }
+    return ItemList(items=values.pop("item"), sources=values.pop("source"), columns=values)
 
 
 def write_items(items: ItemList, path: str | Path) -> None:
     """Write a list of items as a table, whole or not at all."""
+    write_columns(items.all_columns, path)
+
+
+def write_columns(columns: Mapping[str, Any], path: str | Path) -> None:
+    """Write (rows,) arrays by name as a table, whole or not at all."""
     import polars as pl
 
-    columns = {"item": items.items, "source": items.sources, **items.columns}
     write_table(pl.DataFrame({name: pl.Series(values.tolist()) for name, values in columns.items()}), path)
+
+
+def stratum_name(columns: Sequence[str], values: Sequence[str]) -> str:
+    """A stratum in words, by its values in the columns that make the strata."""
+    return ", ".join(f"{column} '{value}'" for column, value in zip(columns, values, strict=True)) or "all items"

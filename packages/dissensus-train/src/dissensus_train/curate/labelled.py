@@ -14,7 +14,7 @@ from dissensus_train.training.data import TrainingData
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Ints, Names
+    from dissensus.arrays import Ints
     from dissensus.datasets.sources import Source
 
 ORIGINAL = "original"
@@ -36,14 +36,14 @@ def classes_of(sources: Sequence[Source], *, where: str) -> tuple[tuple[str, ...
     for source in sources:
         if source.labels is None:
             raise InputError(
-                f"{where}: source '{source.name}' has no labels; give a column with --label, a folder with one "
-                "sub-folder a class, or an array 'labels'"
+                f"{where}: source '{source.name}' has no labels; give a column with label=, a folder with one "
+                "sub-folder per class, or an array 'labels'"
             )
         labels.append(source.labels.astype(np.str_))
     classes, code = np.unique(np.concatenate(labels), return_inverse=True)
     if len(classes) < 2:
         raise InputError(f"{where}: all items are of class '{classes[0]}'; a model needs two classes or more")
-    return tuple(classes.tolist()), np.split(code, np.cumsum([len(each) for each in labels])[:-1])
+    return tuple(classes.tolist()), np.split(code, np.cumsum([len(of_source) for of_source in labels])[:-1])
 
 
 def labelled_data(
@@ -51,17 +51,17 @@ def labelled_data(
     features: Features,
     code: Ints,
     *,
-    items: Names,
     classes: tuple[str, ...],
     splits: Mapping[str, Ints],
+    items: Any = None,
 ) -> TrainingData:
-    """Training data whose one target, `original`, is the label of each item."""
+    """Training data whose one target, `original`, is the label of each item; items are numbered without names."""
     one_hot = np.eye(len(classes))[code]
     target = LabelDistribution(
         probabilities=one_hot,
         counts=one_hot.astype(np.int64),
         panel_size=np.ones(len(code), dtype=np.int64),
-        items=items,
+        items=np.arange(len(code)) if items is None else items,
         classes=classes,
         scheme=ORIGINAL,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.datasets.sources import Source
-    from dissensus.dynamics import DataMap
 
 
 def map_items(
@@ -34,7 +33,7 @@ def map_items(
     """Train a probe on each source by itself and say how its probability of every item's label moved.
 
     The soft-digits paper maps each of its four sources with the one-hidden-layer network before choosing from them.
-    All epochs and seeds count, as by Swayamdipta et al. (2020): the first epochs are what tells items apart.
+    All epochs and seeds count, as by Swayamdipta et al. (2020): the first epochs separate items.
 
     Args:
         sources: with labels. Each has a map and regions of its own.
@@ -59,45 +58,27 @@ def map_items(
     place = places(kept, everything, where="map")
     training = Training(epochs=epochs, dynamics=True)
     begin = np.cumsum([0, *(len(source) for source in sources)])
-    columns: dict[str, Any] = {
-        "label": np.empty(len(kept), dtype=object),
-        "confidence": np.empty(len(kept)),
-        "variability": np.empty(len(kept)),
-        "correctness": np.empty(len(kept)),
-        "region": np.empty(len(kept), dtype="<U9"),
-    }
+    numbers = {name: np.empty(len(kept)) for name in ("confidence", "variability", "correctness")}
+    label, region = np.empty(len(kept), dtype=object), np.empty(len(kept), dtype="<U9")
     for number, source in enumerate(sources):
         here = np.flatnonzero((place >= begin[number]) & (place < begin[number + 1]))
         if not len(here):
             continue
         chosen = source.take(place[here] - begin[number])
-        probed = _probed(chosen, model, training, range(seed, seed + seeds), engine=engine, device=device)
-        columns["label"][here] = chosen.labels
-        for name in ("confidence", "variability", "correctness"):
-            columns[name][here] = getattr(probed, name)
-        columns["region"][here] = _regions(probed, regions)
-    columns["label"] = columns["label"].astype(np.str_)
-    return kept.adding(**columns)
-
-
-def _probed(source: Source, model: str, training: Training, seeds: range, *, engine: str, device: str) -> DataMap:
-    classes, (code,) = classes_of([source], where="map")
-    data = labelled_data(
-        source.name,
-        features_of(source),
-        code,
-        items=source.items,
-        classes=classes,
-        splits={"train": np.arange(len(source))},
-    )
-    runs = [
-        run_on(data, model=model, target=ORIGINAL, delivery="majority", seed=seed, training=training) for seed in seeds
-    ]
-    results = sorted(train(runs, data, engine=engine, device=device), key=lambda result: result.run.seed)
-    return data_map([result.dynamics["train"] for result in results], data.human, epochs=training.epochs)
-
-
-def _regions(found: DataMap, regions: float | Mapping[str, str]) -> Any:
-    if isinstance(regions, float | int):
-        return regions_by_rank(found, fraction=float(regions)).name
-    return regions_by_rule(found, **regions).name
+        classes, (code,) = classes_of([chosen], where="map")
+        splits = {"train": np.arange(len(chosen))}
+        data = labelled_data(chosen.name, features_of(chosen), code, classes=classes, splits=splits, items=chosen.items)
+        runs = [
+            run_on(data, model=model, target=ORIGINAL, delivery="majority", seed=one, training=training)
+            for one in range(seed, seed + seeds)
+        ]
+        results = sorted(train(runs, data, engine=engine, device=device), key=lambda result: result.run.seed)
+        probed = data_map([result.dynamics["train"] for result in results], data.human, epochs=epochs)
+        for name, values in numbers.items():
+            values[here] = getattr(probed, name)
+        label[here] = chosen.labels
+        if isinstance(regions, float | int):
+            region[here] = regions_by_rank(probed, fraction=float(regions)).name
+        else:
+            region[here] = regions_by_rule(probed, **regions).name
+    return kept.adding(label=label.astype(np.str_), **numbers, region=region)

@@ -13,7 +13,7 @@ images, such as digits, are left to `near_drawings` where they are in a crowd of
    with others by chance. Five places are left to further duplicates.
 3. **Aligned**: the affine map that brings one onto the other, with brightness and contrast, by the inverse
    compositional method of Baker and Matthews (2004) with robust weights.
-4. **Judged** on what agrees once aligned (`Evidence`): by logistic regressions on planted pairs of Fashion-MNIST,
+4. **Judged** on what agrees once aligned (`PairEvidence`): by logistic regressions on planted pairs of Fashion-MNIST,
    EMNIST letters and CIFAR-100, which `benchmarks/curate.py --only fit` fits. They ask for more where images are alike
    by chance (Lowe 2004), and where one had to be bent, turned or cut further to fit.
 """
@@ -22,18 +22,22 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import ndimage, sparse
 
 from dissensus.arrays import places_within
 from dissensus.cores import available_cores
+from dissensus.progress import Step, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from dissensus.arrays import Floats, Ints, Mask
+    from dissensus.arrays import Floats, Ints, Mask, Table
+    from dissensus.progress import Progress
 
 SIDE: Final = 32
 SHIFT: Final = 5
@@ -42,7 +46,7 @@ ZOOMS: Final = (1.0, 0.9, 0.8)
 CERTAIN: Final = 0.985
 """The correlation, of gradients too, at which nothing else is asked."""
 CANDIDATES: Final = 16
-"""About how many others each of the four comparisons nominates for an image."""
+"""About how many others each of the four comparisons nominates for an image, of those that agree by `_LEAST`."""
 
 _FREQUENCIES: Final = 6
 """Of Fourier in each direction. Higher ones do not survive JPEG and blur; with fewer, more images agree."""
@@ -52,7 +56,6 @@ _TAPER: Final = 6
 _PLACE: Final = 6
 _VERIFIED: Final = 3
 _ORDINARY: Final = 0.5
-"""What stands for the likeness in sixth place where an image has fewer than six candidates."""
 _LEAST: Final = 0.3
 _PROMISING: Final = 0.55
 """The least likeness of a pair that is aligned; 99 % of planted duplicates of every kind reach it."""
@@ -85,7 +88,7 @@ POSES: Final = [(turned, upside, mirrored) for turned in (0, 1) for upside in (0
 """The eight ways to lay a square on itself: transposed or not, then rows reversed or not, then columns."""
 
 
-class Evidence(NamedTuple):
+class PairEvidence(NamedTuple):
     """(pairs,) what is known of a pair once aligned. Shares of agreement are correlations.
 
     Attributes:
@@ -123,7 +126,7 @@ class Evidence(NamedTuple):
 ON_THE_WHOLE: Final = (2.9, 0.0, 0.42, 0.0, 1.64, -2.81, 5.13, -13.73, -24.38, 0.0, -2.11, -2.01)
 BUT_FOR_A_PART: Final = (0.0, 1.92, 0.0, 0.93, 0.0, -5.07, 28.02, -7.91, -16.31, -21.61, -6.11, 2.12)
 BIAS: Final = (-12.15, -21.62)
-"""Weights of `Evidence.columns`, and what is added. A pair that one of the sums puts above 0 is a duplicate: one
+"""Weights of `PairEvidence.columns`, and what is added. A pair that one of the sums puts above 0 is a duplicate: one
 looks at all that two images show, the other leaves out the quarter that agrees least."""
 
 
@@ -148,24 +151,18 @@ def are_drawn(planes: Planes) -> Mask:
     return np.asarray(drawn | (drawn.mean() >= 0.99))
 
 
-def near_images(planes: Planes, *, told: Callable[[str, int, int], None] | None = None) -> tuple[Ints, Ints, Floats]:
+def near_images(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, Ints, Floats]:
     """The pairs of images that are duplicates: first place, second place, and the correlation once aligned.
 
     Args:
         planes: (items, 32, 32) grey values, as `canvas` makes them. An image of one grey all over has no duplicate.
-        told: called with what is being done, how much is done and how much there is.
+        progress: called as images are compared and aligned.
     """
-    one, other, evidence = judged_pairs(planes, told=told)
+    one, other, evidence = judged_pairs(planes, progress=progress)
     above = evidence.columns() @ np.array([ON_THE_WHOLE, BUT_FOR_A_PART]).T + BIAS > 0
     # However many others it is like: an image with a dozen duplicates is like all of them.
     duplicate = above.any(axis=1) | (np.minimum(evidence.alike, evidence.edges) >= CERTAIN)
     return one[duplicate], other[duplicate], evidence.alike[duplicate]
-
-
-def judged_pairs(planes: Planes, *, told: Callable[[str, int, int], None] | None = None) -> tuple[Ints, Ints, Evidence]:
-    """The pairs that come to the last step: first place, second place, and what is known of each pair."""
-    with own_threads() as pool:
-        return _judged(planes, pool, told or (lambda _what, _done, _all: None))
 
 
 @contextmanager
@@ -177,69 +174,57 @@ def own_threads() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def _judged(
-    planes: Planes, pool: ThreadPoolExecutor, told: Callable[[str, int, int], None]
-) -> tuple[Ints, Ints, Evidence]:
+def judged_pairs(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, Ints, PairEvidence]:
+    """The pairs that come to the last step: first place, second place, and what is known of each pair."""
     drawn = are_drawn(planes)
+    rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros((0, len(PairEvidence._fields)))]
     if drawn.all():
-        nothing = np.zeros(0, dtype=np.int64)
-        return nothing, nothing, Evidence(*[np.zeros(0)] * len(Evidence._fields))
-    one, other, pose, zoom, likeness, shift = _likest(planes, pool, told)
-    place, background = _places(one, other, likeness, len(planes))
-    chance = np.maximum(background[one], background[other])
-    promising = (place <= _VERIFIED) & (likeness >= _PROMISING) & ~(drawn[one] & drawn[other] & (chance > _CROWDED))
-    # An image with a dozen duplicates has them for its background.
-    promising &= (1 - likeness <= _NO_MORE * (1 - chance)) | (likeness >= _WHATEVER_ELSE)
-    chosen = np.flatnonzero(promising)
-    one, other, pose, likeness = one[chosen], other[chosen], pose[chosen], likeness[chosen]
-    soft = _softened(planes)
-    half = np.ascontiguousarray(soft.reshape(-1, SIDE // 2, 2, SIDE // 2, 2).mean(axis=(2, 4)))
-    start = np.zeros((len(chosen), 2, 3), dtype=np.float32)
-    start[:, 0, 0] = start[:, 1, 1] = zoom[chosen]
-    start[:, :, 2] = -zoom[chosen, None] * shift[chosen] * (2 / SIDE)
+        return rows[0], rows[0], PairEvidence(*columns[0].T)
+    with own_threads() as pool:
+        one, other, pose, zoom, likeness, shift = _likest(planes, pool, progress)
+        place, background = places(one, other, likeness, len(planes), ordinary=_ORDINARY)
+        chance = np.maximum(background[one], background[other])
+        promising = (place <= _VERIFIED) & (likeness >= _PROMISING) & ~(drawn[one] & drawn[other] & (chance > _CROWDED))
+        # An image with a dozen duplicates has them for its background.
+        promising &= (1 - likeness <= _NO_MORE * (1 - chance)) | (likeness >= _WHATEVER_ELSE)
+        one, other, pose, zoom, likeness, shift, chance = (
+            values[promising] for values in (one, other, pose, zoom, likeness, shift, chance)
+        )
+        # Blurred a little, so that noise and half a pixel count for less.
+        soft = ndimage.convolve1d(planes, [0.25, 0.5, 0.25], axis=1, mode="nearest")
+        soft = ndimage.convolve1d(soft, [0.25, 0.5, 0.25], axis=2, mode="nearest")
+        half = np.ascontiguousarray(soft.reshape(-1, SIDE // 2, 2, SIDE // 2, 2).mean(axis=(2, 4)))
+        start = np.zeros((len(one), 2, 3), dtype=np.float32)
+        start[:, 0, 0] = start[:, 1, 1] = zoom
+        start[:, :, 2] = -zoom[:, None] * shift * (2 / SIDE)
 
-    def fixed(images: Planes, pairs: Ints) -> Planes:
-        """The other image of pairs, in its pose."""
-        made = np.empty((len(pairs), *images.shape[1:]), dtype=np.float32)
-        for number in np.unique(pose[pairs]).tolist():
-            members = np.flatnonzero(pose[pairs] == number)
-            made[members] = _posed(images[other[pairs[members]]], number)
-        return made
+        def fixed(images: Planes, pairs: Ints) -> Planes:
+            """The other image of pairs, in its pose."""
+            laid = np.empty((len(pairs), *images.shape[1:]), dtype=np.float32)
+            for number in np.unique(pose[pairs]).tolist():
+                members = np.flatnonzero(pose[pairs] == number)
+                laid[members] = _posed(images[other[pairs[members]]], number)
+            return laid
 
-    def verified(begin: int) -> tuple[Ints, Floats]:
-        pairs = np.arange(begin, min(begin + _PAIRS, len(one)))
-        found = start[pairs]
-        for steps in (_FIRST_STEPS, _STEPS - _FIRST_STEPS):
-            found, left = _aligned(half, one[pairs], fixed(half, pairs), found, steps=steps)
-            likely = left <= _UNLIKELY
-            pairs, found = pairs[likely], found[likely]
-            if not len(pairs):
-                return pairs, np.zeros((0, 8))
-        return pairs, _agreeing(soft, one[pairs], fixed(soft, pairs), found)
+        def verified(begin: int) -> tuple[Ints, Table]:
+            pairs = np.arange(begin, min(begin + _PAIRS, len(one)))
+            mapping = start[pairs]
+            for steps in (_FIRST_STEPS, _STEPS - _FIRST_STEPS):
+                mapping, left = _aligned(half, one[pairs], fixed(half, pairs), mapping, steps=steps)
+                likely = left <= _UNLIKELY
+                pairs, mapping = pairs[likely], mapping[likely]
+                if not len(pairs):
+                    return rows[0], columns[0]
+            shares, geometry = _agreeing(soft, one[pairs], fixed(soft, pairs), mapping)
+            return pairs, np.stack([*shares, likeness[pairs], chance[pairs], *geometry, pose[pairs] > 0], axis=1)
 
-    kept: list[Ints] = [np.zeros(0, dtype=np.int64)]
-    parts: list[Floats] = [np.zeros((0, 8))]
-    for number, (pairs, each) in enumerate(pool.map(verified, range(0, len(one), _PAIRS))):
-        kept.append(pairs)
-        parts.append(each)
-        told("aligned pairs of images", min((number + 1) * _PAIRS, len(one)), len(one))
-    rows = np.concatenate(kept)
-    one, other = one[rows], other[rows]
-    alike, core, edges, core_edges, overlap, bent, turned, moved = np.concatenate(parts).T
-    evidence = Evidence(
-        alike=alike,
-        core=core,
-        edges=edges,
-        core_edges=core_edges,
-        likeness=likeness[rows].astype(np.float64),
-        background=chance[chosen][rows],
-        overlap=overlap,
-        bent=bent,
-        turned=turned,
-        moved=moved,
-        posed=(pose[rows] > 0).astype(np.float64),
-    )
-    return np.minimum(one, other), np.maximum(one, other), evidence
+        for number, (pairs, evidence) in enumerate(pool.map(verified, range(0, len(one), _PAIRS)), 1):
+            rows.append(pairs)
+            columns.append(evidence)
+            progress(Step("aligned pairs of images", min(number * _PAIRS, len(one)), len(one)))
+    kept = np.concatenate(rows)
+    one, other = one[kept], other[kept]
+    return np.minimum(one, other), np.maximum(one, other), PairEvidence(*np.concatenate(columns).T)
 
 
 def _scaling(before: int, after: int) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -260,16 +245,16 @@ def _posed(images: np.ndarray[Any, Any], pose: int) -> np.ndarray[Any, Any]:
 # 1. Nominated ------------------------------------------------------------------------------------------------------
 
 
-def _frequencies() -> tuple[Ints, Ints]:
+def frequencies(reach: int = _FREQUENCIES) -> tuple[Ints, Ints]:
     """(frequencies,) rows and columns of the low frequencies, one of each conjugate pair, without the mean."""
-    row, column = np.meshgrid(np.arange(-_FREQUENCIES, _FREQUENCIES + 1), np.arange(_FREQUENCIES + 1), indexing="ij")
+    row, column = np.meshgrid(np.arange(-reach, reach + 1), np.arange(reach + 1), indexing="ij")
     chosen = (column > 0) | (row > 0)
     return row[chosen], column[chosen]
 
 
 def _place_of(row: Ints, column: Ints) -> tuple[Ints, Mask]:
-    """(frequencies,) where frequencies stand in `_frequencies`, and whether it is their conjugate that stands there."""
-    known_row, known_column = _frequencies()
+    """(frequencies,) where frequencies stand in `frequencies`, and whether it is their conjugate that stands there."""
+    known_row, known_column = frequencies()
     conjugate = (column < 0) | ((column == 0) & (row < 0))
     sign = np.where(conjugate, -1, 1)
     code = (known_row + _FREQUENCIES) * 100 + known_column
@@ -278,22 +263,28 @@ def _place_of(row: Ints, column: Ints) -> tuple[Ints, Mask]:
     return place, conjugate
 
 
-def _spectrum(planes: Planes) -> Spectrum:
+def spectrum_of(planes: Planes, reach: int = _FREQUENCIES) -> Spectrum:
     """(items, frequencies) of images within a window, origin in the middle, of unit length; 0 where all is one grey."""
-    edge = np.minimum(np.arange(SIDE), np.arange(SIDE)[::-1]) + 0.5
-    fade = np.where(edge < _TAPER, 0.5 - 0.5 * np.cos(np.pi * edge / _TAPER), 1.0).astype(np.float32)
-    window = fade[:, None] * fade
+
+    def fading(n: int) -> Any:
+        edge = np.minimum(np.arange(n), np.arange(n)[::-1]) + 0.5
+        return np.where(edge < _TAPER, 0.5 - 0.5 * np.cos(np.pi * edge / _TAPER), 1.0).astype(np.float32)
+
+    def turning(n: int) -> Any:
+        at = np.arange(n) - (n - 1) / 2
+        return np.exp(-2j * np.pi * np.outer(np.arange(-reach, reach + 1), at) / n).astype(np.complex64)
+
+    height, width = planes.shape[1:]
+    window = fading(height)[:, None] * fading(width)
     border = (1 - window) / (1 - window).sum()
-    row, column = _frequencies()
-    at = np.arange(SIDE) - (SIDE - 1) / 2
-    turn = np.exp(-2j * np.pi * np.outer(np.arange(-_FREQUENCIES, _FREQUENCIES + 1), at) / SIDE).astype(np.complex64)
+    row, column = frequencies(reach)
+    down, across = turning(height), turning(width)[reach:].T
     parts = []
     for start in range(0, len(planes), 1024):
         part = planes[start : start + 1024]
         # What the window fades to must be the image's own background, or its frame would be in every spectrum.
         background = np.einsum("nhw,hw->n", part, border)[:, None, None]
-        all_of_it = turn @ ((part - background) * window) @ turn[_FREQUENCIES:].T
-        parts.append(all_of_it[:, row + _FREQUENCIES, column])
+        parts.append((down @ ((part - background) * window) @ across)[:, row + reach, column])
     spectrum = np.concatenate(parts)
     length = np.linalg.norm(spectrum, axis=1, keepdims=True)
     return np.asarray(np.where(length > 1, spectrum / np.maximum(length, 1e-6), 0), dtype=np.complex64)
@@ -316,9 +307,8 @@ def _magnitudes(spectra: Sequence[Spectrum]) -> list[Blocks]:
     mirroring permute frequencies and commute: the four parts are what each of both leaves as it is or turns the sign
     of.
     """
-    row, column = _frequencies()
-    frequencies = len(row)
-    same = np.eye(frequencies)
+    row, column = frequencies()
+    same = np.eye(len(row))
     across, over = same[_place_of(column, row)[0]], same[_place_of(-row, column)[0]]
     every = (same + across) @ (same + over) / 4
     parts = []
@@ -327,9 +317,9 @@ def _magnitudes(spectra: Sequence[Spectrum]) -> list[Blocks]:
         parts.append(vector[:, value > 0.5].astype(np.float32))
     roots = [np.sqrt(np.abs(spectrum)) for spectrum in spectra]
     shown = roots[0][roots[0].any(axis=1)]
-    mean = every @ shown.mean(axis=0) if len(shown) else np.zeros(frequencies)
-    spread = every @ np.square(shown).mean(axis=0) - mean**2 if len(shown) else np.ones(frequencies)
-    return [[_described(root, mean, spread) @ part for part in parts] for root in roots]
+    mean = every @ shown.mean(axis=0) if len(shown) else np.zeros(len(row))
+    spread = every @ np.square(shown).mean(axis=0) - mean**2 if len(shown) else np.ones(len(row))
+    return [[described(root, mean, spread) @ part for part in parts] for root in roots]
 
 
 def _cosines(planes: Planes) -> Blocks:
@@ -342,12 +332,12 @@ def _cosines(planes: Planes) -> Blocks:
     value = np.where(length > 1, value / np.maximum(length, 1e-6), 0)
     root = np.sign(value) * np.sqrt(np.abs(value))
     mean = np.where((row % 2 == 0) & (column % 2 == 0), root.mean(axis=0), 0)
-    described = _described(root, mean, np.square(root).mean(axis=0) - mean**2)
+    made = described(root, mean, np.square(root).mean(axis=0) - mean**2)
     parity = ((0, 0), (1, 0), (0, 1), (1, 1))
-    return [np.ascontiguousarray(described[:, (row % 2 == down) & (column % 2 == right)]) for down, right in parity]
+    return [np.ascontiguousarray(made[:, (row % 2 == down) & (column % 2 == right)]) for down, right in parity]
 
 
-def _described(root: Any, mean: Any, variance: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+def described(root: Any, mean: Any, variance: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
     """(items, numbers) of deviation 1, then each item of unit length; 0 for an item that shows nothing."""
     made = (root - mean) / np.sqrt(np.maximum(variance, 1e-12))
     made /= np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-6)
@@ -379,10 +369,16 @@ def _best_pose(one: Blocks, other: Blocks, i: Ints, j: Ints) -> tuple[Ints, Ints
     return np.where(first, 0, 1), np.where(first, c + d < 0, c - d < 0).astype(np.int64)
 
 
-def _nominated(
-    one: Blocks, other: Blocks, pool: ThreadPoolExecutor, told: Callable[[int, int], None]
+def nominated(
+    one: Blocks,
+    other: Blocks,
+    pool: ThreadPoolExecutor,
+    progress: Progress,
+    *,
+    candidates: int = CANDIDATES,
+    least: float = _LEAST,
 ) -> tuple[Ints, Ints]:
-    """The pairs whose descriptions agree most, about `CANDIDATES` for each of `one`.
+    """The pairs whose descriptions agree most, about `candidates` for each of `one`, and no less than `least`.
 
     Of many images not all pairs are looked at: some of the images stand for cells, each image belongs to the cell it
     agrees with most, and is compared with the members of the third of cells it agrees with most.
@@ -391,14 +387,11 @@ def _nominated(
     cells = int(np.sqrt(items)) if items >= _MANY else 1
     middle, member = _cells(other, cells, pool)
     looked = max(cells // _ONE_IN, 1)
-    into = np.concatenate(
-        list(
-            pool.map(
-                lambda here: np.argpartition(_agreement(here, middle), cells - looked, axis=1)[:, cells - looked :],
-                _in_rows(one),
-            )
-        )
-    )
+
+    def nearest(here: Blocks) -> Ints:
+        return np.argpartition(_agreement(here, middle), cells - looked, axis=1)[:, cells - looked :]
+
+    into = np.concatenate(list(pool.map(nearest, _in_rows(one))))
     rows, columns = _by_value(into.reshape(-1), cells), _by_value(member, cells)
     tasks = [
         (rows[cell][start : start + _ROWS] // looked, columns[cell][begin : begin + _COLUMNS])
@@ -412,23 +405,38 @@ def _nominated(
         agreement[i[:, None] == j] = -1
         return agreement
 
-    least = _least_agreement(tasks, agreement_of, items, pool)
+    # The agreement that about `candidates` others reach is the second highest within a sample of the items: of m
+    # among n, two are at least as near as the second of them; of all n, about 2 n / m. The highest would be set by a
+    # duplicate wherever one is in the sample.
+    sampled = np.zeros(items, dtype=np.bool_)
+    sampled[np.linspace(0, items - 1, 2 * items // candidates).astype(np.int64)] = True
+
+    def two_highest(task: tuple[Ints, Ints]) -> Any:
+        i, j = task[0], task[1][sampled[task[1]]]
+        agreement = np.concatenate([np.full((len(i), 2), -1, dtype=np.float32), agreement_of(i, j)], axis=1)
+        return np.partition(agreement, -2, axis=1)[:, -2:]
+
+    enough = np.full((items, 2), -1, dtype=np.float32)
+    if sampled.sum() >= 2:
+        for (i, _), highest in zip(tasks, pool.map(two_highest, tasks), strict=True):
+            enough[i] = np.sort(np.concatenate([enough[i], highest], axis=1), axis=1)[:, 2:]
+        enough = np.maximum(enough, np.float32(least))
 
     def pairs(task: tuple[Ints, Ints]) -> Ints:
         i, j = task
         agreement = agreement_of(i, j)
-        near = agreement >= least[i, None]
+        near = agreement >= enough[i, :1]
         if same:
-            near |= agreement >= least[j]
+            near |= agreement >= enough[j, 0]
         a, b = np.divmod(np.flatnonzero(near), len(j))
         a, b = i[a], j[b]
         # Where both sides are the same, a pair is kept once, whoever of both nominates it.
         return np.minimum(a, b) * items + np.maximum(a, b) if same else a * items + b
 
     parts = []
-    for number, part in enumerate(pool.map(pairs, tasks)):
+    for number, part in enumerate(pool.map(pairs, tasks), 1):
         parts.append(part)
-        told((number + 1) * items // len(tasks), items)
+        progress(Step("compared images", number * items // len(tasks), items))
     i, j = np.divmod(np.unique(np.concatenate(parts)), items)
     return i[i != j], j[i != j]
 
@@ -465,65 +473,38 @@ def _by_value(values: Ints, kinds: int) -> list[Ints]:
     return np.split(np.argsort(values, kind="stable"), np.cumsum(np.bincount(values, minlength=kinds))[:-1])
 
 
-def _least_agreement(
-    tasks: list[tuple[Ints, Ints]], agreement_of: Callable[[Ints, Ints], Any], items: int, pool: ThreadPoolExecutor
-) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """(items,) the agreement that about `CANDIDATES` others reach: the second highest within a sample of the items.
-
-    Of m sampled items among n, two are at least as near as the second of them; of all n, about 2 n / m. The highest
-    would be set by a duplicate wherever one is in the sample.
-    """
-    every = CANDIDATES // 2
-    if items < 3 * every:
-        return np.full(items, -1, dtype=np.float32)
-
-    def two(task: tuple[Ints, Ints]) -> Any:
-        i, j = task[0], task[1][task[1] % every == 0]
-        agreement = np.concatenate([np.full((len(i), 2), -1, dtype=np.float32), agreement_of(i, j)], axis=1)
-        return np.partition(agreement, -2, axis=1)[:, -2:]
-
-    highest = np.full((items, 2), -1, dtype=np.float32)
-    for (i, _), made in zip(tasks, pool.map(two, tasks), strict=True):
-        highest[i] = np.sort(np.concatenate([highest[i], made], axis=1), axis=1)[:, 2:]
-    return np.maximum(highest[:, 0], np.float32(_LEAST))
-
-
 # 2. Moved onto each other ------------------------------------------------------------------------------------------
 
 
-def _likest(
-    planes: Planes, pool: ThreadPoolExecutor, told: Callable[[str, int, int], None]
-) -> tuple[Any, Any, Any, Any, Any, Any]:
+def _likest(planes: Planes, pool: ThreadPoolExecutor, progress: Progress) -> tuple[Any, Any, Any, Any, Any, Any]:
     """(pairs,) one, other, the pose of the other, the zoom of the one, the likeness; (pairs, 2) the shift.
 
     Each pair once, as it is most alike.
     """
-    spectra = [_spectrum(_middle(planes, zoom)) for zoom in ZOOMS]
+    spectra = [spectrum_of(_middle(planes, zoom)) for zoom in ZOOMS]
     magnitudes = _magnitudes(spectra)
     cosines = _cosines(planes)
-    comparisons = [(cosines, cosines, 0), *((each, magnitudes[0], zoom) for zoom, each in enumerate(magnitudes))]
+    comparisons = [(cosines, cosines, 0), *((blocks, magnitudes[0], zoom) for zoom, blocks in enumerate(magnitudes))]
     entries = []
     for number, (one, other, share) in enumerate(comparisons):
 
-        def counted(done: int, items: int, number: int = number) -> None:
-            told("compared images", (number * items + done) // len(comparisons), items)
+        def part(step: Step, number: int = number) -> None:
+            progress(replace(step, done=(number * len(planes) + step.done) // len(comparisons)))
 
-        i, j = _nominated(one, other, pool, counted)
+        i, j = nominated(one, other, pool, part)
         first, second = _best_pose(one, other, i, j)
         if one is cosines:
             entries.append((i, j, 2 * first + second, np.full(len(i), share)))
             continue
         # Magnitudes do not tell an image from itself upside down and mirrored: both poses are tried.
         entries += [(i, j, 4 * first + 2 * half + (half ^ second), np.full(len(i), share)) for half in (0, 1)]
-    i, j, pose, zoom = (np.concatenate(each) for each in zip(*entries, strict=True))
+    i, j, pose, zoom = (np.concatenate(parts) for parts in zip(*entries, strict=True))
     likeness, shift = np.zeros(len(i), dtype=np.float32), np.zeros((len(i), 2), dtype=np.int64)
-    for number, spectrum in enumerate(spectra):
-        for each in range(len(POSES)):
-            members = np.flatnonzero((zoom == number) & (pose == each))
-            if len(members):
-                likeness[members], shift[members] = _best_shift(
-                    spectrum, _posed_spectrum(spectra[0], each), i[members], j[members], pool
-                )
+    for number, laid in product(range(len(ZOOMS)), range(len(POSES))):
+        members = np.flatnonzero((zoom == number) & (pose == laid))
+        if len(members):
+            posed = _posed_spectrum(spectra[0], laid)
+            likeness[members], shift[members] = best_shift(spectra[number], posed, i[members], j[members], pool)
     code = np.minimum(i, j) * len(planes) + np.maximum(i, j)
     order = np.lexsort((-likeness, code))
     best = order[np.unique(code[order], return_index=True)[1]]
@@ -533,54 +514,55 @@ def _likest(
 def _posed_spectrum(spectrum: Spectrum, pose: int) -> Spectrum:
     """The spectrum of images in another pose: that of the same images at other frequencies."""
     turned, upside, mirrored = POSES[pose]
-    row, column = _frequencies()
+    row, column = frequencies()
     row, column = (-row if upside else row), (-column if mirrored else column)
     place, conjugate = _place_of(column, row) if turned else _place_of(row, column)
     made = spectrum[:, place]
     return np.where(conjugate, made.conj(), made)
 
 
-def _best_shift(
-    spectrum: Spectrum, posed: Spectrum, one: Ints, other: Ints, pool: ThreadPoolExecutor
+def best_shift(
+    spectrum: Spectrum,
+    posed: Spectrum,
+    one: Ints,
+    other: Ints,
+    pool: ThreadPoolExecutor,
+    *,
+    reach: int = _FREQUENCIES,
+    size: tuple[int, ...] = (SIDE, SIDE),
+    most: int = SHIFT,
 ) -> tuple[Any, Ints]:
     """(pairs,) the highest correlation of low frequencies over all small shifts, and (pairs, 2) the shift."""
-    row, column = _frequencies()
-    grid = np.arange(-SHIFT, SHIFT + 1)
+    row, column = frequencies(reach)
+    grid = np.arange(-most, most + 1)
     shifts = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1).reshape(-1, 2)
-    angle = 2 * np.pi / SIDE * (np.outer(row, shifts[:, 0]) + np.outer(column, shifts[:, 1]))
+    angle = 2 * np.pi * (np.outer(row / size[0], shifts[:, 0]) + np.outer(column / size[1], shifts[:, 1]))
     # A row of complex numbers is a row of twice as many real ones: real part, imaginary part, and so on.
     turns = np.stack([np.cos(angle), -np.sin(angle)], axis=1).reshape(-1, len(shifts)).astype(np.float32)
 
-    def highest(part: slice) -> tuple[Any, Ints]:
-        cross = spectrum[one[part]].conj() * posed[other[part]]
-        correlation = cross.view(np.float32) @ turns
-        best = correlation.argmax(axis=1)
-        return correlation[np.arange(len(best)), best], best
+    def highest(start: int) -> tuple[Any, Ints]:
+        part = slice(start, start + 2048)
+        correlation = (spectrum[one[part]].conj() * posed[other[part]]).view(np.float32) @ turns
+        return correlation.max(axis=1), correlation.argmax(axis=1)
 
-    found = list(pool.map(highest, [slice(k, k + 2048) for k in range(0, len(one), 2048)]))
-    return np.concatenate([each[0] for each in found]), shifts[np.concatenate([each[1] for each in found])]
+    likeness, best = (np.concatenate(parts) for parts in zip(*pool.map(highest, range(0, len(one), 2048)), strict=True))
+    return likeness, shifts[best]
 
 
-def _places(one: Ints, other: Ints, likeness: Any, items: int) -> tuple[Ints, Floats]:
-    """(pairs,) the place, from 1, of a pair by likeness among the pairs of either; (items,) the likeness in sixth."""
+def places(one: Ints, other: Ints, likeness: Any, items: int, *, ordinary: float) -> tuple[Ints, Floats]:
+    """(pairs,) the place, from 1, of a pair by likeness among the pairs of either; (items,) the likeness in sixth.
+
+    `ordinary` stands for it where an image has fewer pairs. Five places are left to further duplicates.
+    """
     item, both = np.concatenate([one, other]), np.tile(likeness, 2)
-    order = np.lexsort((-both, item))
-    size = np.bincount(item, minlength=items)
     place = np.empty(len(item), dtype=np.int64)
-    place[order] = places_within(size) + 1
-    background = np.full(items, _ORDINARY)
+    place[np.lexsort((-both, item))] = places_within(np.bincount(item, minlength=items)) + 1
+    background = np.full(items, ordinary)
     background[item[place == _PLACE]] = both[place == _PLACE]
     return np.minimum(*np.split(place, 2)), background
 
 
 # 3. Aligned --------------------------------------------------------------------------------------------------------
-
-
-def _softened(planes: Planes) -> Planes:
-    """Blurred by (1, 2, 1) / 4 each way, so that noise and half a pixel count for less."""
-    wide: Any = np.pad(planes, ((0, 0), (1, 1), (1, 1)), mode="edge")
-    wide = (wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]) / 4
-    return np.asarray((wide[:, :, :-2] + 2 * wide[:, :, 1:-1] + wide[:, :, 2:]) / 4, dtype=np.float32)
 
 
 def _grid(side: int) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -646,16 +628,24 @@ def _aligned(images: Planes, member: Ints, fixed: Planes, mapping: Any, *, steps
     raise AssertionError
 
 
+def _centred(values: Any, weight: Any) -> Any:
+    """(pairs, pixels) less their mean under weights."""
+    return values - (weight * values).sum(axis=1, keepdims=True) / np.maximum(weight.sum(axis=1, keepdims=True), 1e-6)
+
+
+def _unexplained(shown: Any, pixels: Any, weight: Any) -> tuple[Any, Any]:
+    """(pairs, pixels) what images show, less its mean, and what brightness and contrast of fixed ones leave of it."""
+    shown, fixed = _centred(shown, weight), _centred(pixels, weight)
+    own = np.maximum((weight * fixed * fixed).sum(axis=1, keepdims=True), 1e-3)
+    return shown, shown - (weight * shown * fixed).sum(axis=1, keepdims=True) / own * fixed
+
+
 def _robust(shown: Any, pixels: Any, seen: Any) -> tuple[Any, Any]:
     """(pairs, pixels) Cauchy weights of what brightness and contrast leave, and (pairs,) the share that they leave."""
     weight = seen
     for _ in range(2):
-        total = np.maximum(weight.sum(axis=1, keepdims=True), 1e-6)
-        from_mean = shown - (weight * shown).sum(axis=1, keepdims=True) / total
-        fixed = pixels - (weight * pixels).sum(axis=1, keepdims=True) / total
-        own = (weight * fixed * fixed).sum(axis=1, keepdims=True)
-        rest = from_mean - (weight * from_mean * fixed).sum(axis=1, keepdims=True) / np.maximum(own, 1e-3) * fixed
-        scale = (weight * rest * rest).sum(axis=1, keepdims=True) / total
+        from_mean, rest = _unexplained(shown, pixels, weight)
+        scale = (weight * rest * rest).sum(axis=1, keepdims=True) / np.maximum(weight.sum(axis=1, keepdims=True), 1e-6)
         weight = seen / (1 + rest * rest / (2.25 * scale + 1e-6))
     left = (weight * rest * rest).sum(axis=1) / np.maximum((weight * from_mean * from_mean).sum(axis=1), 1e-3)
     # A map that brings next to nothing of one image onto the other can fit anything.
@@ -665,59 +655,49 @@ def _robust(shown: Any, pixels: Any, seen: Any) -> tuple[Any, Any]:
 # 4. Judged ---------------------------------------------------------------------------------------------------------
 
 
-def _agreeing(images: Planes, member: Ints, fixed: Planes, mapping: Any) -> Floats:
-    """(pairs, 8) alike, core, edges, core edges, overlap, bent, turned and moved, as `Evidence` has them."""
+def _agreeing(images: Planes, member: Ints, fixed: Planes, mapping: Any) -> tuple[list[Any], list[Any]]:
+    """(pairs,) alike, core, edges and core edges; and overlap, bent, turned and moved: see `PairEvidence`."""
     shown, seen = _mapped(images, member, mapping)
     pixels = fixed.reshape(len(fixed), -1)
     core = seen
     for _ in range(2):
         core = _without_worst(shown, pixels, seen, core)
     slopes: Any = [
-        [np.asarray(np.gradient(each.reshape(fixed.shape), axis=axis)).reshape(len(fixed), -1) for axis in (1, 2)]
-        for each in (shown, pixels)
+        [np.asarray(np.gradient(side.reshape(fixed.shape), axis=axis)).reshape(len(fixed), -1) for axis in (1, 2)]
+        for side in (shown, pixels)
     ]
     corners = np.array([[-1, -1, 1, 1], [-1, 1, -1, 1], [1, 1, 1, 1]], dtype=np.float32)
     longer, shorter = np.linalg.svd(mapping[:, :, :2], compute_uv=False).T
     angle = np.arctan2(mapping[:, 1, 0] - mapping[:, 0, 1], mapping[:, 0, 0] + mapping[:, 1, 1])
-    return np.stack(
-        [
-            _correlation(shown, pixels, seen),
-            _correlation(shown, pixels, core),
-            _correlation_of_slopes(slopes, seen),
-            _correlation_of_slopes(slopes, core),
-            seen.mean(axis=1),
-            np.log(np.maximum(longer, 1e-3) / np.maximum(shorter, 1e-3)),
-            np.abs(angle),
-            np.linalg.norm(mapping @ corners - corners[:2], axis=1).mean(axis=1),
-        ],
-        axis=1,
-    ).astype(np.float64)
+    return (
+        [correlation(shown, pixels, part) for part in (seen, core)]
+        + [_correlation_of_slopes(slopes, part) for part in (seen, core)]
+    ), [
+        seen.mean(axis=1),
+        np.log(np.maximum(longer, 1e-3) / np.maximum(shorter, 1e-3)),
+        np.abs(angle),
+        np.linalg.norm(mapping @ corners - corners[:2], axis=1).mean(axis=1),
+    ]
 
 
 def _without_worst(shown: Any, pixels: Any, seen: Any, weight: Any) -> Any:
     """(pairs, pixels) `seen` without the quarter of cells of 4 x 4 pixels that a fit under `weight` explains least."""
-    total = np.maximum(weight.sum(axis=1, keepdims=True), 1e-6)
-    from_mean = shown - (weight * shown).sum(axis=1, keepdims=True) / total
-    fixed = pixels - (weight * pixels).sum(axis=1, keepdims=True) / total
-    own = np.maximum((weight * fixed * fixed).sum(axis=1, keepdims=True), 1e-3)
-    rest = seen * (from_mean - (weight * from_mean * fixed).sum(axis=1, keepdims=True) / own * fixed) ** 2
     cells = SIDE // 4
 
     def by_cell(values: Any) -> Any:
         return values.reshape(-1, cells, 4, cells, 4).sum(axis=(2, 4)).reshape(-1, cells**2)
 
     inside = by_cell(seen)
-    left = np.where(inside > 0, by_cell(rest) / np.maximum(inside, 1), -1)
+    rest = by_cell(seen * _unexplained(shown, pixels, weight)[1] ** 2)
+    left = np.where(inside > 0, rest / np.maximum(inside, 1), -1)
     last = cells**2 - 1 - (inside > 0).sum(axis=1, keepdims=True) // 4
     kept = left <= np.take_along_axis(np.sort(left, axis=1), last, axis=1)
     return seen * kept.reshape(-1, cells, cells).repeat(4, axis=1).repeat(4, axis=2).reshape(len(kept), -1)
 
 
-def _correlation(a: Any, b: Any, weight: Any) -> Any:
+def correlation(a: Any, b: Any, weight: Any) -> Any:
     """(pairs,) Pearson correlation of rows under weights; 0 where a row is one grey all over."""
-    total = np.maximum(weight.sum(axis=1, keepdims=True), 1e-6)
-    a = a - (weight * a).sum(axis=1, keepdims=True) / total
-    b = b - (weight * b).sum(axis=1, keepdims=True) / total
+    a, b = _centred(a, weight), _centred(b, weight)
     spread = (weight * a * a).sum(axis=1) * (weight * b * b).sum(axis=1)
     return (weight * a * b).sum(axis=1) / np.sqrt(np.maximum(spread, 1e-3))
 
@@ -729,8 +709,8 @@ def _correlation_of_slopes(slopes: Any, weight: Any) -> Any:
         whole = whole * np.minimum(np.roll(whole, 1, axis=axis), np.roll(whole, -1, axis=axis))
     weight = whole.reshape(len(weight), -1)
 
-    def product(one: Any, other: Any) -> Any:
+    def products(one: Any, other: Any) -> Any:
         return sum((weight * a * b).sum(axis=1) for a, b in zip(one, other, strict=True))
 
-    spread = product(slopes[0], slopes[0]) * product(slopes[1], slopes[1])
-    return product(*slopes) / np.sqrt(np.maximum(spread, 1e-3))
+    spread = products(slopes[0], slopes[0]) * products(slopes[1], slopes[1])
+    return products(*slopes) / np.sqrt(np.maximum(spread, 1e-3))

@@ -97,11 +97,8 @@ def near_texts(
 ) -> tuple[Ints, Ints, Floats]:
     """The pairs of texts that are duplicates, though not of one plain form: first place, second place, overlap.
 
-    Args:
-        texts: (texts,) as they are.
-        plain: (texts,) their plain forms, each once.
-        overlap: the least share of common runs at which nothing else is asked, above 0.5.
-        numbers: whether texts that differ in a number may be duplicates.
+    `plain` are their plain forms, each once. At a share `overlap` of common runs, above 0.5, nothing else is asked;
+    texts that differ in a number may be duplicates where `numbers` says so.
     """
     long = np.flatnonzero(np.strings.str_len(plain) >= SHORTEST)
     if len(long) < 2:
@@ -126,13 +123,15 @@ def near_texts(
         (common >= max(WITHIN, overlap) * shorter) & (shorter >= LONG_ENOUGH) & (longer <= 2 * shorter)
     )
     words = _words(texts[long])
-    texts_with = Counter(word for each in words for word in dict.fromkeys(each))
+    texts_with = Counter(word for text_words in words for word in set(text_words))
     # Three typing errors in 40 letters leave an overlap of 0.4.
     for pair in np.flatnonzero(~alike & (share >= 0.3)).tolist():
         alike[pair] = _same_words(words[one[pair]], words[other[pair]], texts_with, numbers=numbers)
     if not numbers:
         for pair in np.flatnonzero(alike).tolist():
-            alike[pair] = _same_numbers(words[one[pair]], words[other[pair]])
+            left, right = (Counter(filter(str.isdecimal, words[side[pair]])) for side in (one, other))
+            # One has all numbers of the other, each as often.
+            alike[pair] = left <= right or right <= left
     return long[one[alike]], long[other[alike]], share[alike]
 
 
@@ -155,12 +154,12 @@ def _same_words(one: list[str], other: list[str], texts_with: Counter[str], *, n
     errors, real, sloppy = 0, 0, False
     for word in here:
         if numbers and word.isdecimal():
-            near = [(0, False, place) for place, each in enumerate(there) if each.isdecimal()]
+            near = [(0, False, place) for place, match in enumerate(there) if match.isdecimal()]
         else:
             near = [
-                (_errors(word, each), not _mistyped(word, each, texts_with), place)
-                for place, each in enumerate(there)
-                if not word.isdecimal() and not each.isdecimal()
+                (_errors(word, match), not _mistyped(word, match, texts_with), place)
+                for place, match in enumerate(there)
+                if not word.isdecimal() and not match.isdecimal()
             ]
         distance, is_word, place = min(near, default=(9, True, 0))
         if distance > (1 if is_word else max((len(word) + 2) // 3, 1)):
@@ -194,12 +193,6 @@ def _errors(one: str, other: str) -> int:
             row.append(cost)
         before, last = last, row
     return last[-1]
-
-
-def _same_numbers(one: list[str], other: list[str]) -> bool:
-    """Whether one text has all numbers of the other, each as often."""
-    left, right = (Counter(word for word in words if word.isdecimal()) for words in (one, other))
-    return left <= right or right <= left
 
 
 def _runs(plain: Names) -> tuple[Hashes, Ints]:

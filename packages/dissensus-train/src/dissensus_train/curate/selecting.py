@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import optimize, sparse
@@ -11,14 +12,70 @@ from scipy import optimize, sparse
 from dissensus.arrays import places_within
 from dissensus.errors import InputError, choices
 from dissensus.randomness import Purpose, stream
-from dissensus_train.curate.floors import asked_of, columns_of
+from dissensus_train.curate.item_list import stratum_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Floats, Ints, Mask
-    from dissensus_train.curate.floors import Floor
     from dissensus_train.curate.item_list import ItemList
+
+
+@dataclass(frozen=True, kw_only=True)
+class Floor:
+    """A number of items that a selection, or one of its splits, must not fall below.
+
+    Attributes:
+        column: which is looked at, such as region.
+        value: in it, such as easy.
+        least: items with that value, for each value of `each` alone.
+        each: a column, such as label; None for one floor over all.
+        split: that must have them, such as train; None where a whole selection must.
+    """
+
+    column: str
+    value: str
+    least: int
+    each: str | None = None
+    split: str | None = None
+
+
+class Demand(NamedTuple):
+    """What a floor asks for, of one value of its column `each`.
+
+    Attributes:
+        strata: (strata,) true where a stratum's items count.
+        least: how many must be there.
+        split: where; None for a whole selection.
+        name: which items they are, in words.
+    """
+
+    strata: Mask
+    least: int
+    split: str | None
+    name: str
+
+
+def columns_of(floors: Sequence[Floor]) -> list[str]:
+    """The columns that floors look at."""
+    return [name for floor in floors for name in (floor.column, floor.each) if name]
+
+
+def demands_of(floors: Sequence[Floor], columns: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[Demand]:
+    """What floors ask for, of strata by their values in columns, one by one; a value that no item has is refused."""
+    demands = []
+    for floor in floors:
+        value = np.array([name[columns.index(floor.column)] for name in names])
+        if floor.value not in value:
+            known = choices(floor.value, np.unique(value).tolist())
+            raise InputError(f"floors: no item has {floor.column} '{floor.value}'{known}")
+        part = np.array(["" if floor.each is None else name[columns.index(floor.each)] for name in names])
+        where = "" if floor.split is None else f" in split '{floor.split}'"
+        for one in np.unique(part).tolist():
+            whose = "" if floor.each is None else f" of {floor.each} '{one}'"
+            counted = (value == floor.value) & (part == one)
+            demands.append(Demand(counted, floor.least, floor.split, f"{floor.column} '{floor.value}'{whose}{where}"))
+    return demands
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,24 +130,23 @@ def select_items(
     strata = tuple(dict.fromkeys([*quotas, *columns_of(floors)]))
     stratum, names = items.strata(strata)
     available = np.bincount(stratum, minlength=len(names))
-    share = _shares(items, strata, names, quotas, available)
-    asked = asked_of(floors, strata, names)
-    enough = [(each.strata, min(each.least, int(available[each.strata].sum()))) for each in asked]
-    least = int(_solved(np.ones(len(names)), enough, most=available).sum()) if asked else 0
+    share = _shares(strata, names, quotas, available)
+    demands = demands_of(floors, strata, names)
+    enough = [(demand.strata, min(demand.least, int(available[demand.strata].sum()))) for demand in demands]
+    least = int(_solved(np.ones(len(names)), enough, most=available).sum()) if demands else 0
     if least > n:
         raise InputError(
-            f"selection: the floors alone ask for {least:,} items and n is {n:,}; ask for more items, or lower the "
-            "floors"
+            f"selection: the floors alone ask for {least:,} items and n is {n:,}; ask for more, or lower the floors"
         )
-    wanted = _apportioned(n, share, enough, most=np.full(len(names), n))
-    taken = _apportioned(n, share, enough, most=available)
+    wanted = apportion(n, share, enough, most=np.full(len(names), n))
+    taken = apportion(n, share, enough, most=available)
     shortfalls = [
-        f"{each.called}: at least {each.least:,} wanted and {there:,} there"
-        for each, (_, there) in zip(asked, enough, strict=True)
-        if there < each.least
+        f"{demand.name}: at least {demand.least:,} wanted and {there:,} there"
+        for demand, (_, there) in zip(demands, enough, strict=True)
+        if there < demand.least
     ]
     shortfalls += [
-        f"{_called(strata, name)}: {want:,} wanted and {there:,} there"
+        f"{stratum_name(strata, name)}: {want:,} wanted and {there:,} there"
         for name, want, there in zip(names, wanted.tolist(), available.tolist(), strict=True)
         if there < want
     ]
@@ -100,8 +156,7 @@ def select_items(
     drawn = np.empty(len(items))
     drawn[order] = stream(seed, Purpose.SPLIT).random(len(items))
     by_stratum = np.lexsort((drawn, stratum))
-    within = places_within(available)
-    chosen = np.sort(by_stratum[within < taken[stratum[by_stratum]]])
+    chosen = np.sort(by_stratum[places_within(available) < taken[stratum[by_stratum]]])
     return Selection(
         items=items.take(chosen),
         strata=strata,
@@ -113,38 +168,19 @@ def select_items(
     )
 
 
-def apportion(n: int, share: Floats, *, least: Ints, most: Ints) -> Ints:
-    """(parts,) whole numbers that sum to n, or to all there is, near n times the shares and within the bounds.
-
-    The real numbers between the bounds that are in proportion to the shares are found by bisection on the factor;
-    largest remainders make them whole.
-    """
-    n = int(min(n, most.sum()))
-    low, high = 0.0, 2.0 * (n + 1) / max(float(share[share > 0].min(initial=1.0)), 1e-12)
-    for _ in range(200):
-        factor = (low + high) / 2
-        low, high = (factor, high) if np.clip(factor * share, least, most).sum() < n else (low, factor)
-    return _whole(n, np.clip(high * share, least, most), least=least, most=np.where(share > 0, most, least))
-
-
-def _whole(n: int, real: Floats, *, least: Ints, most: Ints) -> Ints:
-    """(parts,) whole numbers within the bounds that sum to n, by largest remainders of real numbers that do."""
-    whole = np.maximum(np.floor(real + 1e-9).astype(np.int64), least)
-    left = n - int(whole.sum())
-    if left > 0:
-        room = np.flatnonzero(whole < most)
-        # Rounded: remainders that are equal but for the last bits go to the first parts.
-        nearest = room[np.argsort(-np.round(real - whole, 6)[room], kind="stable")]
-        whole[nearest[:left]] += 1
-    elif left < 0:
-        # Rounding can overshoot only where a part is above its floor.
-        above = np.flatnonzero(whole > least)
-        whole[above[np.argsort((real - whole)[above], kind="stable")][:-left]] -= 1
-    return whole
+def whole(n: int, real: Floats, *, most: Ints) -> Ints:
+    """(parts,) whole numbers of at most so much each that sum to n, by largest remainders of real numbers that do."""
+    numbers = np.floor(real + 1e-9).astype(np.int64)
+    left = n - int(numbers.sum())
+    # Rounded: remainders that are equal but for the last bits go to the first parts.
+    remainder = np.round(real - numbers, 6)
+    room = np.flatnonzero(numbers < most if left > 0 else numbers > 0)
+    nearest = room[np.argsort(-np.sign(left) * remainder[room], kind="stable")]
+    numbers[nearest[: abs(left)]] += np.sign(left)
+    return numbers
 
 
 def _shares(
-    items: ItemList,
     strata: tuple[str, ...],
     names: Sequence[tuple[str, ...]],
     quotas: Mapping[str, Mapping[str, float] | None],
@@ -156,44 +192,39 @@ def _shares(
         if column not in quotas:
             continue
         values = [name[place] for name in names]
-        given = quotas[column] or dict.fromkeys(values, 1.0)
-        unknown = [value for value in given if value not in values]
+        shares = quotas[column] or dict.fromkeys(values, 1.0)
+        unknown = [value for value in shares if value not in values]
         if unknown:
             raise InputError(
                 f"selection: no item has {column} '{unknown[0]}'{choices(unknown[0], sorted(set(values)))}"
             )
-        total = sum(given.values())
-        if any(part < 0 for part in given.values()) or not total > 0:
-            raise InputError(f"selection: the shares of {column} are {dict(given)}; give shares of 0 or more")
-        share *= [given.get(value, 0.0) / total for value in values]
-    free = [place for place, column in enumerate(strata) if column not in quotas]
-    if free:
-        ruled = [tuple(name[place] for place in range(len(strata)) if place not in free) for name in names]
-        total_of: dict[tuple[str, ...], int] = {}
-        for rule, count in zip(ruled, available.tolist(), strict=True):
-            total_of[rule] = total_of.get(rule, 0) + count
-        share *= available / np.array([total_of[rule] for rule in ruled])
-    return share
+        total = sum(shares.values())
+        if any(part < 0 for part in shares.values()) or not total > 0:
+            raise InputError(f"selection: the shares of {column} are {dict(shares)}; give shares of 0 or more")
+        share *= [shares.get(value, 0.0) / total for value in values]
+    # The items of strata that quotas do not separate.
+    ruled = [tuple(value for value, column in zip(name, strata, strict=True) if column in quotas) for name in names]
+    total_of = Counter[tuple[str, ...]]()
+    for rule, count in zip(ruled, available.tolist(), strict=True):
+        total_of[rule] += count
+    return share * available / np.maximum([total_of[rule] for rule in ruled], 1)
 
 
-def _apportioned(n: int, share: Floats, floors: Sequence[tuple[Mask, int]], *, most: Ints) -> Ints:
+def apportion(n: int, share: Floats, floors: Sequence[tuple[Mask, int]] = (), *, most: Ints) -> Ints:
     """(strata,) whole numbers that sum to n, or to all there is, near n times the shares, with every floor met.
 
     Of strata without a share no more is taken than floors need. Of all real numbers that meet the floors, those nearest
     to the shares (by the divergence of Kullback and Leibler) are found and rounded; where rounding breaks a floor, the
     nearest whole numbers that meet them all are a small program (SciPy's HiGHS).
     """
-    if not floors:
-        none = np.zeros_like(most)
-        return apportion(n, share, least=none, most=np.where(share > 0, most, none))
     unshared = share <= 0
     if unshared.any():
         most = np.where(unshared, _solved(unshared.astype(np.float64), floors, most=most, total=(0, n)), most)
     n = min(n, int(most.sum()))
     real = _nearest(n, np.where(unshared, most, share * n), floors, most)
-    whole = _whole(n, real, least=np.zeros_like(most), most=most)
-    if whole.sum() == n and all(whole[strata].sum() >= least for strata, least in floors):
-        return whole
+    numbers = whole(n, real, most=most)
+    if numbers.sum() == n and all(numbers[strata].sum() >= least for strata, least in floors):
+        return numbers
     return _solved(np.zeros(len(most)), floors, most=most, total=(n, n), near=real)
 
 
@@ -201,7 +232,7 @@ def _nearest(n: int, wanted: Floats, floors: Sequence[tuple[Mask, int]], most: I
     """(strata,) real numbers that sum to n and meet the floors, nearest to those wanted.
 
     They are the wanted numbers times a factor for the sum and one for each floor that binds, cut at what there is. The
-    factors are found in turns, each by bisection of its logarithm: ascent on the dual, which is concave.
+    factors are found in turns, each by its logarithm: ascent on the dual, which is concave.
     """
     log_wanted = np.log(np.maximum(wanted, 1e-12))
     sums = [(np.ones(len(most), dtype=np.bool_), n, -40.0), *((strata, least, 0.0) for strata, least in floors)]
@@ -216,15 +247,13 @@ def _nearest(n: int, wanted: Floats, floors: Sequence[tuple[Mask, int]], most: I
     for _ in range(50):
         before = real
         for number, (strata, least, lowest) in enumerate(sums):
-            low, high = lowest, 40.0
-            factor[number] = lowest
-            if numbers(factor)[strata].sum() >= least:
-                continue
-            for _ in range(45):
-                factor[number] = (low + high) / 2
-                few = numbers(factor)[strata].sum() < least
-                low, high = (factor[number], high) if few else (low, factor[number])
-            factor[number] = high
+
+            def spare(log_factor: float, number: int = number, strata: Mask = strata, least: int = least) -> float:
+                factor[number] = log_factor
+                return float(numbers(factor)[strata].sum()) - least
+
+            if spare(lowest) < 0 and spare(40.0) > 0:
+                spare(optimize.brentq(spare, lowest, 40.0, xtol=1e-12))
         real = numbers(factor)
         if np.abs(real - before).max() < 1e-7:
             break
@@ -245,8 +274,8 @@ def _solved(
     away = 0.0 if near is None else 1.0
     # x - over + under = wanted: what is paid for is over and under.
     rows = [*(np.concatenate([strata, np.zeros(2 * n)]) for strata, _ in floors), np.repeat([1.0, 0.0], [n, 2 * n])]
-    each = np.eye(n)
-    matrix = sparse.csr_array(np.vstack([*rows, np.hstack([each, -each, each])]))
+    one = np.eye(n)
+    matrix = sparse.csr_array(np.vstack([*rows, np.hstack([one, -one, one])]))
     least = [number for _, number in floors]
     solved = optimize.milp(
         np.concatenate([cost, np.full(2 * n, away)]),
@@ -260,7 +289,3 @@ def _solved(
     )
     assert solved.x is not None, "floors are cut to what there is"
     return np.rint(solved.x[:n]).astype(np.int64)
-
-
-def _called(strata: tuple[str, ...], name: tuple[str, ...]) -> str:
-    return ", ".join(f"{column} '{value}'" for column, value in zip(strata, name, strict=True)) or "all items"

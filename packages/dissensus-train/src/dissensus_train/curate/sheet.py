@@ -1,20 +1,24 @@
 """A datasheet for a curated set: what its list, votes and answers say of it, and nothing else.
 
-The questions are those of `sheet_form`. What no file says stays "not stated", for people to fill in.
+The questions, after Gebru et al. (2021), are in `datasheet.toml`, the sheet in `datasheet.md.jinja`. What no file says
+stays "not stated", for people to fill in.
 """
 
 from __future__ import annotations
 
+import tomllib
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 
 from dissensus.errors import InputError, choices
+from dissensus.toml_file import TomlFile, TomlTable
 from dissensus.votes.croissant import described, record_set
-from dissensus_train.curate.sheet_form import QUESTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from dissensus.arrays import Mask
@@ -23,6 +27,35 @@ if TYPE_CHECKING:
     from dissensus_train.curate.item_list import ItemList
 
 UNKNOWN: Final = "not stated"
+
+
+def _data(name: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files("dissensus_train.curate").joinpath(name).read_text(encoding="utf-8"))
+
+
+QUESTIONS: Final[dict[str, dict[str, str]]] = _data("datasheet.toml")
+"""By section and key of the answers file, what is asked."""
+
+
+def read_answers(path: Path) -> dict[str, dict[str, str]]:
+    """Answers by section and key, from a TOML file with a table per section; a key that nobody asks for is refused."""
+    tables = [
+        (name, msgspec.defstruct(name, [(key, str, "") for key in keys], bases=(TomlTable,)))
+        for name, keys in QUESTIONS.items()
+    ]
+    sheet = msgspec.defstruct("sheet", [(name, table | None, None) for name, table in tables], bases=(TomlTable,))
+    file = TomlFile(path, kind="file of answers")
+    file.read_as(sheet)
+    return {name: file.given[name] for name in QUESTIONS if file.given.get(name)}
+
+
+def merged(*sheets: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """The answers of several sheets; where two answer a question, the later one counts."""
+    answers: dict[str, dict[str, Any]] = {}
+    for sheet in sheets:
+        for section, texts in sheet.items():
+            answers.setdefault(section, {}).update({key: value for key, value in texts.items() if value.strip()})
+    return answers
 
 
 def datasheet(
@@ -44,211 +77,140 @@ def datasheet(
         duplicates: all items that were looked at for duplicates (`Duplicates.grouped`).
         votes: what people said of the items.
         licences: by source.
-        answers: by section and key of `sheet_form.QUESTIONS`, what people, or a collection project, have answered.
+        answers: by section and key of `QUESTIONS`, what people, or a collection project, have answered.
         resamples: behind the intervals of agreement.
         seed: of the resamples.
     """
-    said = answers or {}
-    parts = [
-        f"# Datasheet: {name}",
-        f"Written by `dissensus curate datasheet` from a list, votes and answers. What they do not say: {UNKNOWN}.",
-        "## Motivation",
-        _answered("motivation", said),
-        *_composition(items, duplicates, licences or {}),
-        _answered("composition", said),
-        *_duplicates(items, duplicates),
-        *_regions(items),
-        *_splits(items),
-        *_annotation(items, votes, resamples=resamples, seed=seed),
-        _answered("collection", said),
-        "## Uses",
-        _answered("uses", said),
-        "## Distribution",
-        _answered("distribution", said),
-        "## Maintenance",
-        _answered("maintenance", said),
-    ]
-    return "\n\n".join(parts) + "\n"
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    inspected, listed = None, set(items.items.tolist())
+    voted = set() if votes is None else {str(item) for item in votes.people.items.tolist()}
+    if votes is not None:
+        from dissensus.votes.inspection import inspect
 
-def _answered(section: str, answers: Mapping[str, Mapping[str, str]]) -> str:
-    """The questions of a section with their answers, one a line."""
-    given = answers.get(section, {})
-    return "\n".join(
-        f"- {question}: {_cell(given.get(key, '')) or UNKNOWN}" for key, question in QUESTIONS[section].items()
+        inspected = inspect(votes, resamples=resamples, seed=seed, contested=0)
+    templates = Environment(
+        loader=PackageLoader("dissensus_train.curate", ""),
+        undefined=StrictUndefined,
+        autoescape=False,  # Markdown
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters |= {"cell": _cell, "rule": lambda _: "---"}
+    return templates.get_template("datasheet.md.jinja").render(
+        name=name,
+        unknown=UNKNOWN,
+        questions=QUESTIONS,
+        answers=answers or {},
+        items=items,
+        classes={label: sum(row.values()) for label, row in items.counts("label", "source").items()}
+        if "label" in items.columns
+        else {},
+        sources=_sources(items, duplicates, licences or {}),
+        duplicates=None if duplicates is None else _duplicates(items, duplicates),
+        regions=_crossed(items, "region", "label"),
+        splits=_crossed(items, "split", "region" if "region" in items.columns else "label"),
+        across_splits=_across(items, "split") if {"split", "group"} <= items.columns.keys() else "",
+        votes=inspected,
+        without_votes=len(listed - voted),
+        voted_elsewhere=len(voted - listed),
+        agreement=None if inspected is None else _agreement(inspected),
     )
 
 
-def _composition(items: ItemList, duplicates: ItemList | None, licences: Mapping[str, str]) -> list[str]:
-    lines = [f"{len(items):,} items."]
-    classes = items.columns.get("label")
-    if classes is None:
-        lines.append(f"Classes: {UNKNOWN}.")
-    else:
-        called, count = np.unique(classes.astype(np.str_), return_counts=True)
-        lines.append(
-            f"{len(called)} classes: "
-            + ", ".join(f"{_cell(c)} {n:,}" for c, n in zip(called.tolist(), count, strict=True))
-            + "."
-        )
-    names = np.unique(
-        items.sources if duplicates is None else np.concatenate([items.sources, duplicates.sources])
-    ).tolist()
+def _sources(items: ItemList, duplicates: ItemList | None, licences: Mapping[str, str]) -> list[list[str]]:
+    names = np.union1d(items.sources, items.sources if duplicates is None else duplicates.sources).tolist()
     unknown = next((name for name in licences if name not in names), None)
     if unknown is not None:
         raise InputError(f"datasheet: a licence is given for '{unknown}', which is no source{choices(unknown, names)}")
-    rows = []
-    for source in names:
-        looked = UNKNOWN if duplicates is None else f"{int((duplicates.sources == source).sum()):,}"
-        rows.append(
-            [source or UNKNOWN, looked, f"{int((items.sources == source).sum()):,}", licences.get(source, UNKNOWN)]
-        )
     return [
-        "## Composition",
-        " ".join(lines),
-        _table(["source", "items in it", "items in this set", "licence"], rows),
+        [
+            source or UNKNOWN,
+            UNKNOWN if duplicates is None else _number(duplicates.sources == source),
+            _number(items.sources == source),
+            licences.get(source, UNKNOWN),
+        ]
+        for source in names
     ]
 
 
-def _duplicates(items: ItemList, duplicates: ItemList | None) -> list[str]:
-    if duplicates is None:
-        return ["## Duplicates", f"Whether duplicates were looked for: {UNKNOWN}."]
+def _duplicates(items: ItemList, duplicates: ItemList) -> dict[str, str]:
     group, kind = (duplicates.column(name).astype(np.str_) for name in ("group", "kind"))
     further = duplicates.column("kept") != "yes"
     here = _are_in(duplicates, items)
-    exact, near = (int((further & (kind == name)).sum()) for name in ("exact", "near"))
-    left = np.unique(group[here & (group != "")], return_counts=True)[1]
-    found = (
-        f"{len(duplicates):,} items were looked at, and {len(np.unique(group[group != ''])):,} groups of duplicates "
-        f"found: {exact + near:,} items beyond one of each ({exact:,} exact and {near:,} near duplicates). Of these, "
-        f"{int((further & ~here).sum()):,} are not in this set and {int((further & here).sum()):,} are; "
-        f"{int((left > 1).sum()):,} groups have two items or more in it."
-    )
-    said = [found]
-    for column in ("source", "split"):
-        if column == "split" and column not in duplicates.columns:
-            said.append(f"Duplicates across splits: {UNKNOWN}.")
-            continue
-        pairs = np.unique(np.stack([group, duplicates.column(column).astype(np.str_)], axis=1)[group != ""], axis=0)
-        across = np.unique(pairs[:, 0], return_counts=True)[1] > 1
-        said.append(f"Among all that were looked at, {int(across.sum()):,} groups lay across {column}s.")
-    return ["## Duplicates", " ".join(said)]
+    return {
+        "looked_at": f"{len(duplicates):,}",
+        "groups": f"{len(np.unique(group[group != ''])):,}",
+        "further": _number(further & (kind != "")),
+        "exact": _number(further & (kind == "exact")),
+        "near": _number(further & (kind == "near")),
+        "gone": _number(further & ~here),
+        "left": _number(further & here),
+        "together": _number(np.unique(group[here & (group != "")], return_counts=True)[1] > 1),
+        "across_sources": _across(duplicates, "source"),
+        "across_splits": _across(duplicates, "split") if "split" in duplicates.columns else "",
+    }
+
+
+def _number(mask: Mask) -> str:
+    return f"{int(mask.sum()):,}"
+
+
+def _across(items: ItemList, column: str) -> str:
+    """How many groups have items of two values of a column or more."""
+    group, value = (items.column(name).astype(np.str_) for name in ("group", column))
+    pairs = np.unique(np.stack([group, value], axis=1)[group != ""], axis=0)
+    return _number(np.unique(pairs[:, 0], return_counts=True)[1] > 1)
 
 
 def _are_in(some: ItemList, items: ItemList) -> Mask:
     """(some,) whether each is in the set; a list without sources is compared by the items' names alone."""
     by_name = (items.sources == "").all() or (some.sources == "").all()
-    pairs = set(zip([""] * len(items) if by_name else items.sources.tolist(), items.items.tolist(), strict=True))
-    told = zip([""] * len(some) if by_name else some.sources.tolist(), some.items.tolist(), strict=True)
-    return np.array([pair in pairs for pair in told], dtype=np.bool_)
-
-
-def _regions(items: ItemList) -> list[str]:
-    if "region" not in items.columns:
-        return ["## Difficulty", f"Regions of a data map: {UNKNOWN}."]
-    return ["## Difficulty", "Regions of a data map.", _crossed(items, "region", "label")]
-
-
-def _splits(items: ItemList) -> list[str]:
-    if "split" not in items.columns:
-        return ["## Splits", f"Recommended splits: {UNKNOWN}."]
-    parts = ["## Splits", _crossed(items, "split", "region" if "region" in items.columns else "label")]
-    if "group" in items.columns:
-        group, split = items.column("group").astype(np.str_), items.column("split").astype(np.str_)
-        pairs = np.unique(np.stack([group, split], axis=1)[group != ""], axis=0)
-        across = int((np.unique(pairs[:, 0], return_counts=True)[1] > 1).sum())
-        parts.append(f"{across:,} groups lie across splits.")
-    return parts
-
-
-def _annotation(items: ItemList, votes: Votes | None, *, resamples: int, seed: int) -> list[str]:
-    if votes is None:
-        return ["## Annotation", f"Annotators: {UNKNOWN}. Agreement: {UNKNOWN}."]
-    from dissensus.votes.inspection import inspect
-
-    voted = {str(name) for name in votes.people.items.tolist()}
-    listed_ = set(items.items.tolist())
-    found = inspect(votes, resamples=resamples, seed=seed, contested=0)
-    models = "" if found.models is None else f"{found.models.sentence}. "
-    said = (
-        f"{'Anonymous annotators' if found.annotators is None else f'{found.annotators:,} annotators'} gave "
-        f"{found.judgements:,} judgements ({found.votes:,} votes) on {found.items:,} items: "
-        f"{found.judgements_per_item.mean:.2f} an item ({found.judgements_per_item.min} to "
-        f"{found.judgements_per_item.max}). {models}{len(listed_ - voted):,} items of this set have no votes; "
-        f"{len(voted - listed_):,} items with votes are not in it."
+    here, there = (
+        list(zip([""] * len(part) if by_name else part.sources.tolist(), part.items.tolist(), strict=True))
+        for part in (some, items)
     )
-    return [
-        "## Annotation",
-        said,
-        _table(["measure", "value", "95 % interval"], _agreement(found)),
-    ]
+    known = set(there)
+    return np.array([pair in known for pair in here], dtype=np.bool_)
 
 
-def _agreement(found: Inspection) -> list[list[str]]:
+def _agreement(inspected: Inspection) -> list[list[str]]:
     from dissensus.votes.agreement import TITLES
 
-    rows = []
-    if found.unanimous_share is not None and found.varied_share is not None:
-        rows.append(["unanimous items", f"{found.unanimous_share:.1%}", ""])
-        rows.append(["varied items", f"{found.varied_share:.1%}", ""])
-    rows.append(["items with a tied majority", f"{found.tied_share:.1%}", ""])
-    rows.append(["mean entropy, nats", f"{found.entropy.mean:.3f}", ""])
-    for name, estimate in found.agreement.items():
+    def share(value: float | None) -> str:
+        return UNKNOWN if value is None else f"{value:.1%}"
+
+    rows = [["measure", "value", "95 % interval"]]
+    if inspected.unanimous_share is not None and inspected.varied_share is not None:
+        rows += [["unanimous items", share(inspected.unanimous_share), ""]]
+        rows += [["varied items", share(inspected.varied_share), ""]]
+    rows += [["items with a tied majority", share(inspected.tied_share), ""]]
+    rows += [["mean entropy, nats", f"{inspected.entropy.mean:.3f}", ""]]
+    for name, estimate in inspected.agreement.items():
         interval = "" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
         rows.append([TITLES[name], f"{estimate.value:.3f}", interval])
-    unsure = UNKNOWN if found.unsure_rate is None else f"{found.unsure_rate:.1%}"
-    seconds = UNKNOWN if found.seconds is None else f"{found.seconds.median:.1f}"
-    return [*rows, ["judgements with an unsure", unsure, ""], ["median seconds per judgement", seconds, ""]]
+    seconds = UNKNOWN if inspected.seconds is None else f"{inspected.seconds.median:.1f}"
+    rows += [["judgements with an unsure", share(inspected.unsure_rate), ""]]
+    return [*rows, ["median seconds per judgement", seconds, ""]]
 
 
-def _crossed(items: ItemList, row: str, column: str) -> str:
-    """Counts of one column by another, or alone where the other is not known."""
-    down = np.unique(items.column(row).astype(np.str_), return_inverse=True)
-    if column not in items.columns:
-        return _table([row, "items"], [[str(a), f"{n:,}"] for a, n in zip(down[0], np.bincount(down[1]), strict=True)])
-    across = np.unique(items.column(column).astype(np.str_), return_inverse=True)
-    count = np.zeros((len(down[0]), len(across[0])), dtype=np.int64)
-    np.add.at(count, (down[1], across[1]), 1)
-    return _table(
-        [row, "items", *across[0].tolist()],
-        [[str(a), f"{n.sum():,}", *(f"{each:,}" for each in n)] for a, n in zip(down[0], count, strict=True)],
-    )
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+def _crossed(items: ItemList, row: str, column: str) -> list[list[str]]:
+    """Counts of one column by another, or alone where the other is not known; none where the first is not."""
+    if row not in items.columns:
+        return []
+    known = column in items.columns
+    counts = items.counts(row, column if known else "source")
+    across = list(next(iter(counts.values()), {})) if known else []
+    return [
+        [row, "items", *across],
+        *([name, f"{sum(of.values()):,}", *(f"{of[value]:,}" for value in across)] for name, of in counts.items()),
+    ]
 
 
 def _cell(text: str) -> str:
     """Text that stays in its cell, whatever it holds."""
     return " ".join(str(text).replace("\\", "\\\\").replace("|", "\\|").split())
-
-
-COLUMNS: Final = {
-    "item": "Name of the item.",
-    "source": "Where the item is from.",
-    "label": "Class of the item in its source.",
-    "confidence": "Mean probability of the label over epochs and seeds of a probe.",
-    "variability": "Standard deviation of that probability.",
-    "correctness": "Share of epochs and seeds in which the label came first.",
-    "region": "Region of the data map: easy, ambiguous, hard or other.",
-    "split": "The split that the item is in.",
-    "group": "Group of duplicates; empty where there are none.",
-}
-"""What the columns of a list hold, for its Croissant file."""
-
-RESPONSIBLE: Final = {
-    "rai:dataCollection": ("collection", "how"),
-    "rai:dataAnnotationProtocol": ("collection", "instructions"),
-    "rai:annotatorDemographics": ("collection", "annotators"),
-    "rai:dataBiases": ("composition", "biases"),
-    "rai:personalSensitiveInformation": ("composition", "sensitive"),
-    "rai:dataUseCases": ("uses", "meant_for"),
-    "rai:dataLimitations": ("uses", "not_for"),
-    "rai:dataReleaseMaintenancePlan": ("maintenance", "updates"),
-}
-"""The answers that fill fields of Croissant's responsible-AI vocabulary."""
 
 
 def sheet_croissant(
@@ -262,17 +224,17 @@ def sheet_croissant(
         name: of the set.
         answers: as those of `datasheet`; a question without an answer leaves its field out.
     """
-    given = answers or {}
-    of_set = given.get("distribution", {})
+    answers, form = answers or {}, _data("croissant.toml")
+    of_set = answers.get("distribution", {})
     where = of_set.get("where", "")
     return described(
         path,
-        record_set("items", path, COLUMNS),
+        record_set("items", path, form["columns"]),
         name=name,
-        description=given.get("composition", {}).get("items") or f"A list of {len(items):,} items.",
+        description=answers.get("composition", {}).get("items") or f"A list of {len(items):,} items.",
         license=of_set.get("licence"),
         # People may also say in words where a set is kept.
         url=where if where.startswith("https://") else None,
         citeAs=of_set.get("cite"),
-        **{field: given.get(section, {}).get(key) for field, (section, key) in RESPONSIBLE.items()},
+        **{field: answers.get(section, {}).get(key) for field, (section, key) in form["responsible"].items()},
     )

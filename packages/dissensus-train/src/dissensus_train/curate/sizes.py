@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from dissensus.arrays import places_within
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
-from dissensus_train.curate.labelled import ORIGINAL, Features, classes_of, features_of, labelled_data
-from dissensus_train.training import Training, choose_engine, run_on, split_items, train
+from dissensus_train.curate.labelled import ORIGINAL, classes_of, features_of, labelled_data
+from dissensus_train.training import Training, choose_engine, run_on, split_items
+from dissensus_train.training import train as train_runs
 from dissensus_train.training.workers import in_workers, worker_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dissensus.arrays import Floats, Ints
+    from dissensus.arrays import Ints
     from dissensus.datasets.sources import Source
+    from dissensus_train.training.data import TrainingData
 
 SIZES: Final = (50, 100, 150, 300, 500, 1000, 2000)
 """Items a class of the paper's table 5."""
@@ -50,21 +52,6 @@ class SizePoint:
         return float(np.std(self.accuracies, ddof=1)) if len(self.accuracies) > 1 else 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class _Pool:
-    """What all repeats draw from."""
-
-    name: str
-    model: str
-    training: Training
-    classes: tuple[str, ...]
-    features: Features
-    code: Ints
-    test_features: Features
-    test_code: Ints
-    device: str
-
-
 def size_curve(
     source: Source,
     test: Source | None = None,
@@ -93,91 +80,78 @@ def size_curve(
     """
     if repeats < 1 or not sizes:
         raise InputError(f"size: {len(sizes)} sizes with {repeats} repeats; give one or more of each")
-    pool = _pool(source, test, model, training or Training(epochs=25), seed=seed, device=device)
-    count = np.bincount(pool.code, minlength=len(pool.classes))
-    few = int(count.argmin())
+    data, code = _pool(source, test, seed=seed)
+    count = np.bincount(code[data.splits["train"]], minlength=len(data.human.classes))
+    most, few = int(count.min()), data.human.classes[int(count.argmin())]
     for size in sizes:
-        if not 1 <= size <= count[few]:
+        if not 1 <= size <= most:
             raise InputError(
-                f"size: {size:,} items per class, and class '{pool.classes[few]}' has {count[few]:,} to train on; give "
-                f"sizes from 1 to {count[few]:,}"
+                f"size: {size:,} items per class, and class '{few}' has {most:,} to train on; give 1 to {most:,}"
             )
-    return _points(pool, sizes, repeats, seed)
+    return _points(
+        (data, code, model, training or Training(epochs=25), choose_engine(1, device=device).device),
+        [(size, seed + repeat) for size in sizes for repeat in range(repeats)],
+        repeats,
+    )
 
 
-def _points(pool: _Pool, sizes: Sequence[int], repeats: int, seed: int) -> Iterator[SizePoint]:
-    jobs = [(size, seed + repeat) for size in sizes for repeat in range(repeats)]
-    alone = pool.device != "cpu" or worker_count(len(jobs)) == 1
-    one_by_one = ((number, _accuracy(pool, job)) for number, job in enumerate(jobs))
-    yield from _gathered(sizes, repeats, one_by_one if alone else in_workers(_accuracy, jobs, shared=pool))
+_Shared: TypeAlias = "tuple[TrainingData, Ints, str, Training, str]"
+"""What all repeats draw from: all items and (items,) their classes; and the model, its training and the device."""
 
 
-def _gathered(sizes: Sequence[int], repeats: int, done: Iterator[tuple[int, float]]) -> Iterator[SizePoint]:
+def _points(shared: _Shared, jobs: Sequence[tuple[int, int]], repeats: int) -> Iterator[SizePoint]:
     """The points in the order of their sizes, each as soon as it and those before it are whole."""
-    found: dict[int, float] = {}
-    for place, size in enumerate(sizes):
-        wanted = range(place * repeats, (place + 1) * repeats)
-        while not found.keys() >= set(wanted):
-            number, accuracy = next(done)
-            found[number] = accuracy
-        yield SizePoint(size=size, accuracies=tuple(found[number] for number in wanted))
+    alone = shared[-1] != "cpu" or worker_count(len(jobs)) == 1
+    one_by_one = ((number, _accuracy(shared, job)) for number, job in enumerate(jobs))
+    finished = one_by_one if alone else in_workers(_accuracy, jobs, shared=shared)
+    accuracies: dict[int, float] = {}
+    for first in range(0, len(jobs), repeats):
+        wanted = range(first, first + repeats)
+        while not accuracies.keys() >= set(wanted):
+            number, accuracy = next(finished)
+            accuracies[number] = accuracy
+        yield SizePoint(size=jobs[first][0], accuracies=tuple(accuracies[number] for number in wanted))
 
 
-def _pool(source: Source, test: Source | None, model: str, training: Training, *, seed: int, device: str) -> _Pool:
+def _pool(source: Source, test: Source | None, *, seed: int) -> tuple[TrainingData, Ints]:
+    """All items to train and test on, and (items,) their classes."""
     if test is None:
         _, (code,) = classes_of([source], where="size")
         parts = split_items(code, {"train": 1 - HELD_OUT, "test": HELD_OUT}, seed=seed)
         source, test = source.take(parts["train"]), source.take(parts["test"])
-    classes, (code, test_code) = classes_of([source, test], where="size")
-    features, test_features = features_of(source), features_of(test)
-    if features.shape[1:] != test_features.shape[1:]:
+    classes, codes = classes_of([source, test], where="size")
+    features = [features_of(source), features_of(test)]
+    if features[0].shape[1:] != features[1].shape[1:]:
         raise InputError(
-            f"size: items of '{source.name}' have shape {features.shape[1:]} and those of '{test.name}' "
-            f"{test_features.shape[1:]}; give both in one shape"
+            f"size: items of '{source.name}' have shape {features[0].shape[1:]} and those of '{test.name}' "
+            f"{features[1].shape[1:]}; give both in one shape"
         )
-    return _Pool(
-        name=source.name,
-        model=model,
-        training=training,
-        classes=classes,
-        features=features,
-        code=code,
-        test_features=test_features,
-        test_code=test_code,
-        device=choose_engine(1, device=device).device,
-    )
+    code = np.concatenate(codes)
+    train, tested = np.split(np.arange(len(code)), [len(source)])
+    splits = {"train": train, "test": tested}
+    return labelled_data(source.name, np.concatenate(features), code, classes=classes, splits=splits), code
 
 
-def _accuracy(pool: _Pool, job: tuple[int, int]) -> float:
+def _accuracy(shared: _Shared, job: tuple[int, int]) -> float:
     """The test accuracy of one repeat, of a size and with a seed."""
-    size, seed = job
-    generator = stream(seed, Purpose.SPLIT, size)
-    order = np.lexsort((generator.random(len(pool.code)), pool.code))
-    count = np.bincount(pool.code)
-    within = places_within(count)
-    drawn = order[within < size]
-    data = labelled_data(
-        pool.name,
-        np.concatenate([pool.features[drawn], pool.test_features]),
-        np.concatenate([pool.code[drawn], pool.test_code]),
-        items=np.arange(len(drawn) + len(pool.test_code)),
-        classes=pool.classes,
-        splits={"train": np.arange(len(drawn)), "test": len(drawn) + np.arange(len(pool.test_code))},
-    )
-    run = run_on(data, model=pool.model, target=ORIGINAL, delivery="majority", seed=seed, training=pool.training)
-    (result,) = train([run], data, engine="loop", device=pool.device)
-    return float((result.predictions["test"].argmax(axis=1) == pool.test_code).mean())
+    (data, code, model, training, device), (size, seed) = shared, job
+    train, test = data.splits["train"], data.splits["test"]
+    order = np.lexsort((stream(seed, Purpose.SPLIT, size).random(len(train)), code[train]))
+    drawn = train[order[places_within(np.bincount(code[train])) < size]]
+    rows = np.concatenate([drawn, test])
+    splits = {"train": np.arange(len(drawn)), "test": len(drawn) + np.arange(len(test))}
+    some = labelled_data(data.name, data.features[rows], code[rows], classes=data.human.classes, splits=splits)
+    run = run_on(some, model=model, target=ORIGINAL, delivery="majority", seed=seed, training=training)
+    (result,) = train_runs([run], some, engine="loop", device=device)
+    return float((result.predictions["test"].argmax(axis=1) == code[test]).mean())
 
 
 def size_table(points: Sequence[SizePoint]) -> dict[str, Any]:
     """The curve as columns: size, mean accuracy, standard deviation, and each repeat's accuracy."""
-    repeats: dict[str, Floats] = {
-        f"repeat_{number}": np.array([point.accuracies[number - 1] for point in points])
-        for number in range(1, 1 + len(points[0].accuracies))
-    }
+    repeats = np.array([point.accuracies for point in points]).T
     return {
         "size": np.array([point.size for point in points]),
         "accuracy": np.array([point.mean for point in points]),
         "deviation": np.array([point.deviation for point in points]),
-        **repeats,
+        **{f"repeat_{number}": accuracies for number, accuracies in enumerate(repeats, 1)},
     }

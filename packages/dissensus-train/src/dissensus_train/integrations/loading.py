@@ -110,7 +110,7 @@ class Delivered(Dataset[tuple[Any, Tensor, Tensor]]):
         return [_inputs_of(self.dataset[place]) for place in places]
 
 
-class Order(Sampler[int]):
+class ExampleOrder(Sampler[int]):
     """The order in which our engines visit the examples of an epoch.
 
     Attributes:
@@ -214,7 +214,7 @@ def loader(
             f"loader: the sampler is of {len(source):,} places and the delivery has {len(delivered):,} examples; make "
             f"it with {type(sampler).__name__}(delivery.examples)"
         )
-    order = Order(delivered, seed=seed) if sampler is None else sampler
+    order = ExampleOrder(delivered, seed=seed) if sampler is None else sampler
     try:
         return Loader(
             delivered, batch_size=batch_size, sampler=order, collate_fn=partial(_collated, collate_fn), **options

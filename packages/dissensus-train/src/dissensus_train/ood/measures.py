@@ -1,4 +1,4 @@
-"""How well a score tells out-of-distribution (OOD) items from in-distribution (ID) ones, and how sure that is.
+"""How well a score separates out-of-distribution (OOD) items from in-distribution (ID) ones, and how sure that is.
 
 A score is larger for items that look more out-of-distribution. All measures follow from one sweep of a threshold from
 the largest value down: how many OOD and how many ID items lie at or above it. Equal values pass the threshold together.
@@ -23,84 +23,88 @@ CELLS: Final = 1 << 17
 """Draws held at once: (items, resamples) that stay in cache through the passes over them."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """A threshold on its way down, in one or more resamples at once.
-
-    Attributes:
-        ood: (1 + thresholds, resamples) OOD items at or above each threshold; 0 before the first.
-        in_distribution: (1 + thresholds, resamples) ID items likewise.
-    """
-
-    ood: Table
-    in_distribution: Table
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Measure:
-    """One number for how well OOD and ID items are told apart.
+    """One number for how well OOD and ID items are separated.
 
     Attributes:
-        name: for columns and the command line.
         title: for people.
         better: whether lower or higher is better.
         reference: the definition.
-        of: a sweep to (resamples,) values.
+        of: the sweep, (1 + thresholds, resamples) ID items at or above each threshold, 0 before the first, and OOD
+            items likewise, to (resamples,) values.
     """
 
-    name: str
     title: str
     better: Literal["lower", "higher"]
     reference: str
-    of: Callable[[Sweep], Floats]
+    of: Callable[[Table, Table], Floats]
 
 
-def auroc(in_distribution: Any, ood: Any) -> float:
+MEASURES: Final[dict[str, Measure]] = {}
+"""The measures by name, as the functions below define them."""
+
+
+def _measure(
+    title: str, better: Literal["lower", "higher"], reference: str
+) -> Callable[[Callable[[Table, Table], Floats]], Callable[[Any, Any], float]]:
+    """A function of a sweep as a measure in `MEASURES`, and as a function of (ID items,) and (OOD items,) scores."""
+
+    def defined(of: Callable[[Table, Table], Floats]) -> Callable[[Any, Any], float]:
+        MEASURES[of.__name__.replace("_", "-")] = Measure(title, better, reference, of)
+
+        def of_scores(in_distribution: Any, ood: Any) -> float:
+            inside, outside = _checked([in_distribution], [ood])
+            return float(of(*_Order(inside[0], outside[0]).swept())[0])
+
+        of_scores.__name__, of_scores.__qualname__, of_scores.__doc__ = of.__name__, of.__qualname__, of.__doc__
+        return of_scores
+
+    return defined
+
+
+@_measure("AUROC", "higher", "Mann-Whitney; the same whichever class is positive")
+def auroc(in_distribution: Table, ood: Table) -> Floats:
     """The probability that an OOD item scores above an ID one, ties counting half (Mann-Whitney)."""
-    return _one(_auroc, in_distribution, ood)
+    # An ID item is below all OOD ones that passed before it, and level with those that pass with it (each half).
+    above = ood[1:] + ood[:-1]
+    pairs = 2 * ood[-1] * in_distribution[-1]
+    return np.asarray(np.einsum("tr,tr->r", np.diff(in_distribution, axis=0), above) / pairs)
 
 
-def aupr_ood(in_distribution: Any, ood: Any) -> float:
+@_measure("AUPR, OOD positive", "higher", "average precision as scikit-learn defines it")
+def aupr_ood(in_distribution: Table, ood: Table) -> Floats:
     """Average precision with OOD as the positive class: sum over thresholds of precision times gained recall."""
-    return _one(_aupr_ood, in_distribution, ood)
+    return _average_precision(np.diff(ood, axis=0), ood[1:], in_distribution[1:])
 
 
-def aupr_in_distribution(in_distribution: Any, ood: Any) -> float:
+@_measure("AUPR, ID positive", "higher", "average precision as scikit-learn defines it")
+def aupr_in_distribution(in_distribution: Table, ood: Table) -> Floats:
     """Average precision with ID as the positive class, the threshold going up from the smallest value."""
-    return _one(_aupr_in_distribution, in_distribution, ood)
+    # At or below a threshold is what had not passed before it.
+    below = (passed[-1] - passed[:-1] for passed in (in_distribution, ood))
+    return _average_precision(np.diff(in_distribution, axis=0), *below)
 
 
-def fpr95_ood_positive(in_distribution: Any, ood: Any) -> float:
+@_measure("FPR95, OOD positive", "lower", "ID items flagged where 95 % of OOD items are (OpenOOD, pytorch-ood)")
+def fpr95_ood_positive(in_distribution: Table, ood: Table) -> Floats:
     """The share of ID items flagged where at least 95 % of OOD items are.
 
     OOD is the positive class, as OpenOOD and pytorch-ood have it; the highest such threshold is taken.
     """
-    return _one(_fpr95_ood, in_distribution, ood)
+    # Whole numbers: 0.95 n is not exact, and a hair decides whether a threshold at it counts.
+    enough = (20 * ood < 19 * ood[-1]).sum(axis=0)
+    return np.asarray(_at(in_distribution, enough) / in_distribution[-1])
 
 
-def fpr95_in_distribution_positive(in_distribution: Any, ood: Any) -> float:
+@_measure("FPR95, ID positive", "lower", "OOD items let through where 95 % of ID items are (ODIN: Liang et al. 2018)")
+def fpr95_in_distribution_positive(in_distribution: Table, ood: Table) -> Floats:
     """The share of OOD items let through where at least 95 % of ID items are.
 
     ID is the positive class, as ODIN (Liang et al. 2018) has it; the lowest such threshold is taken.
     """
-    return _one(_fpr95_in_distribution, in_distribution, ood)
-
-
-def _auroc(sweep: Sweep) -> Floats:
-    # An ID item is below all OOD ones that passed before it, and level with those that pass with it (each half).
-    above = sweep.ood[1:] + sweep.ood[:-1]
-    pairs = 2 * sweep.ood[-1] * sweep.in_distribution[-1]
-    return np.asarray(np.einsum("tr,tr->r", np.diff(sweep.in_distribution, axis=0), above) / pairs)
-
-
-def _aupr_ood(sweep: Sweep) -> Floats:
-    return _average_precision(np.diff(sweep.ood, axis=0), sweep.ood[1:], sweep.in_distribution[1:])
-
-
-def _aupr_in_distribution(sweep: Sweep) -> Floats:
-    # At or below a threshold is what had not passed before it.
-    below = (each[-1] - each[:-1] for each in (sweep.in_distribution, sweep.ood))
-    return _average_precision(np.diff(sweep.in_distribution, axis=0), *below)
+    few = (20 * in_distribution <= in_distribution[-1]).sum(axis=0) - 1
+    return np.asarray((ood[-1] - _at(ood, few)) / ood[-1])
 
 
 def _average_precision(gained: Table, hits: Table, alarms: Table) -> Floats:
@@ -109,62 +113,8 @@ def _average_precision(gained: Table, hits: Table, alarms: Table) -> Floats:
     return np.asarray(np.einsum("tr,tr->r", gained, precision) / gained.sum(axis=0))
 
 
-def _fpr95_ood(sweep: Sweep) -> Floats:
-    # Whole numbers: 0.95 n is not exact, and a hair decides whether a threshold at it counts.
-    enough = (20 * sweep.ood < 19 * sweep.ood[-1]).sum(axis=0)
-    return np.asarray(_at(sweep.in_distribution, enough) / sweep.in_distribution[-1])
-
-
-def _fpr95_in_distribution(sweep: Sweep) -> Floats:
-    few = (20 * sweep.in_distribution <= sweep.in_distribution[-1]).sum(axis=0) - 1
-    return np.asarray((sweep.ood[-1] - _at(sweep.ood, few)) / sweep.ood[-1])
-
-
 def _at(counts: Table, threshold: Ints) -> Floats:
     return np.asarray(np.take_along_axis(counts, threshold[None], axis=0)[0])
-
-
-MEASURES: Final[dict[str, Measure]] = {
-    measure.name: measure
-    for measure in (
-        Measure(
-            name="auroc",
-            title="AUROC",
-            better="higher",
-            reference="Mann-Whitney; the same whichever class is positive",
-            of=_auroc,
-        ),
-        Measure(
-            name="aupr-ood",
-            title="AUPR, OOD positive",
-            better="higher",
-            reference="average precision as scikit-learn defines it",
-            of=_aupr_ood,
-        ),
-        Measure(
-            name="aupr-in-distribution",
-            title="AUPR, ID positive",
-            better="higher",
-            reference="average precision as scikit-learn defines it",
-            of=_aupr_in_distribution,
-        ),
-        Measure(
-            name="fpr95-ood-positive",
-            title="FPR95, OOD positive",
-            better="lower",
-            reference="ID items flagged where 95 % of OOD items are (OpenOOD, pytorch-ood)",
-            of=_fpr95_ood,
-        ),
-        Measure(
-            name="fpr95-in-distribution-positive",
-            title="FPR95, ID positive",
-            better="lower",
-            reference="OOD items let through where 95 % of ID items are (ODIN: Liang et al. 2018)",
-            of=_fpr95_in_distribution,
-        ),
-    )
-}
-"""The measures by name."""
 
 
 def resampled_measures(
@@ -182,18 +132,17 @@ def resampled_measures(
         resamples: number of resamples, 0 or more.
         seed: of the draws.
     """
-    in_distribution, ood = (np.asarray(each, dtype=np.float64) for each in (in_distribution, ood))
-    _check(in_distribution, ood)
-    blocks = resampled_draws(in_distribution.shape[1], ood.shape[1], resamples=resamples, seed=seed, held=CELLS)
-    orders = [_Order(*pair) for pair in zip(in_distribution, ood, strict=True)]
-    found = {name: np.empty((1 + resamples, len(in_distribution))) for name in measures}
+    inside, outside = _checked(in_distribution, ood)
+    blocks = resampled_draws(inside.shape[1], outside.shape[1], resamples=resamples, seed=seed, held=CELLS)
+    orders = [_Order(*pair) for pair in zip(inside, outside, strict=True)]
+    values = {name: np.empty((1 + resamples, len(inside))) for name in measures}
     for block, draws in blocks:
         by_item = np.ascontiguousarray(draws.T)
-        for system, order in enumerate(orders):
+        for series, order in enumerate(orders):
             sweep = order.swept(by_item)
             for name in measures:
-                found[name][block, system] = MEASURES[name].of(sweep)
-    return found
+                values[name][block, series] = MEASURES[name].of(*sweep)
+    return values
 
 
 def roc_curves(in_distribution: Any, ood: Any, *, at: Floats) -> Table:
@@ -207,12 +156,10 @@ def roc_curves(in_distribution: Any, ood: Any, *, at: Floats) -> Table:
         ood: (series, OOD items) scores of the same series.
         at: (points,) shares of ID items flagged, rising from 0 to 1.
     """
-    in_distribution, ood = (np.asarray(each, dtype=np.float64) for each in (in_distribution, ood))
-    _check(in_distribution, ood)
-    curves = np.empty((len(ood), len(at)))
-    for curve, one, other in zip(curves, in_distribution, ood, strict=True):
-        sweep = _Order(one, other).swept(np.ones((one.size + other.size, 1)))
-        alarms, hits = (each[:, 0] / each[-1, 0] for each in (sweep.in_distribution, sweep.ood))
+    inside, outside = _checked(in_distribution, ood)
+    curves = np.empty((len(outside), len(at)))
+    for curve, *series in zip(curves, inside, outside, strict=True):
+        alarms, hits = (passed[:, 0] / passed[-1, 0] for passed in _Order(*series).swept())
         place = np.minimum(np.searchsorted(alarms, at, side="right") - 1, len(alarms) - 2)
         step = alarms[place + 1] - alarms[place]
         part = np.where(step > 0, (at - alarms[place]) / np.where(step > 0, step, 1), 1.0)
@@ -231,32 +178,28 @@ class _Order:
         self.passed: Ints = np.flatnonzero(np.concatenate([[True], descending[1:] != descending[:-1], [True]]))
         self.is_ood: Table = np.asarray(self.order >= in_distribution.size, dtype=np.float64)[:, None]
 
-    def swept(self, draws: Table) -> Sweep:
-        """The sweep over (items, resamples) draws, ID items first."""
-        everyone, outside = np.zeros((2, 1 + draws.shape[0], draws.shape[1]))
-        drawn = draws[self.order]
+    def swept(self, draws: Table | None = None) -> tuple[Table, Table]:
+        """ID and OOD items at or above each threshold, over (items, resamples) draws, ID items first; or each once."""
+        drawn = np.ones((len(self.order), 1)) if draws is None else draws[self.order]
+        everyone, outside = np.zeros((2, 1 + drawn.shape[0], drawn.shape[1]))
         np.cumsum(drawn, axis=0, out=everyone[1:])
         drawn *= self.is_ood
         np.cumsum(drawn, axis=0, out=outside[1:])
         if self.passed.size < len(everyone):
             everyone, outside = everyone[self.passed], outside[self.passed]
-        return Sweep(outside, everyone - outside)
+        return everyone - outside, outside
 
 
-def _one(of: Callable[[Sweep], Floats], in_distribution: Any, ood: Any) -> float:
+def _checked(in_distribution: Any, ood: Any) -> tuple[Table, Table]:
     try:
-        one, other = (np.asarray(each, dtype=np.float64)[None] for each in (in_distribution, ood))
+        inside, outside = (np.asarray(values, dtype=np.float64) for values in (in_distribution, ood))
     except (TypeError, ValueError):
-        raise InputError("OOD scores: these are not all numbers; give one value an item") from None
-    _check(one, other)
-    return float(of(_Order(one[0], other[0]).swept(np.ones((one.size + other.size, 1))))[0])
-
-
-def _check(in_distribution: Table, ood: Table) -> None:
-    for name, values in (("in-distribution", in_distribution), ("OOD", ood)):
+        raise InputError("OOD scores: these are not all numbers; give one value per item") from None
+    for name, values in (("in-distribution", inside), ("OOD", outside)):
         if values.ndim != 2 or not values.shape[1]:
-            raise InputError(f"{name} scores: shape {values.shape}; give one value an item, for at least one item")
+            raise InputError(f"{name} scores: shape {values.shape}; give one value per item, for at least one item")
         if np.isnan(values).any():
             raise InputError(f"{name} scores: {int(np.isnan(values).sum()):,} are NaN; a score must rank every item")
-    if len(in_distribution) != len(ood):
-        raise InputError(f"{len(in_distribution)} series score ID items and {len(ood)} OOD ones; they must match")
+    if len(inside) != len(outside):
+        raise InputError(f"{len(inside)} series score ID items and {len(outside)} OOD ones; they must match")
+    return inside, outside

@@ -13,7 +13,7 @@ from dissensus.evaluation.comparison.intervals import estimate_over_seeds
 from dissensus_train.ood.measures import MEASURES, resampled_measures, roc_curves
 from dissensus_train.ood.ood_sets import OodSet, items_of, pixel_scale, read_ood_set, same_items
 from dissensus_train.ood.results import OodDifference, OodMeasure, OodResult, OodSetSummary, RocCurve, ScoreHistogram
-from dissensus_train.ood.scores import OF_ONE_MODEL, SCORES, ModelView, model_views, scored
+from dissensus_train.ood.scores import OF_ONE_MODEL, SCORES, known_to, scored
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.inputs import SparseRows, prepared
 from dissensus_train.training.loop import placed
@@ -51,13 +51,13 @@ def measure_ood(
     split: str | None = None,
     device: str | torch.device = "cpu",
 ) -> OodResult:
-    """How well the scores of each system tell OOD items from held-out ID ones.
+    """How well the scores of each system separate OOD items from held-out ID ones.
 
     Scores that compare with training items use all of them, with their majority label, the same for every system. All
     systems and seeds see the same items and resamples; differences are paired, and taken from the first system.
 
     Args:
-        systems: by name, the runs of each system, one a seed, with weights; loaded one by one where they are given by
+        systems: by name, the runs of each system, one per seed, with weights; loaded one by one where they are given by
             a generator.
         data: what the runs were trained on.
         settings: OOD sets, scores and their settings.
@@ -65,11 +65,12 @@ def measure_ood(
         device: where models are evaluated.
     """
     split = _held_out(data, split)
-    found = {name: read_ood_set(path, data, name=name, text=settings.text) for name, path in settings.sets.items()}
+    whole = {name: read_ood_set(path, data, name=name, text=settings.text) for name, path in settings.sets.items()}
     members = data.splits[split]
     inside = items_of(data, members[_some(len(members), settings, 0)])
     sets = {
-        name: each.take(_some(len(each), settings, 1 + number)) for number, (name, each) in enumerate(found.items())
+        name: ood_set.take(_some(len(ood_set), settings, number))
+        for number, (name, ood_set) in enumerate(whole.items(), 1)
     }
     values, seeds, left_out = _scored(
         systems, data, settings, {IN_DISTRIBUTION: inside, **sets}, device=torch.device(device)
@@ -84,15 +85,15 @@ def measure_ood(
         summaries=tuple(
             OodSetSummary(
                 name=name,
-                kind=kind_of(name, settings),
+                kind=settings.kind_of(name),
                 path=str(settings.sets[name]),
-                items=len(each),
-                there=len(found[name]),
-                how=found[name].how,
-                in_distribution_too=int(same_items(each, inside).sum()),
-                trained_on=int(same_items(each, training).sum()),
+                items=len(ood_set),
+                there=len(whole[name]),
+                how=ood_set.how,
+                in_distribution_too=int(same_items(ood_set, inside).sum()),
+                trained_on=int(same_items(ood_set, training).sum()),
             )
-            for name, each in sets.items()
+            for name, ood_set in sets.items()
         ),
     )
 
@@ -106,22 +107,16 @@ def detection(
     split: str = "",
     left_out: tuple[str, ...] = (),
 ) -> OodResult:
-    """How well scores tell OOD items from ID ones, from the scores of every system on every set.
+    """How well scores separate OOD items from ID ones, from the scores of every system on every set.
 
-    Args:
-        values: by system, set (`IN_DISTRIBUTION` among them) and score, (series, items) values: a series a seed, or one
-            of all seeds together.
-        seeds: by system, its seeds.
-        settings: what is measured.
-        summaries: of the OOD sets.
-        split: that ID items are from.
-        left_out: a sentence for each score that could not be computed.
+    `values` has a series per seed, or one of all seeds together; `split` is that of the ID items, which are the set
+    `IN_DISTRIBUTION`; `left_out` has a sentence for each score that could not be computed.
     """
     first = next(iter(values.values()))[IN_DISTRIBUTION]
     scores = list(first)
     measures, differences = _measured(values, seeds, settings)
-    each = [
-        (name, score, system, of[IN_DISTRIBUTION][score], of[name][score])
+    series = [
+        ({"ood_set": name, "score": score, "system": system}, of[IN_DISTRIBUTION][score], of[name][score])
         for name in settings.sets
         for score in scores
         for system, of in values.items()
@@ -139,27 +134,17 @@ def detection(
         },
         measures=tuple(measures),
         differences=tuple(differences),
-        histograms=tuple(
-            _histogram(inside, outside, ood_set=name, score=score, system=system)
-            for name, score, system, inside, outside in each
-        ),
+        histograms=tuple(_histogram(inside, outside, **about) for about, inside, outside in series),
         curves=tuple(
             RocCurve(
-                ood_set=name,
-                score=score,
-                system=system,
+                **about,
                 alarms=tuple(ALARMS.tolist()),
                 hits=tuple(roc_curves(inside, outside, at=ALARMS).mean(axis=0).round(5).tolist()),
             )
-            for name, score, system, inside, outside in each
+            for about, inside, outside in series
         ),
         left_out=left_out,
     )
-
-
-def kind_of(name: str, settings: OodSettings) -> str:
-    """Whether a set is stated to be near or far; empty where it is not."""
-    return next((kind for kind, names in settings.kinds.items() if name in names), "")
 
 
 def _held_out(data: TrainingData, split: str | None) -> str:
@@ -192,108 +177,101 @@ def _scored(
     labels = torch.from_numpy(data.human.majority().label[train].astype(np.int64))
     compares = any("training features" in SCORES[score].needs for score in settings.scores)
     training = items_of(data, train)
-    found: dict[str, dict[str, dict[str, list[Floats]]]] = {}
-    logits: dict[str, dict[str, list[Tensor]]] = {}
+    values: dict[str, dict[str, dict[str, Table]]] = {}
     seeds: dict[str, tuple[int, ...]] = {}
-    read_by: list[str] = []
+    reading: list[str] = []
     for system, results in systems.items():
-        found[system] = {name: {} for name in sets}
-        logits[system] = {name: [] for name in sets}
+        runs: list[dict[str, dict[str, Floats]]] = []
+        logits: dict[str, list[Tensor]] = {name: [] for name in sets}
         inputs: dict[str, Any] = {}
         trained_on: Any = None
         for result in results:
             model = placed(trained_model(result, data), data.shape, device)
             if not inputs:
                 # Networks of one system read items alike.
-                inputs = {name: _inputs(model, each, data, device) for name, each in sets.items()}
+                inputs = {name: _inputs(model, ood_set, data, device) for name, ood_set in sets.items()}
                 trained_on = _inputs(model, training, data, device) if compares else None
             reads = hasattr(model, "prepare")
-            if reads and result.run.model not in read_by:
-                read_by.append(result.run.model)
-            views = model_views(
-                model,
-                inputs,
-                scores=settings.scores,
-                training=trained_on,
-                labels=labels,
-                layer=settings.layer,
-                temperature=settings.temperature,
-                # Inputs are features divided by their deviation, and so is a step that is given in units of features.
-                epsilon=settings.epsilon * (pixel_scale(data) or 1.0) / data.normalisation[1],
-                k=settings.k,
-            )
-            of_one = [
+            if reads:
+                reading.append(result.run.model)
+            possible = [
                 name
                 for name in settings.scores
                 if name in OF_ONE_MODEL and not (reads and "gradients" in SCORES[name].needs)
             ]
-            for name, view in views.items():
-                for score, values in scored(view, of_one).items():
-                    _refuse_infinite(values, score, system, result.run.seed)
-                    found[system][name].setdefault(score, []).append(values)
-                assert view.logits is not None
-                logits[system][name].append(view.logits.cpu())
+            known = known_to(
+                model, inputs, scores=settings.scores, training=trained_on, labels=labels, layer=settings.layer
+            )
+            # Inputs are features divided by their deviation, and so is a step that is given in units of features.
+            epsilon = settings.epsilon * (pixel_scale(data) or 1.0) / data.normalisation[1]
+            run = {}
+            for name, of_set in known.items():
+                run[name] = scored(of_set, possible, temperature=settings.temperature, epsilon=epsilon, k=settings.k)
+                _refuse_infinite(run[name], system, result.run.seed)
+                logits[name].append(of_set["logits"].cpu())
+            runs.append(run)
             seeds[system] = (*seeds.get(system, ()), result.run.seed)
-        if system not in seeds:
-            raise InputError(f"ood: system '{system}' has no runs; give at least one run a system")
-    if not found:
+        if not runs:
+            raise InputError(f"ood: system '{system}' has no runs; give at least one run per system")
+        together = [score for score in settings.scores if score not in OF_ONE_MODEL and len(runs) > 1]
+        values[system] = {
+            name: {score: np.stack([run[name][score] for run in runs]) for score in possible}
+            | {score: all_seeds[None] for score, all_seeds in scored({"seeds": torch.stack(of_set)}, together).items()}
+            for name, of_set in logits.items()
+        }
+    if not values:
         raise InputError("ood: there are no systems; give at least one system with its runs")
-    left_out = _left_out(settings, seeds, read_by)
+    left_out = _left_out(settings, seeds, reading)
+    kept = [score for score in settings.scores if score not in left_out]
     return (
         {
-            system: {
-                name: {
-                    score: np.stack(of[score])
-                    if score in OF_ONE_MODEL
-                    else scored(ModelView(seeds=torch.stack(logits[system][name])), (score,))[score][None]
-                    for score in settings.scores
-                    if score not in left_out
-                }
-                for name, of in sets_of.items()
-            }
-            for system, sets_of in found.items()
+            system: {name: {score: of_set[score] for score in kept} for name, of_set in of_system.items()}
+            for system, of_system in values.items()
         },
         seeds,
         tuple(left_out.values()),
     )
 
 
-def _left_out(settings: OodSettings, seeds: Mapping[str, tuple[int, ...]], read_by: Sequence[str]) -> dict[str, str]:
+def _left_out(settings: OodSettings, seeds: Mapping[str, tuple[int, ...]], reading: Sequence[str]) -> dict[str, str]:
     """By score that some system cannot have, a sentence that says why."""
     alone = [system for system, of in seeds.items() if len(of) < 2]
-    said = {}
+    sentences = {}
     for score in settings.scores:
         needs = SCORES[score].needs
         if "seeds" in needs and alone:
-            said[score] = f"{score} is left out: it is of two seeds or more, and system '{alone[0]}' has one"
-        if "gradients" in needs and read_by:
-            said[score] = f"{score} is left out: it moves inputs, and {read_by[0]} reads items, which cannot be moved"
-    if len(said) == len(settings.scores):
-        raise InputError(f"ood: {'; '.join(said.values())}; choose another score")
-    return said
-
-
-def _inputs(model: nn.Module, given: OodSet, data: TrainingData, place: torch.device) -> Any:
-    """What the network is given of these items: its own reading of them, or their features."""
-    if hasattr(model, "prepare"):
-        if given.items is None:
-            raise InputError(
-                f"ood: a network of {data.name} reads items, and '{given.name}' has features only; give texts or images"
+            sentences[score] = f"{score} is left out: it is of two seeds or more, and system '{alone[0]}' has one"
+        if "gradients" in needs and reading:
+            sentences[score] = (
+                f"{score} is left out: it moves inputs, and {reading[0]} reads items, which cannot be moved"
             )
-        return prepared(model, given.items, place)
-    if given.features is None:
-        raise InputError(f"ood: a network of {data.name} reads features, and '{given.name}' has none; give features")
-    features = data.as_input(given.features)
+    if len(sentences) == len(settings.scores):
+        raise InputError(f"ood: {'; '.join(sentences.values())}; choose another score")
+    return sentences
+
+
+def _inputs(model: nn.Module, ood_set: OodSet, data: TrainingData, place: torch.device) -> Any:
+    """What the network is given of these items: its own reading of them, or their features."""
+    reads = hasattr(model, "prepare")
+    if (ood_set.items if reads else ood_set.features) is None:
+        takes, has, remedy = (
+            ("items", "features only", "texts or images") if reads else ("features", "none", "features")
+        )
+        raise InputError(f"ood: a network of {data.name} reads {takes}, and '{ood_set.name}' has {has}; give {remedy}")
+    if reads:
+        return prepared(model, ood_set.items, place)
+    features = data.as_input(ood_set.features)
     return SparseRows.of(features, place) if data.sparse else torch.from_numpy(features)
 
 
-def _refuse_infinite(values: Floats, score: str, system: str, seed: int) -> None:
-    if not np.isfinite(values).all():
-        raise InputError(
-            f"ood: {score} of system '{system}', seed {seed}, is not finite for "
-            f"{int((~np.isfinite(values)).sum()):,} items; the run diverged, or that score does not suit it: "
-            "leave one of them out"
-        )
+def _refuse_infinite(values: Mapping[str, Floats], system: str, seed: int) -> None:
+    for score, of_items in values.items():
+        if not np.isfinite(of_items).all():
+            raise InputError(
+                f"ood: {score} of system '{system}', seed {seed}, is not finite for "
+                f"{int((~np.isfinite(of_items)).sum()):,} items; the run diverged, or that score does not suit it: "
+                "leave one of them out"
+            )
 
 
 def _measured(
@@ -321,20 +299,20 @@ def _measured(
     for ood_set, of_set in resampled.items():
         for measure in MEASURES:
             of = dict(zip(rows, np.split(of_set[measure], ends, axis=1), strict=True))
-            for (system, score), each in of.items():
-                told = {"ood_set": ood_set, "score": score, "system": system, "measure": measure}
-                value = _within(estimate_over_seeds(each), 0.0, 1.0)
-                measures.append(OodMeasure(**told, value=value, by_seed=tuple(each[0].tolist())))
+            for (system, score), of_seeds in of.items():
+                about = {"ood_set": ood_set, "score": score, "system": system, "measure": measure}
+                value = _within(estimate_over_seeds(of_seeds), 0.0, 1.0)
+                measures.append(OodMeasure(**about, value=value, by_seed=tuple(of_seeds[0].tolist())))
                 one, other = (
                     seeds[name] if score in OF_ONE_MODEL else ("all together",) for name in (system, reference)
                 )
                 shared = [seed for seed in one if seed in other]
                 if system == reference or not shared:
                     continue
-                paired = each[:, [one.index(seed) for seed in shared]]
+                paired = of_seeds[:, [one.index(seed) for seed in shared]]
                 paired = paired - of[reference, score][:, [other.index(seed) for seed in shared]]
                 difference = _within(estimate_over_seeds(paired), -1.0, 1.0)
-                differences.append(OodDifference(**told, reference=reference, value=difference, seeds=len(shared)))
+                differences.append(OodDifference(**about, reference=reference, value=difference, seeds=len(shared)))
     return measures, differences
 
 
@@ -345,17 +323,12 @@ def _within(estimate: Estimate, low: float, high: float) -> Estimate:
     return replace(estimate, low=max(low, estimate.low), high=min(high, estimate.high))
 
 
-def _histogram(inside: Table, outside: Table, *, ood_set: str, score: str, system: str) -> ScoreHistogram:
+def _histogram(inside: Table, outside: Table, **about: str) -> ScoreHistogram:
     low, high = np.quantile(np.concatenate([inside.ravel(), outside.ravel()]), [0.001, 0.999])
     if high <= low:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, BINS + 1)
-    counts = [np.histogram(np.clip(each, low, high), bins=edges)[0].tolist() for each in (inside, outside)]
-    return ScoreHistogram(
-        ood_set=ood_set,
-        score=score,
-        system=system,
-        edges=tuple(edges.tolist()),
-        in_distribution=tuple(counts[0]),
-        ood=tuple(counts[1]),
+    in_distribution, ood = (
+        tuple(np.histogram(np.clip(values, low, high), bins=edges)[0].tolist()) for values in (inside, outside)
     )
+    return ScoreHistogram(**about, edges=tuple(edges.tolist()), in_distribution=in_distribution, ood=ood)

@@ -81,19 +81,19 @@ def read_ood_set(path: str | Path, data: TrainingData, *, name: str | None = Non
         text: the column of a table that holds the text.
     """
     path = Path(path)
+    name = name or path.stem
     features = _features_of(path, data)
     if features is not None:
-        return OodSet(name=name or path.stem, features=features, how="features taken as they are")
+        return OodSet(name=name, features=features, how="features taken as they are")
     items = _shown(path, data, text=text)
     if items is not None and data.encoder is not None and not data.encoder.name.startswith("pixels"):
-        made = encoded(data.encoder, items)
-        return OodSet(
-            name=name or path.stem, features=made, items=items, how=f"{items.kind} encoded by {data.encoder.name}"
-        )
+        how = f"{items.kind} encoded by {data.encoder.name}"
+        return OodSet(name=name, features=encoded(data.encoder, items), items=items, how=how)
     if items is not None and not data.shape[0]:
-        return OodSet(name=name or path.stem, features=None, items=items, how=f"{items.kind} as the networks read them")
+        return OodSet(name=name, features=None, items=items, how=f"{items.kind} as the networks read them")
     if path.suffix.lower() in KINDS:
-        return _texts(path, read_source(path, name=name, text=text), data)
+        features = _ngrams(path, read_source(path, name=name, text=text), data)
+        return OodSet(name=name, features=features, how=f"character n-grams in {data.shape[0]:,} dimensions")
     shape = data.shape if len(data.shape) == 3 else (1, *data.shape)
     scale = pixel_scale(data)
     if len(shape) != 3 or scale is None:
@@ -107,10 +107,8 @@ def read_ood_set(path: str | Path, data: TrainingData, *, name: str | None = Non
     assert source.images is not None
     # Divided, as features are made of bytes: multiplied by the inverse, the same image would differ in its last bit.
     images = (source.images.astype(np.float32) / np.float32(255 / scale)).reshape(-1, *data.shape)
-    size = " x ".join(str(each) for each in shape)
-    return OodSet(
-        name=source.name, features=images, items=items, how=f"images brought to {size}, pixels from 0 to {scale:g}"
-    )
+    how = f"images brought to {' x '.join(map(str, shape))}, pixels from 0 to {scale:g}"
+    return OodSet(name=name, features=images, items=items, how=how)
 
 
 def _shown(path: Path, data: TrainingData, *, text: str | None) -> Items | None:
@@ -121,11 +119,8 @@ def _shown(path: Path, data: TrainingData, *, text: str | None) -> Items | None:
         items = read_images(path)
     else:
         source = read_source(path, text=text)
-        items = Items(
-            names=source.items,
-            texts=() if source.texts is None else (source.texts,),
-            pixels=source.images,
-        )
+        texts = () if source.texts is None else (source.texts,)
+        items = Items(names=source.items, texts=texts, pixels=source.images)
     if items.kind != data.items.kind or len(items.texts) != len(data.items.texts):
         pairs = " (pairs)" if len(data.items.texts) > 1 else ""
         raise InputError(
@@ -150,36 +145,32 @@ def _features_of(path: Path, data: TrainingData) -> Features | None:
     if path.suffix != ".npz":
         return None
     remedy = "give an .npz with an array 'images' of bytes or 'features'"
-    found = read_npz(path, only=("features",), remedy=remedy).get("features")
-    if found is None:
+    array = read_npz(path, only=("features",), remedy=remedy).get("features")
+    if array is None:
         return None
-    if found.ndim < 1 or found.dtype.kind not in "fiu" or found.shape[1:] != data.shape or not len(found):
+    if array.ndim < 1 or array.dtype.kind not in "fiu" or array.shape[1:] != data.shape or not len(array):
         raise InputError(
-            f"{path}: 'features' has shape {found.shape} of {found.dtype}, and the items of {data.name} have shape "
+            f"{path}: 'features' has shape {array.shape} of {array.dtype}, and the items of {data.name} have shape "
             f"{data.shape}; give (items, {', '.join(map(str, data.shape))}) numbers, made as the study's were"
         )
-    features = found.astype(np.float32)
+    features = array.astype(np.float32)
     if not np.isfinite(features).all():
         raise InputError(f"{path}: 'features' holds NaN or infinity; fill or remove those items")
     return csr_matrix(features) if data.sparse else features
 
 
-def _texts(path: Path, source: Source, data: TrainingData) -> OodSet:
+def _ngrams(path: Path, source: Source, data: TrainingData) -> Features:
+    """Features of texts, where the study's own are the character n-grams of its item names; a few items tell."""
     assert source.texts is not None
-    if len(data.shape) != 1 or not _are_ngrams(data):
-        raise InputError(
-            f"{path}: texts do not fit {data.name}, whose features of shape {data.shape} are not the character "
-            "n-grams of its item names; give an .npz with an array 'features' made as the study's were"
-        )
-    features = character_ngrams(source.texts, data.shape[0])
-    return OodSet(name=source.name, features=features, how=f"character n-grams in {data.shape[0]:,} dimensions")
-
-
-def _are_ngrams(data: TrainingData) -> bool:
-    """Whether a study's features are what `character_ngrams` makes of its item names; a few items tell."""
-    some = np.linspace(0, len(data.human) - 1, num=min(50, len(data.human))).astype(np.int64)
-    texts = word_texts(data.human.items[some].astype(np.dtypes.StringDType()))
-    return np.allclose(character_ngrams(texts, data.shape[0]), data.features[some], atol=1e-6)
+    if len(data.shape) == 1:
+        some = np.linspace(0, len(data.human) - 1, num=min(50, len(data.human))).astype(np.int64)
+        names = word_texts(data.human.items[some].astype(np.dtypes.StringDType()))
+        if np.allclose(character_ngrams(names, data.shape[0]), data.features[some], atol=1e-6):
+            return character_ngrams(source.texts, data.shape[0])
+    raise InputError(
+        f"{path}: texts do not fit {data.name}, whose features of shape {data.shape} are not the character "
+        "n-grams of its item names; give an .npz with an array 'features' made as the study's were"
+    )
 
 
 def same_items(one: OodSet, other: OodSet) -> Mask:
@@ -189,8 +180,7 @@ def same_items(one: OodSet, other: OodSet) -> Mask:
     """
     if one.features is not None and other.features is not None:
         return np.asarray(np.isin(_hashes(one.features), _hashes(other.features)))
-    assert one.items is not None, "a set has features or items"
-    assert other.items is not None, "a set has features or items"
+    assert one.items is not None and other.items is not None, "a set has features or items"  # noqa: PT018
     return np.asarray(np.isin(_seen(one.items), _seen(other.items)))
 
 
@@ -202,7 +192,7 @@ def _seen(items: Items) -> np.ndarray[Any, np.dtype[np.uint64]]:
         shown = [pixels.tobytes() for pixels in items.pixels]
     else:
         shown = [path.read_bytes() for path in items.files]
-    return np.array([int.from_bytes(hashlib.sha256(each).digest()[:8]) for each in shown], dtype=np.uint64)
+    return np.array([int.from_bytes(hashlib.sha256(content).digest()[:8]) for content in shown], dtype=np.uint64)
 
 
 def _hashes(features: Features) -> np.ndarray[Any, np.dtype[np.uint64]]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,26 +19,22 @@ if TYPE_CHECKING:
     from dissensus_train.training.inputs import Features
 
 
-@dataclass(frozen=True, eq=False)
-class Outputs:
-    """A model's view of items, on its device.
-
-    Attributes:
-        logits: (items, classes) float64.
-        features: (items, width) float64; None where they were not asked for.
-    """
+class ModelOutputs(NamedTuple):
+    """What a model makes of items, on its device: (items, classes) logits and (items, width) features, float64."""
 
     logits: Tensor
     features: Tensor | None
 
 
-def model_outputs(model: nn.Module, inputs: Features, *, features: bool = True, layer: str | None = None) -> Outputs:
+def model_outputs(
+    model: nn.Module, inputs: Features, *, features: bool = True, layer: str | None = None
+) -> ModelOutputs:
     """Logits and features in evaluation mode, a batch at a time; the model is left in the mode it was in.
 
     Args:
-        model: any network that gives one logit a class.
+        model: any network that gives one logit per class.
         inputs: (items, ...) as the model takes them, on any device; or a sparse table, or tokens, on the model's.
-        features: whether features are wanted.
+        features: whether features are wanted; None if not.
         layer: the module whose output is the features, by its name in `named_modules`; if not given, they are the
             input of the `nn.Linear` that runs last.
     """
@@ -54,7 +49,7 @@ def model_outputs(model: nn.Module, inputs: Features, *, features: bool = True, 
                 seen.append(watched(len(rows)).double())
     # Texts are evaluated in the order of their lengths.
     order = torch.argsort(torch.cat(parts)).to(device)
-    return Outputs(torch.cat(logits)[order], torch.cat(seen)[order] if features else None)
+    return ModelOutputs(torch.cat(logits)[order], torch.cat(seen)[order] if features else None)
 
 
 def number_of(inputs: Features) -> int:
@@ -97,7 +92,7 @@ def _watched(model: nn.Module, layer: str | None) -> Iterator[Callable[[int], Te
     if layer not in modules:
         raise InputError(f"layer '{layer}' is not in the model; there are {', '.join(filter(None, modules))}")
     kept: list[Any] = []
-    hook = modules[layer].register_forward_hook(lambda _module, _given, out: kept.append(out))
+    hook = modules[layer].register_forward_hook(lambda _module, _inputs, out: kept.append(out))
     try:
         yield lambda items: rows_of(kept.pop(), items)
     finally:

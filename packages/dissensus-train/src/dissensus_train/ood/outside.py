@@ -11,10 +11,10 @@ import torch
 
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError, meant_path
-from dissensus_train.ood.measuring import IN_DISTRIBUTION, detection, kind_of
+from dissensus_train.ood.measuring import IN_DISTRIBUTION, detection
 from dissensus_train.ood.ood_sets import OodSet, same_items
 from dissensus_train.ood.results import OodSetSummary
-from dissensus_train.ood.scores import OF_ONE_MODEL, REMEDIES, SCORES, ModelView, known_score, scored
+from dissensus_train.ood.scores import OF_ONE_MODEL, REMEDIES, SCORES, known_score, scored
 from dissensus_train.ood.settings import OodSettings
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dissensus_train.ood.results import OodResult
     from dissensus_train.ood.scores import Need
 
-ARRAYS: Final = ("logits", "features", "labels")
-"""What a file of outputs may hold."""
+KINDS: Final = ("logits", "features")
+"""What a model may make of items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +54,29 @@ class GivenOutputs:
 
     @property
     def _first(self) -> Tensor:
-        known = self.logits if self.logits is not None else self.features
-        assert known is not None, "outputs are logits or features"
-        return known
+        return next(values for values in (self.logits, self.features) if values is not None)
 
-    def row(self) -> OodSet:
-        """The items as the first seed sees them, to find those that are in two sets."""
-        return OodSet(name="", features=self._first[0].float().numpy())
+    def known(self, seed: int, training: GivenOutputs | None) -> dict[Need, Any]:
+        """What a score of one seed, or of all seeds, may look at."""
+        kinds: dict[Need, Tensor | None] = {
+            "logits": self.logits,
+            "features": self.features,
+            "training features": None if training is None else training.features,
+        }
+        return {
+            **{need: None if values is None else values[seed] for need, values in kinds.items()},
+            "training labels": None if training is None else training.labels,
+            "seeds": self.logits if self.seeds > 1 else None,
+        }
+
+    def shared(self, other: GivenOutputs | None, kinds: Sequence[str]) -> int:
+        """How many items another set has too, number for number, by the first kind of output that both have."""
+        for kind in kinds if other is not None else ():
+            here, there = getattr(self, kind), getattr(other, kind)
+            if here is not None and there is not None:
+                one, two = (OodSet(name="", features=values[0].float().numpy()) for values in (here, there))
+                return int(same_items(one, two).sum())
+        return 0
 
 
 def given_outputs(
@@ -75,16 +91,14 @@ def given_outputs(
         where: they are from, for the beginning of a sentence.
     """
     made = {}
-    for name, given in (("logits", logits), ("features", features)):
-        if given is None:
+    for name, array in (("logits", logits), ("features", features)):
+        if array is None:
             continue
-        values = torch.as_tensor(given if isinstance(given, torch.Tensor) else np.asarray(given)).detach().cpu()
+        values = torch.as_tensor(array if isinstance(array, torch.Tensor) else np.asarray(array)).detach().cpu()
         values = values.double()[None] if values.ndim == 2 else values.double()
         if values.ndim != 3 or not values.numel():
-            raise InputError(
-                f"{where}: {name} have shape {tuple(np.shape(given))}; give (items, numbers), or (seeds, items, "
-                "numbers)"
-            )
+            shape = tuple(np.shape(array))
+            raise InputError(f"{where}: {name} have shape {shape}; give (items, numbers), or (seeds, items, numbers)")
         if not bool(values.isfinite().all()):
             raise InputError(f"{where}: {name} hold NaN or infinity; fill or remove those items")
         made[name] = values
@@ -94,15 +108,12 @@ def given_outputs(
     if len(shapes) > 1:
         (s, n), (t, m) = sorted(shapes)
         raise InputError(
-            f"{where}: logits and features are of {s} seeds and {n:,} items, and of {t} and {m:,}; give both of the "
-            "same"
+            f"{where}: logits and features are of {s} seeds and {n:,} items, and of {t} and {m:,}; give both alike"
         )
     known = None if labels is None else torch.as_tensor(np.asarray(labels))
     items = next(iter(shapes))[1]
     if known is not None and (tuple(known.shape) != (items,) or known.is_floating_point()):
-        raise InputError(
-            f"{where}: labels have shape {tuple(known.shape)}; give a class index for each of {items:,} items"
-        )
+        raise InputError(f"{where}: labels have shape {tuple(known.shape)}; give a class index for {items:,} items")
     return GivenOutputs(made.get("logits"), made.get("features"), known)
 
 
@@ -111,7 +122,7 @@ def read_outputs(path: str | Path) -> GivenOutputs:
     remedy = "give an .npz with an array 'logits' or 'features'"
     if not Path(path).exists():
         raise InputError(f"{path}: there is no such file{meant_path(Path(path))}; {remedy}")
-    return given_outputs(**read_npz(Path(path), only=ARRAYS, remedy=remedy), where=str(path))
+    return given_outputs(**read_npz(Path(path), only=(*KINDS, "labels"), remedy=remedy), where=str(path))
 
 
 def measure_outputs(
@@ -124,7 +135,7 @@ def measure_outputs(
     name: str = "model",
     **settings: Any,
 ) -> OodResult:
-    """How well scores tell OOD items from in-distribution ones, from a model's outputs alone.
+    """How well scores separate OOD items from in-distribution ones, from a model's outputs alone.
 
     Args:
         in_distribution: what the model made of in-distribution items that it was not trained on.
@@ -136,99 +147,62 @@ def measure_outputs(
         settings: `near`, `far`, `k`, `resamples` and `seed` of `OodSettings`.
     """
     everything = {IN_DISTRIBUTION: in_distribution, **ood}
-    _check(everything, training)
-    has = _known(everything, training)
-    possible = [each for each, score in SCORES.items() if set(score.needs) <= has]
-    chosen = tuple(possible if scores is None else scores)
+    _refuse_two_models({**everything, **({} if training is None else {"training": training})})
+    known = [outputs.known(0, training) for outputs in everything.values()]
+    has = {need for need in REMEDIES if all(of_set.get(need) is not None for of_set in known)}
+    chosen = tuple([score for score in SCORES if has.issuperset(SCORES[score].needs)] if scores is None else scores)
     if not chosen:
         raise InputError("ood: these outputs are enough for no score; give logits, or features with training features")
-    for score in map(known_score, chosen):
-        lacking = next((need for need in score.needs if need not in has), None)
+    for score in chosen:
+        lacking = next((need for need in known_score(score).needs if need not in has), None)
         if lacking is not None:
-            raise InputError(f"ood: {score.name} needs {lacking}; {REMEDIES[lacking]}, or choose another score")
-    asked = OodSettings(sets=paths or dict.fromkeys(ood, ""), scores=chosen, **settings)
-    values = {each: _scored(given, training, chosen, asked.k) for each, given in everything.items()}
-    seeds = "one seed" if in_distribution.seeds == 1 else f"{in_distribution.seeds} seeds"
-    what = " and ".join(each for each in ARRAYS[:2] if getattr(in_distribution, each) is not None)
+            raise InputError(f"ood: {score} needs {lacking}; {REMEDIES[lacking]}, or choose another score")
+    wanted = OodSettings(sets=paths or dict.fromkeys(ood, ""), scores=chosen, **settings)
+    seeds = in_distribution.seeds
+    what = " and ".join(kind for kind in KINDS if getattr(in_distribution, kind) is not None)
     return detection(
-        {name: values},
-        {name: tuple(range(in_distribution.seeds))},
-        asked,
+        {name: {of: _scored(outputs, training, wanted) for of, outputs in everything.items()}},
+        {name: tuple(range(seeds))},
+        wanted,
         summaries=tuple(
             OodSetSummary(
-                name=each,
-                kind=kind_of(each, asked),
-                path=str(asked.sets[each]),
-                items=len(given),
-                there=len(given),
-                how=f"{what} of {seeds}, as they were given",
-                in_distribution_too=int(same_items(given.row(), in_distribution.row()).sum()),
-                trained_on=0 if training is None else int(_trained_on(given, training)),
+                name=of,
+                kind=wanted.kind_of(of),
+                path=str(wanted.sets[of]),
+                items=len(outputs),
+                there=len(outputs),
+                how=f"{what} of {'one seed' if seeds == 1 else f'{seeds} seeds'}, as they were given",
+                in_distribution_too=outputs.shared(in_distribution, KINDS),
+                trained_on=outputs.shared(training, ("features",)),
             )
-            for each, given in ood.items()
+            for of, outputs in ood.items()
         ),
     )
 
 
-def _trained_on(given: GivenOutputs, training: GivenOutputs) -> int:
-    if given.features is None or training.features is None:
-        return 0
-    here, there = (GivenOutputs(None, each.features, None).row() for each in (given, training))
-    return int(same_items(here, there).sum())
-
-
-def _check(everything: Mapping[str, GivenOutputs], training: GivenOutputs | None) -> None:
-    """Refuse outputs that are not of one model."""
-    for kind in ("logits", "features"):
+def _refuse_two_models(everything: Mapping[str, GivenOutputs]) -> None:
+    for kind in KINDS:
         widths = {
-            name or "in-distribution": (given.seeds, values.shape[2])
-            for name, given in {**everything, **({} if training is None else {"training": training})}.items()
-            if (values := getattr(given, kind)) is not None
+            name or "in-distribution": (outputs.seeds, values.shape[2])
+            for name, outputs in everything.items()
+            if (values := getattr(outputs, kind)) is not None
         }
         if len(set(widths.values())) > 1:
             (one, (s, w)), (other, (t, v)) = next(
                 (a, b) for a in widths.items() for b in widths.items() if a[1] != b[1]
             )
             raise InputError(
-                f"ood: {kind} of '{one}' are {w} numbers an item of {s} seeds, those of '{other}' {v} of {t}; give "
+                f"ood: {kind} of '{one}' are {w} numbers per item of {s} seeds, those of '{other}' {v} of {t}; give "
                 "outputs of one model"
             )
 
 
-def _known(everything: Mapping[str, GivenOutputs], training: GivenOutputs | None) -> set[Need]:
-    """What all the outputs are enough for."""
-    has: set[Need] = set()
-    if all(given.logits is not None for given in everything.values()):
-        has.add("logits")
-        if all(given.seeds > 1 for given in everything.values()):
-            has.add("seeds")
-    if all(given.features is not None for given in everything.values()):
-        has.add("features")
-    if training is not None and training.features is not None:
-        has.add("training features")
-        if training.labels is not None:
-            has.add("training labels")
-    return has
-
-
-def _scored(given: GivenOutputs, training: GivenOutputs | None, scores: Sequence[str], k: int) -> dict[str, Table]:
-    """By score, (series, items) values: a series a seed, or one of all seeds."""
-    of_one = [score for score in scores if score in OF_ONE_MODEL]
-    by_seed = [
-        scored(
-            ModelView(
-                logits=None if given.logits is None else given.logits[seed],
-                features=None if given.features is None else given.features[seed],
-                training_features=None if training is None or training.features is None else training.features[seed],
-                training_labels=None if training is None else training.labels,
-                k=k,
-            ),
-            of_one,
+def _scored(outputs: GivenOutputs, training: GivenOutputs | None, settings: OodSettings) -> dict[str, Table]:
+    """By score, (series, items) values: a series per seed, or one of all seeds."""
+    values = {}
+    for score in settings.scores:
+        series = range(outputs.seeds if score in OF_ONE_MODEL else 1)
+        values[score] = np.stack(
+            [scored(outputs.known(seed, training), (score,), k=settings.k)[score] for seed in series]
         )
-        for seed in range(given.seeds)
-    ]
-    together = scored(ModelView(seeds=given.logits), [score for score in scores if score not in OF_ONE_MODEL])
-    return {
-        score: np.stack([each[score] for each in by_seed]) if score in OF_ONE_MODEL else together[score][None]
-        for score in scores
-    }
+    return values

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 (msgspec reads the types)
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dissensus.bootstrap import Estimate
+import msgspec
+
+from dissensus.bootstrap import Estimate  # noqa: TC001 (likewise)
 from dissensus.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,20 +38,29 @@ class OodSetSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OodRow:
-    """One number: a measure of a score of a system on an OOD set.
+class ScoreOnSet:
+    """What something is of: a score of a system on an OOD set.
 
     Attributes:
-        ood_set: name of the OOD set; or near or far, for the mean over the sets of that kind.
+        ood_set: name of the OOD set; of a number also near or far, for the mean over the sets of that kind.
         score: name in `SCORES`.
         system: name of the system.
-        measure: name in `MEASURES`.
-        value: mean over seeds, with an interval over items (ID and OOD) and seeds.
     """
 
     ood_set: str
     score: str
     system: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OodRow(ScoreOnSet):
+    """One number.
+
+    Attributes:
+        measure: name in `MEASURES`.
+        value: mean over seeds, with an interval over items (ID and OOD) and seeds.
+    """
+
     measure: str
     value: Estimate
 
@@ -87,49 +96,37 @@ class OodDifference(OodRow):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreHistogram:
+class ScoreHistogram(ScoreOnSet):
     """How a score is distributed over ID and over OOD items, all seeds of a system together.
 
     Attributes:
-        ood_set: name of the OOD set.
-        score: name in `SCORES`.
-        system: name of the system.
         edges: (bins + 1,) of bins of equal width; they hold the middle 99.8 % of all values, and what lies outside is
             counted in the first or last bin.
         in_distribution: (bins,) numbers of (item, seed) values of ID items.
         ood: (bins,) likewise of OOD items.
     """
 
-    ood_set: str
-    score: str
-    system: str
     edges: tuple[float, ...]
     in_distribution: tuple[int, ...]
     ood: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RocCurve:
+class RocCurve(ScoreOnSet):
     """The receiver operating characteristic (ROC) of a score, the mean over a system's seeds at each share.
 
     Attributes:
-        ood_set: name of the OOD set.
-        score: name in `SCORES`.
-        system: name of the system.
         alarms: (points,) shares of ID items flagged.
         hits: (points,) shares of OOD items flagged there.
     """
 
-    ood_set: str
-    score: str
-    system: str
     alarms: tuple[float, ...]
     hits: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OodResult:
-    """How well systems tell out-of-distribution (OOD) items from in-distribution (ID) ones.
+    """How well systems separate out-of-distribution (OOD) items from in-distribution (ID) ones.
 
     Attributes:
         split: the split that ID items are from; empty where a model's outputs were given.
@@ -163,7 +160,9 @@ class OodResult:
     @property
     def kinds(self) -> dict[str, tuple[str, ...]]:
         """The names of the near sets and of the far ones, where any were stated."""
-        stated = {kind: tuple(each.name for each in self.sets if each.kind == kind) for kind in ("near", "far")}
+        stated = {
+            kind: tuple(summary.name for summary in self.sets if summary.kind == kind) for kind in ("near", "far")
+        }
         return {kind: names for kind, names in stated.items() if names}
 
     @property
@@ -188,10 +187,10 @@ class OodResult:
     def notes(self) -> list[str]:
         """What a reader should know before the numbers, in sentences: scores left out, and items in both sets."""
         return [*self.left_out] + [
-            f"{each.name}: of {each.items:,} OOD items {each.in_distribution_too:,} are also in-distribution items and "
-            f"{each.trained_on:,} also training items, number for number; no score can tell those apart"
-            for each in self.sets
-            if each.in_distribution_too or each.trained_on
+            f"{summary.name}: of {summary.items:,} OOD items {summary.in_distribution_too:,} are also in-distribution "
+            f"items and {summary.trained_on:,} also training items, number for number; no score can separate those"
+            for summary in self.sets
+            if summary.in_distribution_too or summary.trained_on
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -199,32 +198,7 @@ class OodResult:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> OodResult:
+    def from_dict(cls, stored: Mapping[str, Any]) -> OodResult:
         """What `to_dict` gave, also after JSON."""
-        return cls(
-            split=given["split"],
-            in_distribution=given["in_distribution"],
-            sets=tuple(OodSetSummary(**each) for each in given["sets"]),
-            seeds={name: tuple(seeds) for name, seeds in given["seeds"].items()},
-            settings=_plain(given["settings"]),
-            measures=tuple(
-                OodMeasure(**{**each, "value": Estimate(**each["value"]), "by_seed": tuple(each["by_seed"])})
-                for each in given["measures"]
-            ),
-            differences=tuple(
-                OodDifference(**{**each, "value": Estimate(**each["value"])}) for each in given["differences"]
-            ),
-            histograms=tuple(
-                ScoreHistogram(**{**each, **{part: tuple(each[part]) for part in ("edges", "in_distribution", "ood")}})
-                for each in given["histograms"]
-            ),
-            curves=tuple(
-                RocCurve(**{**each, "alarms": tuple(each["alarms"]), "hits": tuple(each["hits"])})
-                for each in given["curves"]
-            ),
-            left_out=tuple(given["left_out"]),
-        )
-
-
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in settings.items()}
+        settings = {key: list(part) if isinstance(part, tuple) else part for key, part in stored["settings"].items()}
+        return msgspec.convert({**stored, "settings": settings}, cls)

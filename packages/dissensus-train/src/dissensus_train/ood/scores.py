@@ -24,7 +24,18 @@ if TYPE_CHECKING:
     from dissensus_train.training.inputs import Features
 
 Need: TypeAlias = Literal["logits", "gradients", "features", "training features", "training labels", "seeds"]
-"""What a score is computed from."""
+"""What a score is computed from: (items, classes) logits; the network and its inputs; (items, width) features; those of
+training items, and their class indices; or (seeds, items, classes) logits."""
+
+REMEDIES: Final[dict[Need, str]] = {
+    "logits": "give logits",
+    "gradients": "give the network itself and inputs that it can be differentiated by",
+    "features": "give features",
+    "training features": "give training items and their labels",
+    "training labels": "give training items and their labels",
+    "seeds": "give logits of two seeds or more",
+}
+"""How each thing that a score may lack is given."""
 
 GRADIENT_BATCH: Final = 256
 """Items whose activations are held for a gradient at once."""
@@ -33,52 +44,23 @@ DISTANCES: Final = 1 << 23
 """Distances held at once."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ModelView:
-    """What a model makes of items: all that a score may look at. What is not known, or not needed, is None.
-
-    Attributes:
-        model: the network.
-        inputs: (items, ...) as it takes them.
-        logits: (items, classes).
-        features: (items, width).
-        training_features: (training items, width).
-        training_labels: (training items,) class indices.
-        seeds: (seeds, items, classes) logits of networks that differ in their seed alone.
-        temperature: of ODIN.
-        epsilon: of ODIN, in units of the inputs.
-        k: of kNN: which neighbour.
-    """
-
-    model: nn.Module | None = None
-    inputs: Tensor | SparseRows | None = None
-    logits: Tensor | None = None
-    features: Tensor | None = None
-    training_features: Tensor | None = None
-    training_labels: Tensor | None = None
-    seeds: Tensor | None = None
-    temperature: float = 1000.0
-    epsilon: float = 0.0014
-    k: int = 50
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class OodScore:
     """A way to score items; tables and the command line are made from these.
 
     Attributes:
-        name: for the command line, such as `energy`.
         title: for people, with its formula.
         reference: the paper.
-        needs: what it is computed from.
-        per_item: a model's view to (items,) values, larger for items that look more out-of-distribution.
+        needs: what it is computed from, in the order of the function's arguments.
+        per_item: to (items,) values, larger for items that look more out-of-distribution.
+        settings: names of the settings that it takes.
     """
 
-    name: str
     title: str
     reference: str
     needs: tuple[Need, ...]
-    per_item: Callable[[ModelView], Tensor]
+    per_item: Callable[..., Any]
+    settings: tuple[str, ...] = ()
 
 
 def _also_arrays(score: Callable[..., Tensor]) -> Callable[..., Any]:
@@ -87,23 +69,23 @@ def _also_arrays(score: Callable[..., Tensor]) -> Callable[..., Any]:
     @wraps(score)
     def of_either(first: Any, *others: Any, **settings: Any) -> Any:
         # Labels come third; all else are numbers.
-        given = [_tensor(each, score.__name__, labels=k == 2) for k, each in enumerate((first, *others))]
-        found = score(*given, **settings)
-        return found if isinstance(first, Tensor) else found.numpy()
+        tensors = [_tensor(values, score.__name__, labels=k == 2) for k, values in enumerate((first, *others))]
+        scores = score(*tensors, **settings)
+        return scores if isinstance(first, Tensor) else scores.numpy()
 
     return of_either
 
 
-def _tensor(given: Any, name: str, *, labels: bool) -> Tensor:
-    wanted = "one class index an item" if labels else "a row of numbers an item"
+def _tensor(values: Any, name: str, *, labels: bool) -> Tensor:
+    wanted = "one class index per item" if labels else "a row of numbers per item"
     try:
         kind = np.int64 if labels else np.float64
-        made = given if isinstance(given, Tensor) else torch.from_numpy(np.array(given, dtype=kind))
+        tensor = values if isinstance(values, Tensor) else torch.from_numpy(np.array(values, dtype=kind))
     except (TypeError, ValueError):
         raise InputError(f"{name}: these are not numbers in rows of equal length; give {wanted}") from None
-    if made.ndim < (1 if labels else 2):
-        raise InputError(f"{name}: shape {tuple(made.shape)}; give {wanted}")
-    return made
+    if tensor.ndim < (1 if labels else 2):
+        raise InputError(f"{name}: shape {tuple(tensor.shape)}; give {wanted}")
+    return tensor
 
 
 @_also_arrays
@@ -166,7 +148,7 @@ def odin(
     in-distribution items gain more from it.
 
     Args:
-        model: any network that gives one logit a class.
+        model: any network that gives one logit per class.
         inputs: (items, ...) as the model takes them.
         temperature: T.
         epsilon: length of the step in every input dimension, in units of the inputs; 0 for none.
@@ -227,7 +209,7 @@ def knn(features: Tensor, training: Tensor, *, k: int = 50) -> Tensor:
     """
     if k > len(training):
         raise InputError(f"knn: k is {k} and there are {len(training):,} training items; choose a smaller k")
-    here, there = (nn.functional.normalize(each.double(), dim=1) for each in (features, training))
+    here, there = (nn.functional.normalize(values.double(), dim=1) for values in (features, training))
     # |x - y|^2 - |x|^2 in one product; of what is left, the square of x moves no neighbour before another.
     square = there.square().sum(dim=1)
     kth = [
@@ -237,75 +219,37 @@ def knn(features: Tensor, training: Tensor, *, k: int = 50) -> Tensor:
     return (torch.cat(kth) + here.square().sum(dim=1)).clamp(min=0).sqrt()
 
 
-def _needed(value: Any) -> Any:
-    assert value is not None
-    return value
-
-
 SCORES: Final[dict[str, OodScore]] = {
-    score.name: score
-    for score in (
-        OodScore(
-            name="msp",
-            title="1 - maximum softmax probability",
-            reference="Hendrycks & Gimpel 2017",
-            needs=("logits",),
-            per_item=lambda seen: msp(_needed(seen.logits)),
-        ),
-        OodScore(
-            name="max-logit",
-            title="minus the largest logit",
-            reference="Hendrycks et al. 2022",
-            needs=("logits",),
-            per_item=lambda seen: max_logit(_needed(seen.logits)),
-        ),
-        OodScore(
-            name="entropy",
-            title="entropy of the softmax, nats",
-            reference="Shannon entropy",
-            needs=("logits",),
-            per_item=lambda seen: entropy(_needed(seen.logits)),
-        ),
-        OodScore(
-            name="energy",
-            title="energy, -ln sum exp logits",
-            reference="Liu et al. 2020",
-            needs=("logits",),
-            per_item=lambda seen: energy(_needed(seen.logits)),
-        ),
-        OodScore(
-            name="odin",
-            title="1 - maximum softmax probability at temperature T, after a step of epsilon that raises it",
-            reference="Liang et al. 2018",
-            needs=("gradients",),
-            per_item=lambda seen: odin(
-                _needed(seen.model), _needed(seen.inputs), temperature=seen.temperature, epsilon=seen.epsilon
-            ),
-        ),
-        OodScore(
-            name="mahalanobis",
-            title="squared Mahalanobis distance to the nearest class mean of features",
-            reference="Lee et al. 2018 (last layer, no input step)",
-            needs=("features", "training features", "training labels"),
-            per_item=lambda seen: mahalanobis(
-                _needed(seen.features), _needed(seen.training_features), _needed(seen.training_labels)
-            ),
-        ),
-        OodScore(
-            name="knn",
-            title="distance to the k-th nearest training item, features scaled to length 1",
-            reference="Sun et al. 2022",
-            needs=("features", "training features"),
-            per_item=lambda seen: knn(_needed(seen.features), _needed(seen.training_features), k=seen.k),
-        ),
-        OodScore(
-            name="disagreement",
-            title="disagreement of an ensemble of seeds: mutual information of class and seed, nats",
-            reference="Houlsby et al. 2011; Lakshminarayanan et al. 2017",
-            needs=("seeds",),
-            per_item=lambda seen: disagreement(_needed(seen.seeds)),
-        ),
-    )
+    "msp": OodScore("1 - maximum softmax probability", "Hendrycks & Gimpel 2017", ("logits",), msp),
+    "max-logit": OodScore("minus the largest logit", "Hendrycks et al. 2022", ("logits",), max_logit),
+    "entropy": OodScore("entropy of the softmax, nats", "Shannon entropy", ("logits",), entropy),
+    "energy": OodScore("energy, -ln sum exp logits", "Liu et al. 2020", ("logits",), energy),
+    "odin": OodScore(
+        "1 - maximum softmax probability at temperature T, after a step of epsilon that raises it",
+        "Liang et al. 2018",
+        ("gradients",),
+        lambda network, **settings: odin(*network, **settings),
+        ("temperature", "epsilon"),
+    ),
+    "mahalanobis": OodScore(
+        "squared Mahalanobis distance to the nearest class mean of features",
+        "Lee et al. 2018 (last layer, no input step)",
+        ("features", "training features", "training labels"),
+        mahalanobis,
+    ),
+    "knn": OodScore(
+        "distance to the k-th nearest training item, features scaled to length 1",
+        "Sun et al. 2022",
+        ("features", "training features"),
+        knn,
+        ("k",),
+    ),
+    "disagreement": OodScore(
+        "disagreement of an ensemble of seeds: mutual information of class and seed, nats",
+        "Houlsby et al. 2011; Lakshminarayanan et al. 2017",
+        ("seeds",),
+        disagreement,
+    ),
 }
 """The scores by name; each is larger for items that look more out-of-distribution."""
 
@@ -328,7 +272,7 @@ def ood_scores(
     """By set and by score, (items,) the score of each item; larger looks more out-of-distribution to the model.
 
     Args:
-        model: any network that gives one logit a class; scored in evaluation mode and full precision.
+        model: any network that gives one logit per class; scored in evaluation mode and full precision.
         sets: by name, (items, ...) inputs as the model takes them.
         scores: names in `SCORES`, of one model.
         training: (training items, ...) inputs, for scores that compare with training items.
@@ -338,12 +282,12 @@ def ood_scores(
         k: of kNN.
         layer: where features are taken (see `model_outputs`).
     """
-    settings: dict[str, Any] = {"temperature": temperature, "epsilon": epsilon, "k": k}
-    views = model_views(model, sets, scores=scores, training=training, labels=labels, layer=layer, **settings)
-    return {name: scored(view, scores) for name, view in views.items()}
+    known = known_to(model, sets, scores=scores, training=training, labels=labels, layer=layer)
+    settings = {"temperature": temperature, "epsilon": epsilon, "k": k}
+    return {name: scored(of_set, scores, **settings) for name, of_set in known.items()}
 
 
-def model_views(
+def known_to(
     model: nn.Module,
     sets: Mapping[str, Features],
     *,
@@ -351,57 +295,39 @@ def model_views(
     training: Features | None,
     labels: Tensor | None,
     layer: str | None,
-    **settings: Any,
-) -> dict[str, ModelView]:
+) -> dict[str, dict[Need, Any]]:
     """By set, what a model makes of its items, as far as the scores need it; see `ood_scores`."""
-    chosen = [known_score(name) for name in scores]
-    needs = {need for score in chosen for need in score.needs}
+    needs = {need for name in scores for need in known_score(name).needs}
     kept = None
-    if "training features" in needs and training is not None:
+    if training is not None and "training features" in needs:
         kept = model_outputs(model, training, layer=layer).features
-    views = {}
+    known: dict[str, dict[Need, Any]] = {}
     for name, inputs in sets.items():
-        out = model_outputs(model, inputs, features="features" in needs, layer=layer)
-        views[name] = ModelView(
-            model=model,
-            inputs=None if isinstance(inputs, Tokens) else inputs,
-            logits=out.logits,
-            features=out.features,
-            training_features=kept,
-            training_labels=None if labels is None else labels.to(out.logits.device),
-            **settings,
-        )
-    return views
+        logits, features = model_outputs(model, inputs, features="features" in needs, layer=layer)
+        known[name] = {
+            "gradients": None if isinstance(inputs, Tokens) else (model, inputs),
+            "logits": logits,
+            "features": features,
+            "training features": kept,
+            "training labels": None if labels is None else labels.to(logits.device),
+        }
+    return known
 
 
-def scored(view: ModelView, scores: Sequence[str]) -> dict[str, Floats]:
-    """By score, (items,) values; a score that needs what the view does not have is refused."""
-    has = {
-        "logits": view.logits,
-        "gradients": view.inputs,
-        "features": view.features,
-        "training features": view.training_features,
-        "training labels": view.training_labels,
-        "seeds": view.seeds,
-    }
-    found = {}
-    for score in map(known_score, scores):
-        lacking = next((need for need in score.needs if has[need] is None), None)
+def scored(known: Mapping[Need, Any], scores: Sequence[str], **settings: Any) -> dict[str, Floats]:
+    """By score, (items,) values; a score that needs what is not known, or None, is refused.
+
+    `settings` are `temperature` and `epsilon` of ODIN, and `k` of kNN.
+    """
+    values = {}
+    for name in scores:
+        score = known_score(name)
+        lacking = next((need for need in score.needs if known.get(need) is None), None)
         if lacking is not None:
-            raise InputError(f"{score.name} needs {lacking}; {REMEDIES[lacking]}, or choose another score")
-        found[score.name] = np.asarray(score.per_item(view).double().cpu().numpy())
-    return found
-
-
-REMEDIES: Final[dict[Need, str]] = {
-    "logits": "give logits",
-    "gradients": "give the network itself and inputs that it can be differentiated by",
-    "features": "give features",
-    "training features": "give training items and their labels",
-    "training labels": "give training items and their labels",
-    "seeds": "give logits of two seeds or more",
-}
-"""How each thing that a score may lack is given."""
+            raise InputError(f"{name} needs {lacking}; {REMEDIES[lacking]}, or choose another score")
+        own = {key: settings[key] for key in score.settings}
+        values[name] = np.asarray(score.per_item(*(known[need] for need in score.needs), **own).double().cpu().numpy())
+    return values
 
 
 def known_score(name: str) -> OodScore:

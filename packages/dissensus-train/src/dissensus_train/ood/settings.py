@@ -54,7 +54,7 @@ class OodSettings:
 
     def __post_init__(self) -> None:
         if not self.sets:
-            raise InputError("ood: no OOD set is given; name a folder, npz or table with --ood, or in an [ood] table")
+            raise InputError("ood: no OOD set is given; give sets=, a folder, npz or table by name")
         called = (*self.near, *self.far)
         wrong = next((name for name in called if name not in self.sets or called.count(name) > 1), None)
         if wrong is not None:
@@ -84,3 +84,7 @@ class OodSettings:
     def kinds(self) -> dict[str, tuple[str, ...]]:
         """The sets that are stated to be near, and those that are far, where there are any."""
         return {kind: sets for kind, sets in ((NEAR, self.near), (FAR, self.far)) if sets}
+
+    def kind_of(self, name: str) -> str:
+        """Whether a set is stated to be near or far; empty where it is not."""
+        return next((kind for kind, names in self.kinds.items() if name in names), "")

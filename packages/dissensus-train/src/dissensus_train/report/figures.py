@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dissensus.dynamics import StratumDivergence
     from dissensus.labels.distribution import LabelDistribution
     from dissensus_train.report.training_dynamics import TrainingDynamics
-    from dissensus_train.studies.scored import ScoredStudy, System
+    from dissensus_train.studies.scored import ScoredStudy, StudySystem
 
 IMAGE_BYTES: Final = 600_000
 """How many bytes of images the points of the data maps bring along; further points tell their name only."""
@@ -69,7 +69,7 @@ def learning_curves(scored: ScoredStudy) -> Section:
     return Section(figures=tuple(figures), data=data, note=note)
 
 
-def _course(system: System, column: str) -> list[Record]:
+def _course(system: StudySystem, column: str) -> list[Record]:
     """By epoch the mean, lowest and highest of a column of the runs' history; nothing where a run lacks it."""
     if not all(column in history for history in system.histories):
         return []
@@ -252,6 +252,6 @@ def _told(results: ScoredStudy, kept: np.ndarray[Any, Any], shown: Sequence[str]
     return rows
 
 
-def method_colours(systems: list[System]) -> Any:
+def method_colours(systems: list[StudySystem]) -> Any:
     """The colours of a model's methods, the same in every figure."""
     return named_colours([system.method for system in systems])

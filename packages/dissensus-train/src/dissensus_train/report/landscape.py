@@ -10,7 +10,7 @@ import numpy as np
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.report.figures import Figure, Record, Section, named_colours, spec_of
 from dissensus.report.items import clipped, data_uri, images
-from dissensus.report.tables import Cell, Row, Table
+from dissensus.report.tables import Cell, Table, TableRow
 from dissensus_train.basins.summary import QUANTITIES, summarise_basins
 from dissensus_train.report.shown import item_pictures
 
@@ -48,7 +48,7 @@ def _quantities(found: StudyBasins) -> Table:
         title=f"{on.loss} on {on.items:,} items ({on.data})",
         header=("method", *(quantity.title for quantity in QUANTITIES.values())),
         rows=tuple(
-            Row(
+            TableRow(
                 name=f"{system} (reference)" if system == found.reference and len(found.systems) > 1 else system,
                 cells=tuple(_cell(row) for row in rows if row.system == system),
             )
@@ -84,7 +84,7 @@ def _pairs(found: StudyBasins) -> Table:
     rows, records = [], []
     for each in found.pairs:
         cells = (Cell(str(len(each.pairs))), _estimate(each.barrier), _estimate(each.cka))
-        rows.append(Row(name=each.name, cells=cells))
+        rows.append(TableRow(name=each.name, cells=cells))
         records += [
             {
                 "first": each.first,
@@ -119,7 +119,7 @@ def _stability(found: StudyBasins) -> Table:
         title=f"Stability of explanations across seeds ({any_one.method})",
         header=("method", "pairs of seeds", "cosine", "correlation", "items with a map"),
         rows=tuple(
-            Row(
+            TableRow(
                 name=system,
                 cells=(
                     Cell(str(each.pairs)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dissensus.report.tables import Cell, Row, Table, estimated
+from dissensus.report.tables import Cell, Table, TableRow, estimated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ def mode_shift_table(audits: Sequence[Audit]) -> Table:
     for audit in audits:
         parts = {name: getattr(audit.shift, name) for name in ("gain", "mode", "softness")}
         rows.append(
-            Row(
+            TableRow(
                 name=audit.soft,
                 cells=(
                     Cell(audit.stratum, f"{audit.shift.items:,}"),

@@ -9,8 +9,8 @@ import numpy as np
 
 from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.report.figures import Figure, Record, Section, diagonal, named_colours, spec_of
-from dissensus.report.part import Part, render_part
-from dissensus.report.tables import Cell, Row, Table, estimated
+from dissensus.report.page import render_small_page
+from dissensus.report.tables import Cell, Table, TableRow, estimated
 from dissensus_train.ood import SCORES
 from dissensus_train.ood.measures import MEASURES
 
@@ -54,7 +54,7 @@ def _aurocs(result: OodResult, ood_set: str, title: str, about: str, number: int
         title=title,
         header=("method", *scores),
         rows=tuple(
-            Row(name=system, cells=tuple(_cell(result, ood_set, score, system) for score in scores))
+            TableRow(name=system, cells=tuple(_cell(result, ood_set, score, system) for score in scores))
             for system in result.systems
         ),
         records=_records(result, ood_set),
@@ -71,7 +71,7 @@ def _measures(result: OodResult, ood_set: str, title: str, number: int) -> Table
         title=f"{title}, by every measure",
         header=("method and score", *(measure.title for measure in MEASURES.values())),
         rows=tuple(
-            Row(
+            TableRow(
                 name=f"{system}: {score}",
                 cells=tuple(
                     estimated(result.get(ood_set, score, system=system, measure=measure).value, measure)
@@ -150,13 +150,11 @@ def roc_figures(result: OodResult) -> Section:
 
 def ood_page(result: OodResult) -> str:
     """The tables, ROC curves and histograms of a result as a page of their own."""
-    return render_part(
-        Part(
-            title="Does the model notice out-of-distribution items?",
-            said=result.notes(),
-            tables=detection(result),
-            sections=(roc_figures(result), score_histograms(result)),
-        )
+    return render_small_page(
+        "Does the model notice out-of-distribution items?",
+        sentences=result.notes(),
+        tables=detection(result),
+        sections=(roc_figures(result), score_histograms(result)),
     )
 
 

@@ -8,9 +8,9 @@ import altair as alt
 import numpy as np
 
 from dissensus.report.figures import HEIGHT, POINTS, Figure, Section, named_colours, spec_of
-from dissensus.report.items import clipped, data_uri, images, thinned
-from dissensus.report.part import Part, Sample, render_part
-from dissensus.report.tables import Cell, Row, Table
+from dissensus.report.items import Card, clipped, data_uri, images, thinned
+from dissensus.report.page import render_small_page
+from dissensus.report.tables import Cell, Table, TableRow
 from dissensus_train.curate.item_list import listed, places
 
 if TYPE_CHECKING:
@@ -34,14 +34,12 @@ def source_maps_page(mapped: ItemList, sources: Sequence[Source], *, seed: int =
         seed: of the points shown, where there are too many, and of the sample items.
     """
     names = [source.name for source in sources if (mapped.sources == source.name).any()]
-    return render_part(
-        Part(
-            title=f"Data maps of {', '.join(names)}",
-            said=(f"{len(mapped):,} items; each source was mapped by a probe trained on it alone.",),
-            sections=(_maps(mapped, names, seed),),
-            tables=(_numbers(mapped, names),),
-            samples=_samples(mapped, sources, seed),
-        )
+    return render_small_page(
+        f"Data maps of {', '.join(names)}",
+        sentences=(f"{len(mapped):,} items; each source was mapped by a probe trained on it alone.",),
+        sections=(_maps(mapped, names, seed),),
+        tables=(_numbers(mapped, names),),
+        samples=_samples(mapped, sources, seed),
     )
 
 
@@ -91,7 +89,7 @@ def _numbers(mapped: ItemList, names: Sequence[str]) -> Table:
         }
         shares = {region: float((mapped.columns["region"][here] == region).mean()) for region in REGIONS}
         rows.append(
-            Row(
+            TableRow(
                 name=name,
                 cells=(
                     Cell(f"{int(here.sum()):,}"),
@@ -112,11 +110,11 @@ def _numbers(mapped: ItemList, names: Sequence[str]) -> Table:
     )
 
 
-def _samples(mapped: ItemList, sources: Sequence[Source], seed: int) -> dict[str, list[Sample]]:
+def _samples(mapped: ItemList, sources: Sequence[Source], seed: int) -> dict[str, list[Card]]:
     """By source and region, items drawn at random."""
     where = places(mapped, listed(sources))
     begin = np.cumsum([0, *(len(source) for source in sources)])
-    shown: dict[str, list[Sample]] = {}
+    shown: dict[str, list[Card]] = {}
     for number, source in enumerate(sources):
         for region in REGIONS:
             here = np.flatnonzero((mapped.sources == source.name) & (mapped.columns["region"] == region))
@@ -126,13 +124,13 @@ def _samples(mapped: ItemList, sources: Sequence[Source], seed: int) -> dict[str
     return shown
 
 
-def _shown(mapped: ItemList, source: Source, rows: Ints, members: Ints) -> list[Sample]:
+def _shown(mapped: ItemList, source: Source, rows: Ints, members: Ints) -> list[Card]:
     pictures = None if source.images is None else images(source.images[members])
     texts = source.items if source.texts is None else source.texts
     return [
-        Sample(
+        Card(
             text=clipped(str(texts[member]), 160),
-            image="" if pictures is None else data_uri(pictures[place]),
+            image=None if pictures is None else data_uri(pictures[place]),
             remark=(
                 f"{mapped.columns['label'][row]}; confidence {mapped.columns['confidence'][row]:.2f}, variability "
                 f"{mapped.columns['variability'][row]:.2f}"

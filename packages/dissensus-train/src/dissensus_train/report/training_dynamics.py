@@ -17,7 +17,7 @@ from dissensus.dynamics import (
     uncertainty_by_system,
 )
 from dissensus.evaluation.comparison.strata import by_agreement
-from dissensus.report.tables import Cell, Row, Table, estimated
+from dissensus.report.tables import Cell, Table, TableRow, estimated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,7 +146,7 @@ def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) 
     maps = {system: [each.data_map] for system, each in dynamics.systems.items()}
     for system, found in uncertainty_by_system(dynamics.people, maps, resamples=resamples, seed=seed).items():
         header = [f"{MEASURES[one.human]} with {one.model}" for one in found]
-        rows.append(Row(name=system, cells=tuple(estimated(one.spearman, "spearman") for one in found)))
+        rows.append(TableRow(name=system, cells=tuple(estimated(one.spearman, "spearman") for one in found)))
         records += [
             {
                 "system": system,
@@ -255,8 +255,8 @@ def regions(dynamics: TrainingDynamics) -> Table:
     )
 
 
-def _row(system: str, stratum: str, items: int, *cells: Cell) -> Row:
-    return Row(name=system, cells=(Cell(stratum, f"{items:,}"), *cells))
+def _row(system: str, stratum: str, items: int, *cells: Cell) -> TableRow:
+    return TableRow(name=system, cells=(Cell(stratum, f"{items:,}"), *cells))
 
 
 def _deviation(by_seed: np.ndarray[Any, Any]) -> float | None:

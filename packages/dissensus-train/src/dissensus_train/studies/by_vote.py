@@ -10,14 +10,14 @@ import numpy as np
 
 from dissensus.evaluation.people.two_way import mean_over_votes
 from dissensus.evaluation.people.vote_scores import VotePredictions, VoteScores, score_votes
-from dissensus_train.training.people import votes_of_split
+from dissensus_train.training.annotator_side import votes_of_split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dissensus.arrays import Floats
     from dissensus.bootstrap import Estimate
-    from dissensus_train.studies.scored import System
+    from dissensus_train.studies.scored import StudySystem
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import RunResult
 
@@ -58,14 +58,13 @@ def vote_predictions(result: RunResult, data: TrainingData, split: str) -> VoteP
         split: one that is not trained on, where the model knows people.
     """
     assert data.votes is not None, "votes that are predicted are there"
+    assert data.votes.annotators is not None, "who cast them is known"
     rows = votes_of_split(data, split)
-    item, annotator = data.votes.item[rows], data.votes.annotator
-    assert annotator is not None, "who cast them is known"
     said = _of_votes(result.predictions[split], result.by_vote.get(split), data, split)
-    return VotePredictions(item, annotator[rows], said.astype(np.float64))
+    return VotePredictions(data.votes.item[rows], data.votes.annotators.code[rows], said.astype(np.float64))
 
 
-def score_by_vote(systems: Mapping[str, System], data: TrainingData, split: str) -> dict[str, VoteScore]:
+def score_by_vote(systems: Mapping[str, StudySystem], data: TrainingData, split: str) -> dict[str, VoteScore]:
     """By system, how well it predicts the votes on the items of a split; empty where votes are anonymous.
 
     Args:
@@ -74,10 +73,10 @@ def score_by_vote(systems: Mapping[str, System], data: TrainingData, split: str)
         split: what is predicted.
     """
     votes = data.votes
-    if votes is None or votes.annotator is None:
+    if votes is None or votes.annotators is None:
         return {}
     rows = votes_of_split(data, split)
-    mean = partial(mean_over_votes, item=votes.item[rows], annotator=votes.annotator[rows])
+    mean = partial(mean_over_votes, item=votes.item[rows], annotator=votes.annotators.code[rows])
     scores = {name: _mean_scores(system, data, split) for name, system in systems.items()}
     made = {}
     for name, system in systems.items():
@@ -95,12 +94,12 @@ def score_by_vote(systems: Mapping[str, System], data: TrainingData, split: str)
     return made
 
 
-def _item_only(systems: Mapping[str, System], system: System) -> list[str]:
+def _item_only(systems: Mapping[str, StudySystem], system: StudySystem) -> list[str]:
     """The systems of the same model that do not know people."""
     return [name for name, each in systems.items() if each.model == system.model and each.runs[0].people is None]
 
 
-def _mean_scores(system: System, data: TrainingData, split: str) -> VoteScores:
+def _mean_scores(system: StudySystem, data: TrainingData, split: str) -> VoteScores:
     """The scores of each vote in the mean over a system's seeds."""
     assert data.votes is not None
     human = data.votes.label[votes_of_split(data, split)]

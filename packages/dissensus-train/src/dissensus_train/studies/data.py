@@ -17,6 +17,7 @@ from dissensus.items.reading import read_features, read_images, read_texts
 from dissensus.items.shown import Items
 from dissensus.labels.labelling import label
 from dissensus.labels.schemes import UNSURE_WEIGHT
+from dissensus.progress import silent
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.sampling import subsample
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
@@ -24,12 +25,13 @@ from dissensus_train.studies.splitting import study_splits
 from dissensus_train.training.data import TRAIN, TrainingData
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from dissensus.arrays import Features, Ints, Names
     from dissensus.items.encoders import Encoder
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus.progress import Progress
     from dissensus.votes.table import Votes
     from dissensus_train.studies.spec import Study, Target
 
@@ -43,17 +45,17 @@ READ_ITEMS: Final = ("hf:", "timm:")
 """How the names of networks begin that read texts or images themselves; a grid of these alone needs no features."""
 
 
-def study_data(study: Study, *, told: Callable[[int, int], None] | None = None) -> TrainingData:
+def study_data(study: Study, *, progress: Progress = silent) -> TrainingData:
     """Read what people saw and said, make the splits, the targets and the features.
 
     Args:
         study: one that has no parts.
-        told: called with how many items are encoded, and how many there are.
+        progress: called as items are encoded.
     """
     given = _known(study) if study.dataset is not None else _own(study)
     splits = study_splits(study, given)
     panels = {} if given.votes is None else _smaller_panels(study.targets, given.votes)
-    features, encoder = _features(study, given, splits[TRAIN] if TRAIN in splits else np.arange(0), told)
+    features, encoder = _features(study, given, splits[TRAIN] if TRAIN in splits else np.arange(0), progress)
     normalise = study.normalise if study.normalise is not None else encoder is None or encoder.normalise
     return TrainingData(
         name=" ".join([study.held, *study.sources]),
@@ -101,7 +103,7 @@ def _target(
 
 
 def _features(
-    study: Study, given: LabelledItems, training: Ints, told: Callable[[int, int], None] | None
+    study: Study, given: LabelledItems, training: Ints, progress: Progress
 ) -> tuple[Features, Encoder | None]:
     """Features as they were given, or made of the items by an encoder."""
     if given.features is not None and study.encoder is None:
@@ -117,7 +119,7 @@ def _features(
         encoder = fit_encoder(name, given.items.take(training), folder=study.folder)
     except InputError as error:
         raise InputError(f"{study.path}: [dataset] encoder: {error}") from error
-    return encoded(encoder, given.items, cache=cache_folder(), told=told), encoder
+    return encoded(encoder, given.items, cache=cache_folder(), progress=progress), encoder
 
 
 def _known(study: Study) -> LabelledItems:
@@ -154,13 +156,14 @@ def _own(study: Study) -> LabelledItems:
 def _own_votes(study: Study) -> Votes:
     from dissensus.votes.reading import read_votes
 
-    path, known = study.folder / str(study.votes), [model.people for model in study.annotator_models]
-    named = dict.fromkeys(name for people in known for name in (people.by, *people.population) if name)
+    path, models = study.folder / str(study.votes), [model.people for model in study.annotator_models]
+    named = dict.fromkeys(name for people in models for name in (people.by, *people.population) if name)
     try:
         votes = read_votes(path, format=study.format)
-        missing = [name for name in named if name not in votes.attributes]
+        known = votes.annotator_attributes
+        missing = [name for name in named if name not in known]
         # What describes annotators is a column like any other until a model asks for it.
-        return read_votes(path, format=study.format, attributes=[*votes.attributes, *missing]) if missing else votes
+        return read_votes(path, format=study.format, attributes=[*known, *missing]) if missing else votes
     except InputError as error:
         # What is an option of the command line is a key of the study file here.
         told = re.sub(r"--format (\w[\w-]*)", r'format = "\1" under [dataset]', str(error))
@@ -253,7 +256,7 @@ def in_order_of_names(votes: Votes) -> Votes:
     A file whose rows were shuffled is the same study: the same splits, the same smaller panels, the same runs.
     """
     votes = votes.take_items(np.argsort(votes.items, kind="stable"))
-    who: Any = 0 if votes.annotators is None else np.argsort(np.argsort(votes.annotators, kind="stable"))
+    who: Any = 0 if votes.annotators is None else np.argsort(np.argsort(votes.annotators.names, kind="stable"))
     annotator = np.zeros(votes.n_judgements) if votes.judgement_annotator is None else who[votes.judgement_annotator]
     # What a judgement says, in one number that does not depend on the order of its votes.
     said = np.random.default_rng(0).integers(2**62, size=2 * len(votes.classes))

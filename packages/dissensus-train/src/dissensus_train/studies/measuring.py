@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.progress import Step, silent
 from dissensus_train.basins import (
     Basin,
     BasinPair,
@@ -21,7 +22,7 @@ from dissensus_train.basins import (
     measure_basins,
 )
 from dissensus_train.basins.measuring import chosen_items
-from dissensus_train.basins.over_pairs import mean_over_pairs
+from dissensus_train.basins.summary import mean_over_pairs
 from dissensus_train.ood import OodResult, measure_ood
 from dissensus_train.studies.opening import named_references, runs_by_system
 from dissensus_train.training.engine import settled_device
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Ints
     from dissensus.bootstrap import Estimate
     from dissensus.cores import Over
+    from dissensus.progress import Progress
     from dissensus_train.basins import BasinSettings
     from dissensus_train.ood import OodSettings
     from dissensus_train.studies.opening import OpenStudy
@@ -109,7 +111,7 @@ def study_basins(
     *,
     device: str = "cpu",
     over: Over = map,
-    told: Callable[[int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> StudyBasins:
     """The basin of every run of a study and of runs two by two, each measured once and kept in its store.
 
@@ -119,7 +121,7 @@ def study_basins(
         device: what to measure on.
         over: what calls a function on each of many jobs, here systems and pairs of runs; one that shares them among
             machines takes the place of `map`.
-        told: called with how many measurements are there and how many there will be.
+        progress: called with how many measurements are there and how many there will be.
     """
     chosen = settings or opened.study.basins
     if chosen is None:
@@ -130,11 +132,10 @@ def study_basins(
     total += len(_explained(systems, chosen))
     done = 0
 
-    def tell(more: int) -> None:
+    def count(more: int) -> None:
         nonlocal done
         done += more
-        if told is not None:
-            told(done, total)
+        progress(Step("basins", done, total))
 
     def measured(
         kind: str, jobs: Mapping[str, Sequence[Run]], work: Callable[[list[RunResult]], Any]
@@ -142,14 +143,14 @@ def study_basins(
         """For each key, what is in the store, or else what a function makes of runs, which is then kept."""
         known = {key: opened.store.measurement(kind, key) for key in jobs}
         missing = [key for key, value in known.items() if value is None]
-        tell(len(jobs) - len(missing))
+        count(len(jobs) - len(missing))
         for key, made in zip(missing, over(work, (_loaded(opened, jobs[key]) for key in missing)), strict=True):
             known[key] = value = made.to_dict()
             opened.store.keep_measurement(kind, key, value)
-            tell(1)
+            count(1)
         return [value for value in known.values() if value is not None]
 
-    basins = _basins(opened, systems, chosen, device=device, over=over, tell=tell)
+    basins = _basins(opened, systems, chosen, device=device, over=over, count=count)
     two = {_pair_key(*pair, chosen): pair for _, _, runs_of in matched for pair in runs_of}
     compared = measured(PAIRS, two, partial(_compared, opened.data, chosen, device))
     pair_of = dict(zip(two, map(BasinPair.from_dict, compared), strict=True))
@@ -176,7 +177,7 @@ def _basins(
     *,
     device: str,
     over: Over,
-    tell: Callable[[int], None],
+    count: Callable[[int], None],
 ) -> dict[str, tuple[Basin, ...]]:
     """By system, the basins of its runs, which are measured together where they are not in the store."""
     store = opened.store
@@ -184,7 +185,7 @@ def _basins(
     kept = {key: store.measurement(BASINS, key) for runs in keys.values() for key in runs}
     missing = {name: {key: run for key, run in runs.items() if kept[key] is None} for name, runs in keys.items()}
     waiting = {name: runs for name, runs in missing.items() if runs}
-    tell(len(kept) - sum(map(len, waiting.values())))
+    count(len(kept) - sum(map(len, waiting.values())))
     jobs = (_loaded(opened, list(runs.values())) for runs in waiting.values())
     for runs, found in zip(
         waiting.values(), over(partial(_measured, opened.data, settings, device), jobs), strict=True
@@ -192,7 +193,7 @@ def _basins(
         for key, basin in zip(runs, found, strict=True):
             kept[key] = value = basin.to_dict()
             store.keep_measurement(BASINS, key, value)
-            tell(1)
+            count(1)
     made = {key: Basin.from_dict(value) for key, value in kept.items() if value is not None}
     return {name: tuple(made[key] for key in runs) for name, runs in keys.items()}
 

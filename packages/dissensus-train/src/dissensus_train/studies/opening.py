@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError, choices
+from dissensus.progress import silent
 from dissensus_train.studies.data import study_data
 from dissensus_train.studies.spec import Study, read_study
 from dissensus_train.training.run import people_run, run_on
 from dissensus_train.training.store import RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
 
@@ -48,15 +50,13 @@ class OpenStudy:
         return tuple(run for run in self.runs if run not in self.store)
 
 
-def open_study(
-    study: Study | str | Path, store: str | Path = STORE, *, told: Callable[[int, int], None] | None = None
-) -> OpenStudy:
+def open_study(study: Study | str | Path, store: str | Path = STORE, *, progress: Progress = silent) -> OpenStudy:
     """Read a study's data and see which of its runs are stored; a folder that can only be read will do.
 
     Args:
         study: one that has no parts; or its file, or the name of a shipped one.
         store: the folder of its runs.
-        told: called with how many items are encoded, and how many there are.
+        progress: called as items are encoded.
 
     Examples:
         >>> opened = open_study("words", "no-such-folder")
@@ -67,7 +67,7 @@ def open_study(
     """
     if not isinstance(study, Study):
         study = read_study(study)
-    data = replace(study_data(study, told=told), folder=study.folder)
+    data = replace(study_data(study, progress=progress), folder=study.folder)
     runs = study_runs(study, data)
     opened = OpenStudy(study, data, runs, RunStore(Path(store)))
     named_references(opened)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.evaluation.mode_audit import ModeShift
-    from dissensus_train.studies.scored import ScoredStudy, System
+    from dissensus_train.studies.scored import ScoredStudy, StudySystem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,12 +137,12 @@ def scores_against(
     )
 
 
-def _on_original(system: System) -> bool:
+def _on_original(system: StudySystem) -> bool:
     """Whether a system was trained on original labels, each item on its one label."""
     return system.runs[0].target == ORIGINAL
 
 
-def _paired(systems: Sequence[System], split: str) -> list[np.ndarray[Any, Any]]:
+def _paired(systems: Sequence[StudySystem], split: str) -> list[np.ndarray[Any, Any]]:
     """Of each system, (seeds, items, classes) predictions of the seeds that trained in all of them."""
     seeds = set.intersection(*({run.seed for run in system.runs} for system in systems))
     if not seeds:

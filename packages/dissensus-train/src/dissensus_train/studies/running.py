@@ -11,6 +11,7 @@ import torch
 
 from dissensus.cores import available_cores
 from dissensus.errors import InputError
+from dissensus.progress import silent
 from dissensus_train.studies.opening import STORE, OpenStudy, open_study
 from dissensus_train.studies.scored import ScoredStudy, score_study
 from dissensus_train.studies.spec import Study, read_study
@@ -18,17 +19,17 @@ from dissensus_train.training.engine import choose_engine, loop_only, train
 from dissensus_train.training.fleet import FLEET
 from dissensus_train.training.losses import loss_of
 from dissensus_train.training.models import network_of
+from dissensus_train.training.progress import EpochEnded, StudyProgress
 from dissensus_train.training.run import RunResult, class_weights, delivery_of, selection_of
-from dissensus_train.training.standing import Standing
 from dissensus_train.training.store import RunWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from dissensus.progress import Progress, Step
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.engine import Choice
-    from dissensus_train.training.events import EpochEnded
+    from dissensus_train.training.engine import EngineChoice
     from dissensus_train.training.on_ray import Cluster
     from dissensus_train.training.run import Run
 
@@ -73,7 +74,7 @@ class Shard:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class StudyPlan:
     """A study that is ready to run.
 
     Attributes:
@@ -87,7 +88,7 @@ class Plan:
     opened: OpenStudy
     waiting: tuple[Run, ...]
     writer: RunWriter
-    choice: Choice
+    choice: EngineChoice
     shard: Shard | None = None
 
 
@@ -99,8 +100,8 @@ def plan_study(
     device: str = "auto",
     shard: Shard | None = None,
     cluster: Cluster | None = None,
-    told: Callable[[int, int], None] | None = None,
-) -> Plan:
+    progress: Progress = silent,
+) -> StudyPlan:
     """Read the data, check that every model, target and delivery fits it, and see what is left to do.
 
     Args:
@@ -110,9 +111,9 @@ def plan_study(
         device: what they are trained on.
         shard: where several processes work on the study, which of them this one is.
         cluster: of the engine `ray`; None takes the one that Ray finds.
-        told: called with how many items are encoded, and how many there are.
+        progress: called as items are encoded.
     """
-    opened = open_study(study, store, told=told)
+    opened = open_study(study, store, progress=progress)
     _check(opened.runs, opened.data)
     # What goes together on a cluster's nodes is settled there.
     alone = {} if engine == "ray" else loop_only(opened.runs, opened.data, device=device)
@@ -122,7 +123,7 @@ def plan_study(
     writer.remember_study(study.name, study.path)
     rank = {seed: number for number, seed in enumerate(study.seeds)}
     waiting = sorted(opened.waiting, key=lambda run: rank[run.seed])
-    return Plan(opened, tuple(waiting if shard is None else shard.order(waiting)), writer, choice, shard)
+    return StudyPlan(opened, tuple(waiting if shard is None else shard.order(waiting)), writer, choice, shard)
 
 
 def _check(runs: Sequence[Run], data: TrainingData) -> None:
@@ -136,7 +137,7 @@ def _check(runs: Sequence[Run], data: TrainingData) -> None:
         selection_of(run, data)
 
 
-def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -> Iterator[RunResult]:
+def run_plan(plan: StudyPlan, *, progress: Progress = silent) -> Iterator[RunResult]:
     """Train what is left to do; each result is in the store when it is handed on.
 
     Runs are claimed before they are trained, so that of several processes one trains each. What another has claimed is
@@ -144,11 +145,11 @@ def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -
 
     Args:
         plan: of the study.
-        told: called with where the study stands when an epoch or a run has ended. The same is kept in the store, for
+        progress: called with a `StudyStep` when an epoch or a run has ended. The same is kept in the store, for
             whoever asks from another process.
     """
     opened, choice = plan.opened, plan.choice
-    standing = Standing(
+    standing = StudyProgress(
         study=opened.study.name, total=len(opened.runs), before=len(opened.runs) - len(plan.waiting), began=time.time()
     )
 
@@ -156,19 +157,21 @@ def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -
     one_at_a_time = threading.RLock()
 
     def say() -> None:
-        plan.writer.note_progress(standing.to_dict())
-        told(standing)
+        step = standing.step()
+        plan.writer.note_progress(step.to_dict())
+        progress(step)
 
-    def heard(event: EpochEnded) -> None:
+    def heard(step: Step) -> None:
+        assert isinstance(step, EpochEnded), "engines tell of epochs"
         with one_at_a_time:
-            standing.hear(event)
+            standing.hear(step)
             say()
 
     say()
     try:
         for batch in _claimed(plan, standing, say):
             for result in train(
-                batch, opened.data, engine=choice.engine, device=choice.device, told=heard, cluster=choice.cluster
+                batch, opened.data, engine=choice.engine, device=choice.device, progress=heard, cluster=choice.cluster
             ):
                 plan.writer.save(result)
                 with one_at_a_time:
@@ -179,7 +182,7 @@ def run_plan(plan: Plan, *, told: Callable[[Standing], None] = lambda _: None) -
         plan.writer.give_up()
 
 
-def _claimed(plan: Plan, standing: Standing, say: Callable[[], None]) -> Iterator[list[Run]]:
+def _claimed(plan: StudyPlan, standing: StudyProgress, say: Callable[[], None]) -> Iterator[list[Run]]:
     """Runs for this process to train, until all are stored or were handed out here."""
     left = list(plan.waiting)
     handed_out = 0
@@ -204,7 +207,7 @@ def run(
     engine: str = "auto",
     device: str = "auto",
     cluster: Cluster | None = None,
-    told: Callable[[Standing], None] = lambda _: None,
+    progress: Progress = silent,
 ) -> ScoredStudy:
     """Train what a study has left to do, and score all of it: what `dissensus study run` does.
 
@@ -214,7 +217,7 @@ def run(
         engine: how runs are trained: loop, fleet, ray, or auto.
         device: cpu, cuda, or auto.
         cluster: of the engine `ray`; None takes the one that Ray finds.
-        told: called with where the study stands when an epoch or a run has ended.
+        progress: called with a `StudyStep` when an epoch or a run has ended.
 
     Examples:
         >>> import tempfile
@@ -241,6 +244,6 @@ def run(
     read = study if isinstance(study, Study) else read_study(study)
     plan = plan_study(read, store, engine=engine, device=device, cluster=cluster)
     with plan.writer:
-        for _ in run_plan(plan, told=told):
+        for _ in run_plan(plan, progress=progress):
             pass
     return score_study(plan.opened)

@@ -37,7 +37,7 @@ AGREEMENT: Final = "agreement"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class System:
+class StudySystem:
     """The runs of one model by one method.
 
     Attributes:
@@ -86,7 +86,7 @@ class ScoredStudy:
     opened: OpenStudy
     split: str
     human: LabelDistribution
-    systems: Mapping[str, System]
+    systems: Mapping[str, StudySystem]
     failed: Mapping[str, Mapping[int, str]]
     references: Mapping[str, str]
     evaluation: Evaluation
@@ -119,11 +119,11 @@ class ScoredStudy:
         """Names, in the order of the grid."""
         return tuple(self.references)
 
-    def of_model(self, model: str) -> list[System]:
+    def of_model(self, model: str) -> list[StudySystem]:
         """The systems of a model."""
         return [system for system in self.systems.values() if system.model == model]
 
-    def dynamics(self, system: System) -> tuple[Recorded, ...]:
+    def dynamics(self, system: StudySystem) -> tuple[Recorded, ...]:
         """For each run of a system, (epochs, training items, classes) probabilities; read anew, as they are large."""
         return read_dynamics(self.opened.store, [run.key for run in system.runs])
 
@@ -196,7 +196,7 @@ def score_study(
     )
 
 
-def _systems(opened: OpenStudy) -> tuple[dict[str, System], dict[str, dict[int, str]]]:
+def _systems(opened: OpenStudy) -> tuple[dict[str, StudySystem], dict[str, dict[int, str]]]:
     """By name, the systems with the runs that trained; and by system, the seeds that failed and why."""
     made, failed = {}, {}
     for name, runs in runs_by_system(opened).items():
@@ -207,7 +207,7 @@ def _systems(opened: OpenStudy) -> tuple[dict[str, System], dict[str, dict[int, 
         results = [result for result in loaded if not result.failed]
         if not results:
             continue
-        made[name] = System(
+        made[name] = StudySystem(
             name=name,
             model=model,
             method=name.removeprefix(f"{model}: "),
@@ -241,7 +241,7 @@ def _trained_on(result: RunResult) -> str:
     )
 
 
-def _different_machines(systems: Mapping[str, System]) -> list[str]:
+def _different_machines(systems: Mapping[str, StudySystem]) -> list[str]:
     """A sentence where runs come from several engines, devices or versions; their keys do not tell them apart."""
     found = sum((Counter(system.trained_on) for system in systems.values()), Counter[str]())
     if len(found) < 2:
@@ -255,12 +255,12 @@ def trains_on_majority(run: Run) -> bool:
     return run.delivery == "majority" or (run.delivery == "soft" and run.target.split(",")[0] == "majority")
 
 
-def _references(opened: OpenStudy, systems: Mapping[str, System]) -> dict[str, str]:
+def _references(opened: OpenStudy, systems: Mapping[str, StudySystem]) -> dict[str, str]:
     """By model, the system that the study names, or its first that was trained on majority labels, or else its first.
 
     A system whose runs all failed can be neither.
     """
-    found: dict[str, System] = {}
+    found: dict[str, StudySystem] = {}
     for system in systems.values():
         current = found.setdefault(system.model, system)
         if trains_on_majority(system.runs[0]) and not trains_on_majority(current.runs[0]):

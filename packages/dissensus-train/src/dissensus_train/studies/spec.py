@@ -12,13 +12,13 @@ from msgspec import Meta
 
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError, choices
-from dissensus.toml_file import Table, TableError, TomlFile, fits, known_keys, no_such, table_of
+from dissensus.toml_file import TableError, TomlFile, TomlTable, fits, known_keys, no_such, table_of
 from dissensus_train.basins import BasinSettings
 from dissensus_train.delivery import DELIVERIES, delivery_options
 from dissensus_train.ood.settings import OodSettings
 from dissensus_train.studies.labelled_sets import LABELLED_SETS, SPLITS
+from dissensus_train.training.annotator_side import SHRINKAGE, People
 from dissensus_train.training.models import MODELS
-from dissensus_train.training.people import SHRINKAGE, People
 from dissensus_train.training.settings import REGIMES, Training
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ Number = int | float
 Share = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)]
 
 
-class Target(Table):
+class Target(TomlTable):
     """What runs are trained towards.
 
     Attributes:
@@ -84,7 +84,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class AnnotatorModel:
+class AnnotatorNetwork:
     """A model with an annotator side, trained on votes one by one.
 
     Attributes:
@@ -167,7 +167,7 @@ class Study:
     reference: str | None = None
     basins: BasinSettings | None = None
     ood: OodSettings | None = None
-    annotator_models: tuple[AnnotatorModel, ...] = ()
+    annotator_models: tuple[AnnotatorNetwork, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -198,7 +198,7 @@ class Study:
         return self.dataset or " with ".join(str(each) for each in given)
 
 
-class DatasetTable(Table):
+class DatasetTable(TomlTable):
     """What people judged and what they said: a known dataset by name, or files."""
 
     name: Annotated[Written, Meta(extra_json_schema={"enum": list(LABELLED_SETS)})] | None = None
@@ -218,7 +218,7 @@ class DatasetTable(Table):
     original: Written | None = None
 
 
-class SplitsTable(Table):
+class SplitsTable(TomlTable):
     """Who is trained on and who is tested on: shares of items, a file, or folds."""
 
     train: Share | None = None
@@ -229,7 +229,7 @@ class SplitsTable(Table):
     folds: Annotated[int, Meta(ge=2)] | None = None
 
 
-class ModelTable(Table):
+class ModelTable(TomlTable):
     """A model with an annotator side: see `People`."""
 
     name: Annotated[
@@ -247,7 +247,7 @@ class ModelTable(Table):
     ] = msgspec.field(default_factory=dict)
 
 
-class GridTable(Table):
+class GridTable(TomlTable):
     """Every target by every delivery, model and seed is a run."""
 
     targets: Annotated[tuple[str | Target, ...], Meta(min_length=1)] = ("frequency",)
@@ -281,7 +281,7 @@ _SETS = Annotated[dict[str, str], Meta(extra={"write": 'names and places, as { l
 _OOD: Any = table_of(OodSettings, "Out-of-distribution sets, and how their detection is measured.", sets=_SETS)
 
 
-class StudyFile(Table, kw_only=True):
+class StudyFile(TomlTable, kw_only=True):
     """A grid of runs: targets, deliveries, models and seeds on one dataset.
 
     Attributes:
@@ -356,7 +356,7 @@ def _study(read: StudyFile, given: Mapping[str, Any], path: Path) -> Study:
         targets=_distinct("targets", targets, str),
         methods=_distinct("deliveries", methods, lambda method: _meant(method, path.parent)),
         models=tuple(each for each in models if isinstance(each, str)),
-        annotator_models=tuple(each for each in models if isinstance(each, AnnotatorModel)),
+        annotator_models=tuple(each for each in models if isinstance(each, AnnotatorNetwork)),
         seeds=seeds,
         reference=grid.reference,
         training=_settings("training", REGIMES[regime], given),
@@ -477,7 +477,7 @@ def _method(given: str | dict[str, Any], folder: Path) -> Method:
     return Method(name, table)
 
 
-def _model(given: str | ModelTable) -> str | AnnotatorModel:
+def _model(given: str | ModelTable) -> str | AnnotatorNetwork:
     place, name = ("grid", "models"), given if isinstance(given, str) else given.name
     if name not in MODELS and ":" not in name:
         raise no_such(place, name, MODELS)
@@ -492,7 +492,7 @@ def _model(given: str | ModelTable) -> str | AnnotatorModel:
         people = People(kind=kind, by=given.by, shrinkage=given.shrinkage, population=given.population)
     except InputError as error:
         raise TableError(place, f"is refused: {error}") from error
-    return AnnotatorModel(name, people)
+    return AnnotatorNetwork(name, people)
 
 
 def _ood(given: Mapping[str, Any], folder: Path) -> OodSettings:

@@ -13,7 +13,7 @@ from dissensus_train.training.settings import REGIMES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus_train.studies.spec import AnnotatorModel, Method, Study, Target
+    from dissensus_train.studies.spec import AnnotatorNetwork, Method, Study, Target
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -43,6 +43,15 @@ def study_toml(study: Study) -> str:
     for name, settings in (("basins", study.basins), ("ood", study.ood)):
         if settings is not None:
             tables[name] = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    return toml_text(tables)
+
+
+def toml_text(tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """A TOML file.
+
+    Args:
+        tables: by name, the plain values of a table by key; what is None is left out. The one without a name is first.
+    """
     return "\n".join(_table(name, values) for name, values in tables.items())
 
 
@@ -76,7 +85,7 @@ def _target(target: Target) -> Any:
     return {"scheme": target.scheme, "votes": target.votes, "seed": target.seed}
 
 
-def _annotator_model(model: AnnotatorModel) -> dict[str, Any]:
+def _annotator_model(model: AnnotatorNetwork) -> dict[str, Any]:
     people = model.people
     given = {"by": people.by, "population": dict(people.population)}
     told = {key: value for key, value in given.items() if value}

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus_train.training.annotator_side import People as People
     from dissensus_train.training.data import TrainingData as TrainingData
     from dissensus_train.training.data import split_items as split_items
     from dissensus_train.training.engine import choose_engine as choose_engine
     from dissensus_train.training.engine import train as train
+    from dissensus_train.training.loop import one_thread as one_thread
     from dissensus_train.training.models import MODELS as MODELS
     from dissensus_train.training.models import build as build
     from dissensus_train.training.on_ray import Cluster as Cluster
-    from dissensus_train.training.people import People as People
     from dissensus_train.training.restoring import pair_probabilities as pair_probabilities
     from dissensus_train.training.run import Run as Run
     from dissensus_train.training.run import RunResult as RunResult

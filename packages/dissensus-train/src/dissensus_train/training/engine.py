@@ -11,24 +11,24 @@ import torch
 from dissensus.cores import available_cores
 from dissensus.errors import InputError, choices
 from dissensus.extras import installed
-from dissensus_train.training.events import silent
+from dissensus.progress import silent
 from dissensus_train.training.fleet import alike, train_fleet, why_not_together
 from dissensus_train.training.loop import train_loop
 from dissensus_train.training.on_ray import Cluster, train_on_ray
-from dissensus_train.training.workers import handed_out, in_workers, place, tell
+from dissensus_train.training.workers import handed_out, in_workers, place, send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.events import Told
     from dissensus_train.training.run import Run, RunResult
 
 ENGINES = ("auto", "loop", "fleet", "ray")
 
 
 @dataclass(frozen=True)
-class Choice:
+class EngineChoice:
     """What runs will be trained with.
 
     Attributes:
@@ -51,7 +51,7 @@ def choose_engine(
     device: str = "auto",
     one_by_one: Mapping[str, int] | None = None,
     cluster: Cluster | None = None,
-) -> Choice:
+) -> EngineChoice:
     """Settle engine and device; refuses what is not there.
 
     Args:
@@ -65,26 +65,28 @@ def choose_engine(
         raise InputError(f"'{engine}' is no engine{choices(engine, ENGINES)}")
     if engine == "ray":
         installed("ray", "ray", wanted_by="--engine ray")
-        return Choice(engine, device, "as asked", cluster or Cluster())
+        return EngineChoice(engine, device, "as asked", cluster or Cluster())
     if cluster is not None:
         raise InputError(f"engine {engine}: an address or a remote folder is for a cluster; add --engine ray")
     place = settled_device(device)
     alone = one_by_one or {}
     said = "".join(f"; {number} by the loop: {why}" for why, number in alone.items())
     if engine != "auto":
-        return Choice(engine, place, f"as asked{said if engine == 'fleet' else ''}")
+        return EngineChoice(engine, place, f"as asked{said if engine == 'fleet' else ''}")
     if runs and sum(alone.values()) == runs:
-        return Choice("loop", place, "; ".join(alone))
+        return EngineChoice("loop", place, "; ".join(alone))
     if place.startswith("cuda"):
         gpus = len(devices_of(place))
         where = "a GPU" if gpus == 1 else f"{gpus} GPUs"
-        return Choice("fleet", place, f"{runs} runs on {where}: trained together, launch overhead is paid once{said}")
+        return EngineChoice(
+            "fleet", place, f"{runs} runs on {where}: trained together, launch overhead is paid once{said}"
+        )
     cores = available_cores()
     if runs == 1 or cores == 1:
-        return Choice(
+        return EngineChoice(
             "loop", place, f"{runs} run{'s'[: runs != 1]} on {cores} core{'s'[: cores != 1]}: nothing to share"
         )
-    return Choice("fleet", place, f"{runs} runs on {cores} cores: one single-threaded worker a core{said}")
+    return EngineChoice("fleet", place, f"{runs} runs on {cores} cores: one single-threaded worker a core{said}")
 
 
 def loop_only(runs: Sequence[Run], data: TrainingData, *, device: str) -> dict[str, list[Run]]:
@@ -131,7 +133,7 @@ def train(
     *,
     engine: str = "auto",
     device: str = "auto",
-    told: Told = silent,
+    progress: Progress = silent,
     cluster: Cluster | None = None,
 ) -> Iterator[RunResult]:
     """Train runs; results come as they are finished, in any order.
@@ -141,7 +143,7 @@ def train(
         data: what they learn from.
         engine: loop, fleet, ray or auto. What the fleet cannot train together is trained by the loop.
         device: auto, cpu or cuda; on a machine with several GPUs, `cuda` takes them all, each in its own process.
-        told: called when an epoch of a run has ended, in this process; Ray does not tell of epochs.
+        progress: called when an epoch of a run has ended, in this process; Ray does not tell of epochs.
         cluster: of the engine `ray`; None takes the one that Ray finds.
     """
     if engine == "ray":
@@ -157,21 +159,26 @@ def train(
     devices = devices_of(choice.device)
     try:
         if len(devices) > 1 and len(runs) > 1:
-            yield from train_on_devices(together, single, data, devices=devices, told=told)
+            yield from train_on_devices(together, single, data, devices=devices, progress=progress)
             return
         if together:
-            yield from train_fleet(together, data, device=choice.device, told=told)
+            yield from train_fleet(together, data, device=choice.device, progress=progress)
     except BrokenProcessPool as error:
         raise InputError(
             "a training worker was killed, most likely for want of memory; finished runs are kept: run again, with "
             "--engine loop to train one at a time"
         ) from error
     for run in single:
-        yield train_loop(run, data, device=choice.device, told=told)
+        yield train_loop(run, data, device=choice.device, progress=progress)
 
 
 def train_on_devices(
-    together: Sequence[Run], single: Sequence[Run], data: TrainingData, *, devices: Sequence[str], told: Told = silent
+    together: Sequence[Run],
+    single: Sequence[Run],
+    data: TrainingData,
+    *,
+    devices: Sequence[str],
+    progress: Progress = silent,
 ) -> Iterator[RunResult]:
     """Train runs on several devices of this machine, a process for each.
 
@@ -180,11 +187,11 @@ def train_on_devices(
         single: runs for the loop.
         data: what they learn from.
         devices: their names.
-        told: called when an epoch of a run has ended, in this process.
+        progress: called when an epoch of a run has ended, in this process.
     """
     jobs = [("fleet", runs) for group in alike(together, data) for runs in _divided(group, len(devices))]
     jobs += [("loop", [run]) for run in single]
-    for _, results in in_workers(_train_there, jobs, shared=handed_out(data), told=told, places=devices):
+    for _, results in in_workers(_train_there, jobs, shared=handed_out(data), progress=progress, places=devices):
         yield from results
 
 
@@ -196,4 +203,4 @@ def _divided(runs: list[Run], parts: int) -> list[list[Run]]:
 
 def _train_there(data: TrainingData, job: tuple[str, Sequence[Run]]) -> list[RunResult]:
     engine, runs = job
-    return list(train(runs, data, engine=engine, device=place(), told=tell))
+    return list(train(runs, data, engine=engine, device=place(), progress=send))

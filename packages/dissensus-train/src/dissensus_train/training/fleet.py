@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from dissensus.errors import InputError
-from dissensus_train.training.events import silent
+from dissensus.progress import silent
+from dissensus_train.training.annotator_side import TRUST, most_trusted
 from dissensus_train.training.failing import why_failed
 from dissensus_train.training.fine_tuning import is_pretrained
 from dissensus_train.training.loop import same_bits
 from dissensus_train.training.models import network_of
-from dissensus_train.training.people import TRUST, most_trusted
-from dissensus_train.training.progress import Progress, ended
 from dissensus_train.training.run import Run, RunResult, answers_by_vote, delivery_of, held_out_votes, machine
+from dissensus_train.training.schedule import Schedule, ended
 from dissensus_train.training.stacked import StackedRuns, draws_itself, stackable
 from dissensus_train.training.streams import StreamedRuns
 from dissensus_train.training.workers import train_in_workers
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dissensus.arrays import Floats, Mask
+    from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.events import Told
 
 
 FLEET: Final = 16
@@ -78,18 +78,18 @@ class Together(Protocol):
 
 
 def train_together(
-    together: Together, runs: Sequence[Run], data: TrainingData, *, device: torch.device, told: Told = silent
+    together: Together, runs: Sequence[Run], data: TrainingData, *, device: torch.device, progress: Progress = silent
 ) -> list[RunResult]:
-    """Train to the end; results in the order of `runs`. Every epoch of every run is told as it ends."""
+    """Train to the end; results in the order of `runs`. Every epoch of every run is a step of progress as it ends."""
     began, settings = time.perf_counter(), runs[0].training
-    progress = Progress.start(len(runs), settings)
+    schedule = Schedule.start(len(runs), settings)
     history: dict[str, list[Floats]] = {"learning_rate": [], "train_loss": [], "selection": []}
     dynamics: dict[str, list[Tensor]] = {name: [] for name in together.members}
     lengths = np.zeros(len(runs), dtype=np.int64)
     for epoch in range(settings.epochs):
-        lengths[progress.active] = epoch + 1
-        history["learning_rate"].append(progress.rate.copy())
-        together.train_epoch(epoch, progress.rate * progress.active)
+        lengths[schedule.active] = epoch + 1
+        history["learning_rate"].append(schedule.rate.copy())
+        together.train_epoch(epoch, schedule.rate * schedule.active)
         found = together.select()
         metric = None if found is None else found.min(axis=0)
         history["train_loss"].append(together.train_loss())
@@ -98,11 +98,11 @@ def train_together(
         if settings.dynamics:
             for name, rows in together.members.items():
                 dynamics[name].append(together.predict(rows).half().cpu())
-        trained = np.flatnonzero(progress.active)
-        together.keep(progress.advance(epoch, metric, settings))
+        trained = np.flatnonzero(schedule.active)
+        together.keep(schedule.advance(epoch, metric, settings))
         for r in trained.tolist():
-            told(ended(runs[r], progress, r, epoch, loss=float(history["train_loss"][-1][r])))
-        if not progress.active.any():
+            progress(ended(runs[r], schedule, r, epoch, loss=float(history["train_loss"][-1][r])))
+        if not schedule.active.any():
             break
     weights = together.restore()
     if runs[0].people is not None and settings.selects and settings.selection == "loss":
@@ -121,7 +121,7 @@ def train_together(
         RunResult(
             run=run,
             history={name: values[r, : lengths[r]] for name, values in columns.items()},
-            chosen_epoch=int(progress.best_epoch[r]),
+            chosen_epoch=int(schedule.best_epoch[r]),
             predictions={name: values[r] for name, values in predictions.items()},
             by_vote=answers_by_vote(
                 run, data, {name: values[r] for name, values in own.items()}, {n: v[r] for n, v in predictions.items()}
@@ -144,7 +144,7 @@ def train_together(
 
 
 def train_fleet(
-    runs: Sequence[Run], data: TrainingData, *, device: str | torch.device, told: Told = silent
+    runs: Sequence[Run], data: TrainingData, *, device: str | torch.device, progress: Progress = silent
 ) -> Iterator[RunResult]:
     """Train runs in groups as large as gains time; a group that does not fit the device is halved until it does.
 
@@ -152,25 +152,25 @@ def train_fleet(
         runs: any; those of one model and one set of settings go together.
         data: what they train on.
         device: on a CPU, one single-threaded worker a core takes run after run.
-        told: called when an epoch of a run has ended.
+        progress: called when an epoch of a run has ended.
     """
     place = torch.device(device)
     if place.type == "cpu":
-        yield from train_in_workers(runs, data, told=told)
+        yield from train_in_workers(runs, data, progress=progress)
         return
     for group in alike(runs, data):
         most = len(group) if stackable(network_of(group[0], data)) else FLEET
         for first in range(0, len(group), most):
-            yield from train_group(group[first : first + most], data, place, told=told)
+            yield from train_group(group[first : first + most], data, place, progress=progress)
 
 
 def train_group(
-    group: Sequence[Run], data: TrainingData, place: torch.device, *, told: Told = silent
+    group: Sequence[Run], data: TrainingData, place: torch.device, *, progress: Progress = silent
 ) -> Iterator[RunResult]:
     """Train runs of one group together, or where they do not fit the device in halves, quarters, ..."""
     try:
         with same_bits():
-            results = train_together(start_together(group, data, place), group, data, device=place, told=told)
+            results = train_together(start_together(group, data, place), group, data, device=place, progress=progress)
     except torch.cuda.OutOfMemoryError as error:
         if len(group) == 1:
             raise InputError(
@@ -183,8 +183,8 @@ def train_group(
         yield from results
         return
     torch.cuda.empty_cache()
-    yield from train_group(group[: len(group) // 2], data, place, told=told)
-    yield from train_group(group[len(group) // 2 :], data, place, told=told)
+    yield from train_group(group[: len(group) // 2], data, place, progress=progress)
+    yield from train_group(group[len(group) // 2 :], data, place, progress=progress)
 
 
 def why_not_together(run: Run, data: TrainingData, place: torch.device) -> str:

@@ -13,16 +13,15 @@ from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus.own_code import own_function
+from dissensus.progress import silent
 from dissensus.randomness import Purpose, stream
+from dissensus_train.training.annotator_side import TRUST, PeopleNetwork, most_trusted, shrink, trusted
 from dissensus_train.training.batches import epoch_of, padded
 from dissensus_train.training.data import TRAIN
-from dissensus_train.training.events import silent
 from dissensus_train.training.failing import why_failed
 from dissensus_train.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
 from dissensus_train.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus_train.training.models import network_of
-from dissensus_train.training.people import TRUST, PeopleNetwork, most_trusted, shrink, trusted
-from dissensus_train.training.progress import Progress, ended
 from dissensus_train.training.run import (
     Run,
     RunResult,
@@ -33,21 +32,24 @@ from dissensus_train.training.run import (
     machine,
     selection_of,
 )
+from dissensus_train.training.schedule import Schedule, ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from dissensus.arrays import Floats
+    from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.events import Told
     from dissensus_train.training.inputs import Features
     from dissensus_train.training.losses import Loss
-    from dissensus_train.training.run import Selection
+    from dissensus_train.training.run import SelectionRows
     from dissensus_train.training.settings import Training
 
 
-def train_loop(run: Run, data: TrainingData, *, device: str | torch.device = "cpu", told: Told = silent) -> RunResult:
+def train_loop(
+    run: Run, data: TrainingData, *, device: str | torch.device = "cpu", progress: Progress = silent
+) -> RunResult:
     """Train one run and return what it leaves.
 
     Layers that draw random numbers themselves (dropout) draw from the global generator; it starts from the run's seed
@@ -57,15 +59,15 @@ def train_loop(run: Run, data: TrainingData, *, device: str | torch.device = "cp
         run: what to train.
         data: what it learns from.
         device: cpu or cuda.
-        told: called when an epoch has ended.
+        progress: called when an epoch has ended.
     """
     place = torch.device(device)
     with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []), same_bits():
         torch.manual_seed(int(stream(run.seed, Purpose.LAYERS).integers(2**62)))
-        return _train(run, data, place, told)
+        return _train(run, data, place, progress)
 
 
-def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> RunResult:
+def _train(run: Run, data: TrainingData, place: torch.device, progress: Progress) -> RunResult:
     began, settings = time.perf_counter(), run.training
     model = placed(network_of(run, data), data.shape, place)
     features = network_inputs(model, data, place)
@@ -78,7 +80,7 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
     loss_function, weights_of_classes = loss_of(settings, data.folder), class_weights(run, data)
     by_class = None if weights_of_classes is None else torch.from_numpy(weights_of_classes).to(place)
     selection = selection_of(run, data, place)
-    progress = Progress.start(1, settings)
+    schedule = Schedule.start(1, settings)
     steps_an_epoch = -(-delivery.examples.shape[0] // settings.batch_size)
     history: dict[str, list[float]] = {"learning_rate": [], "train_loss": [], "selection": []}
     dynamics: dict[str, list[np.ndarray[Any, Any]]] = {name: [] for name in members}
@@ -87,7 +89,7 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
         plan = epoch_of(run, delivery, epoch, classes=data.classes)
         if isinstance(train_features, Tokens):
             plan = train_features.bucketed(plan, size=settings.batch_size, seed=run.seed, number=epoch)
-        history["learning_rate"].append(float(progress.rate[0]))
+        history["learning_rate"].append(float(schedule.rate[0]))
         model.train()
         total = torch.zeros((), device=place)
         n_examples = plan.row.shape[0]
@@ -95,7 +97,7 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
             batch = slice(start, start + settings.batch_size)
             given, target = batch_inputs(train_features, plan, batch), plan.target[batch]
             for group in optimiser.param_groups:
-                group["lr"] = float(progress.rate[0]) * warmed_up(step, steps_an_epoch, settings)
+                group["lr"] = float(schedule.rate[0]) * warmed_up(step, steps_an_epoch, settings)
             optimiser.zero_grad(set_to_none=True)
             with autocast(settings, place):
                 logits = model(*given)
@@ -115,10 +117,10 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
             for name, rows in members.items():
                 log_q = log_probabilities(model, features, rows, settings)
                 dynamics[name].append(log_q.exp().half().cpu().numpy())
-        if progress.advance(epoch, metric, settings)[0]:
+        if schedule.advance(epoch, metric, settings)[0]:
             kept = snapshot(model)
-        told(ended(run, progress, 0, epoch, loss=history["train_loss"][-1]))
-        if not progress.active[0]:
+        progress(ended(run, schedule, 0, epoch, loss=history["train_loss"][-1]))
+        if not schedule.active[0]:
             break
     model.load_state_dict(kept)
     if selection is not None and selection.who is not None:
@@ -137,7 +139,7 @@ def _train(run: Run, data: TrainingData, place: torch.device, told: Told) -> Run
     return RunResult(
         run=run,
         history=columns,
-        chosen_epoch=int(progress.best_epoch[0]),
+        chosen_epoch=int(schedule.best_epoch[0]),
         predictions=predictions,
         by_vote=answers_by_vote(run, data, own, predictions),
         dynamics={name: np.stack(epochs) for name, epochs in dynamics.items() if epochs},
@@ -203,7 +205,7 @@ def selection_metric(log_q: Tensor, target: Tensor, settings: Training, loss: Lo
 def measured(
     model: nn.Module,
     features: Features,
-    selection: Selection,
+    selection: SelectionRows,
     settings: Training,
     *,
     loss: Loss = cross_entropy,

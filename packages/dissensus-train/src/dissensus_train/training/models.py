@@ -15,17 +15,17 @@ from torch.nn import functional as F
 from dissensus.errors import InputError, choices
 from dissensus.own_code import beside, own_function, own_source
 from dissensus.randomness import Purpose, stream
+from dissensus_train.training.annotator_side import panel_of, with_people
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.fine_tuning import is_pretrained, pretrained, pretrained_source
 from dissensus_train.training.inputs import prepared
-from dissensus_train.training.people import panel_of, with_people
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.items.shown import Items
+    from dissensus_train.training.annotator_side import AnnotatorUnits, People
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.people import Panel, People
     from dissensus_train.training.run import Run
 
 Shape = tuple[int, ...]
@@ -77,7 +77,7 @@ def lenet(shape: Shape, classes: int) -> nn.Module:
     )
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Two 3 x 3 convolutions with batch normalisation and a shortcut (He et al. 2016)."""
 
     def __init__(self, before: int, after: int, stride: int) -> None:
@@ -105,7 +105,7 @@ def resnet18(shape: Shape, classes: int) -> nn.Module:
         nn.Conv2d(channels, 64, 3, padding=1, bias=False),
         nn.BatchNorm2d(64),
         nn.ReLU(),
-        *(Block(*width) for width in [*widths, (512, 512, 1)]),
+        *(ResidualBlock(*width) for width in [*widths, (512, 512, 1)]),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
         nn.Linear(512, classes),
@@ -146,7 +146,7 @@ def network_of(run: Run, data: TrainingData, *, checked: bool = True) -> nn.Modu
     )
 
 
-def panel_in(data: TrainingData, people: People) -> Panel:
+def panel_in(data: TrainingData, people: People) -> AnnotatorUnits:
     """The people behind the votes on the training items of the data."""
     return panel_of(data.votes, people, data.splits[TRAIN], name=data.name)
 

@@ -1,101 +1,156 @@
-"""Learning rate, best epoch and stopping of many runs at once: one meaning for every engine."""
+"""How far training is: epochs as they end, and the runs of a study with loss, best so far and the time that is left."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dissensus_train.training.events import EpochEnded
+from dissensus.progress import Step
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Floats, Mask
-    from dissensus_train.training.run import Run
-    from dissensus_train.training.settings import Training
-
-PLATEAU_THRESHOLD = 1e-4
-"""A plateau ends where the metric falls below best (1 - threshold), as in torch's ReduceLROnPlateau."""
+    from collections.abc import Mapping
 
 
-@dataclass(eq=False)
-class Progress:
-    """Where each of R runs stands. All arrays are (runs,).
+@dataclass(frozen=True, kw_only=True)
+class EpochEnded(Step):
+    """An epoch of a run has ended.
 
     Attributes:
-        rate: learning rate of the next epoch.
-        active: whether the run still trains.
-        best: the best selection metric so far (lower is better).
-        best_epoch: when it was.
-        waited: epochs since then.
-        plateau_best: the level that a fall is measured from.
-        plateau_waited: epochs without such a fall.
+        what: epochs.
+        done: how many have ended.
+        total: how many there will be at most.
+        run: its key.
+        loss: mean training loss of the epoch.
+        best: the best selection metric so far, lower is better; None where nothing is selected.
     """
 
-    rate: Floats
-    active: Mask
-    best: Floats
-    best_epoch: np.ndarray[Any, np.dtype[np.int64]]
-    waited: np.ndarray[Any, np.dtype[np.int64]]
-    plateau_best: Floats
-    plateau_waited: np.ndarray[Any, np.dtype[np.int64]]
+    what: str = "epochs"
+    total: int
+    run: str
+    loss: float
+    best: float | None
 
-    @classmethod
-    def start(cls, runs: int, settings: Training) -> Progress:
-        """Before the first epoch."""
-        return cls(
-            rate=np.full(runs, settings.learning_rate),
-            active=np.ones(runs, dtype=np.bool_),
-            best=np.full(runs, np.inf),
-            best_epoch=np.zeros(runs, dtype=np.int64),
-            waited=np.zeros(runs, dtype=np.int64),
-            plateau_best=np.full(runs, np.inf),
-            plateau_waited=np.zeros(runs, dtype=np.int64),
+
+@dataclass(frozen=True, kw_only=True)
+class StudyStep(Step):
+    """An epoch or a run of a study has ended.
+
+    Attributes:
+        what: runs.
+        done: how many are whole.
+        total: how many the study has.
+        study: its name.
+        training: how many are being trained.
+        epoch: how many of their epochs have ended.
+        epochs: how many of these there will be at most.
+        share: the share of all training that is done, from 0 to 1: whole runs, and of others the share of their epochs.
+        loss: mean training loss of the epoch that ended last.
+        best: the best selection metric so far, lower is better; None where nothing is selected.
+        seconds_left: at the speed since it began; None before anything has ended.
+    """
+
+    what: str = "runs"
+    total: int
+    study: str
+    training: int
+    epoch: int
+    epochs: int
+    share: float
+    loss: float | None
+    best: float | None
+    seconds_left: float | None
+
+    @property
+    def fraction(self) -> float:
+        """The share of all training that is done, from 0 to 1."""
+        return self.share
+
+    def __str__(self) -> str:
+        return f"{self.study}: {in_one_line(self.to_dict())}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is kept in the store for other processes."""
+        return {name: value for name, value in asdict(self).items() if name != "what"}
+
+
+@dataclass(kw_only=True, eq=False)
+class StudyProgress:
+    """Counts the epochs and runs of a study as they end.
+
+    Attributes:
+        study: its name.
+        total: how many runs it has.
+        before: how many of them were in the store when this process began.
+        began: when that was, in seconds since 1970.
+        finished: how many this process has finished.
+        elsewhere: how many other processes have finished since.
+        now: by run, the last epoch that has ended, of those that are being trained.
+        loss: mean training loss of the epoch that ended last.
+        best: the best selection metric so far.
+    """
+
+    study: str
+    total: int
+    before: int
+    began: float
+    finished: int = 0
+    elsewhere: int = 0
+    now: dict[str, EpochEnded] = field(default_factory=dict)
+    loss: float | None = None
+    best: float | None = None
+    _over: set[str] = field(default_factory=set)
+
+    def hear(self, epoch: EpochEnded) -> None:
+        """An epoch has ended."""
+        # What a worker said last may be heard after its result has come.
+        if epoch.run not in self._over:
+            self.now[epoch.run] = epoch
+        self.loss = epoch.loss
+        if epoch.best is not None:
+            self.best = epoch.best if self.best is None else min(self.best, epoch.best)
+
+    def finish(self, run: str) -> None:
+        """A run is whole."""
+        self._over.add(run)
+        self.now.pop(run, None)
+        self.finished += 1
+
+    def step(self, now: float | None = None) -> StudyStep:
+        """Where the study stands now, in seconds since 1970."""
+        done, last = self.before + self.finished + self.elsewhere, self.now.values()
+        part = sum(epoch.fraction for epoch in last)
+        share = min((done + part) / self.total, 1.0) if self.total else 1.0
+        gone = share - (self.before / self.total if self.total else 1.0)
+        seconds = (time.time() if now is None else now) - self.began
+        return StudyStep(
+            study=self.study,
+            total=self.total,
+            done=done,
+            training=len(last),
+            epoch=sum(epoch.done for epoch in last),
+            epochs=sum(epoch.total for epoch in last),
+            share=share,
+            loss=self.loss,
+            best=self.best,
+            seconds_left=seconds * (1 - share) / gone if gone > 0 else None,
         )
 
-    def advance(self, epoch: int, metric: Floats | None, settings: Training) -> Mask:
-        """Take in the metric of an epoch that has ended; which runs' weights are now the ones to keep, (runs,)."""
-        trained = self.active.copy()
-        if metric is None:
-            improved = trained
-        else:
-            improved = trained & (metric < self.best)
-            self.best[improved] = metric[improved]
-            self.waited = np.where(improved, 0, self.waited + 1)
-        keep = trained if settings.keep == "last" else improved
-        self.best_epoch[keep] = epoch
-        if settings.schedule == "cosine":
-            self.rate[:] = settings.learning_rate * 0.5 * (1 + math.cos(math.pi * (epoch + 1) / settings.epochs))
-        elif settings.schedule == "linear":
-            self.rate[:] = settings.learning_rate * (1 - (epoch + 1) / settings.epochs)
-        elif settings.schedule == "plateau" and metric is not None:
-            self._plateau(metric, settings)
-        if settings.patience is not None:
-            self.active &= self.waited < settings.patience
-        if epoch + 1 >= settings.epochs:
-            self.active[:] = False
-        return keep
 
-    def _plateau(self, metric: Floats, settings: Training) -> None:
-        # torch compares with best * (1 - threshold); for a negative metric (accuracy) that would move the wrong way.
-        fell = metric < self.plateau_best - PLATEAU_THRESHOLD * np.abs(
-            np.where(np.isinf(self.plateau_best), 0, self.plateau_best)
-        )
-        self.plateau_best = np.where(fell, metric, self.plateau_best)
-        self.plateau_waited = np.where(fell, 0, self.plateau_waited + 1)
-        slow = self.plateau_waited > settings.plateau_patience
-        self.rate = np.where(slow, self.rate * settings.plateau_factor, self.rate)
-        self.plateau_waited = np.where(slow, 0, self.plateau_waited)
+def in_one_line(step: Mapping[str, Any]) -> str:
+    """`12 of 48 runs, 2 in training at epoch 31 of 120, loss 0.412, best 0.398, about 4 min left`, from `to_dict`."""
+    parts = [f"{step['done']:,} of {step['total']:,} runs"]
+    if step["training"]:
+        parts.append(f"{step['training']} in training at epoch {step['epoch']:,} of {step['epochs']:,}")
+    parts += [f"{name} {step[name]:.3f}" for name in ("loss", "best") if step[name] is not None]
+    if step["seconds_left"] is not None and step["done"] < step["total"]:
+        parts.append(f"about {in_time(step['seconds_left'])} left")
+    return ", ".join(parts)
 
 
-def ended(run: Run, progress: Progress, place: int, epoch: int, *, loss: float) -> EpochEnded:
-    """What is told of the run at a place when an epoch, from 0, has ended."""
-    best = float(progress.best[place])
-    return EpochEnded(
-        run=run.key,
-        epoch=epoch + 1,
-        epochs=run.training.epochs,
-        loss=loss,
-        best=best if math.isfinite(best) else None,
-    )
+def in_time(seconds: float) -> str:
+    """`40 s`, `12 min` or `3 h 20 min`."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

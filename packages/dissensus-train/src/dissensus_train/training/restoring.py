@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from dissensus.errors import InputError
+from dissensus_train.training.annotator_side import mixed
 from dissensus_train.training.inputs import network_inputs
 from dissensus_train.training.loop import log_probabilities
 from dissensus_train.training.models import network_of, panel_in
-from dissensus_train.training.people import mixed
 from dissensus_train.training.run import data_fingerprint
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from dissensus.cores import available_cores
 from dissensus.errors import InputError, choices
 from dissensus.own_code import own_source
 from dissensus_train.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
+from dissensus_train.training.annotator_side import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.models import model_source, panel_in
-from dissensus_train.training.people import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
 from dissensus_train.training.settings import spelled_out
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from dissensus.labels.distribution import LabelDistribution
     from dissensus_train.delivery import Delivery
     from dissensus_train.delivery.deliveries import Fixed
+    from dissensus_train.training.annotator_side import People
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.people import People
     from dissensus_train.training.settings import Training
 
 MEANING = 2
@@ -133,7 +133,7 @@ class RunResult:
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class SelectionRows:
     """What the selection metric is measured on.
 
     Attributes:
@@ -217,7 +217,8 @@ def data_fingerprint(
         digest.update(np.ascontiguousarray(each.counts).data)
     votes = data.panels.get(target, data.votes)
     if votes is not None and ":" in delivery:
-        for column in (votes.item, votes.label, votes.unsure, votes.judgement, votes.annotator):
+        annotator = None if votes.annotators is None else votes.annotators.code
+        for column in (votes.item, votes.label, votes.unsure, votes.judgement, annotator):
             digest.update(b"none" if column is None else np.ascontiguousarray(column).data)
     elif votes is not None and reads_votes(delivery, labels):
         for part in ordered_judgements(votes, labels.scheme):
@@ -266,12 +267,12 @@ def held_out_votes(run: Run, data: TrainingData, device: torch.device) -> dict[s
         return {}
     panel, votes = panel_in(data, run.people), data.votes
     assert votes is not None, "a panel is made of votes"
-    assert votes.annotator is not None, "a panel is made of votes that are not anonymous"
+    assert votes.annotators is not None, "a panel is made of votes that are not anonymous"
     found = {}
     for name in data.splits:
         if name != TRAIN:
             rows = votes_of_split(data, name)
-            asked = votes.item[rows].astype(np.int64), panel.unit[votes.annotator[rows]]
+            asked = votes.item[rows].astype(np.int64), panel.unit[votes.annotators.code[rows]]
             found[name] = (torch.from_numpy(asked[0]).to(device), torch.from_numpy(asked[1]).to(device))
     return found
 
@@ -308,7 +309,7 @@ def _target(data: TrainingData, name: str) -> LabelDistribution:
     return data.targets[name]
 
 
-def selection_of(run: Run, data: TrainingData, device: torch.device | str = "cpu") -> Selection | None:
+def selection_of(run: Run, data: TrainingData, device: torch.device | str = "cpu") -> SelectionRows | None:
     """What the selection metric is measured on; None where nothing is selected.
 
     The run's own target as it would be delivered in the mean (a majority run is selected on majority labels; one that
@@ -327,14 +328,14 @@ def selection_of(run: Run, data: TrainingData, device: torch.device | str = "cpu
     if settings.selection == "loss" and run.people is not None:
         single = _single_votes(run.people, data, members, device)
         target = single.targets if single.targets.ndim == 2 else F.one_hot(single.targets, data.classes)
-        return Selection(rows[single.examples], target.float(), single.annotator)
+        return SelectionRows(rows[single.examples], target.float(), single.annotator)
     human = data.human.take(members)
     compared = (
         _delivered_in_the_mean(run, data, members)
         if settings.selection == "loss"
         else np.asarray(human.one_hot() if settings.selection == "accuracy" else human.probabilities, dtype=np.float32)
     )
-    return Selection(rows, torch.from_numpy(compared).to(device))
+    return SelectionRows(rows, torch.from_numpy(compared).to(device))
 
 
 def class_weights(run: Run, data: TrainingData) -> np.ndarray[Any, np.dtype[np.float32]] | None:

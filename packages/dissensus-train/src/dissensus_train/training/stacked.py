@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 
+from dissensus_train.training.annotator_side import PeopleNetwork, trusted
 from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded, stacked_epoch
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.graphs import captured
@@ -24,7 +25,6 @@ from dissensus_train.training.loop import autocast, selection_metric
 from dissensus_train.training.losses import cross_entropy
 from dissensus_train.training.models import network_of
 from dissensus_train.training.patches import as_matmuls
-from dissensus_train.training.people import PeopleNetwork, trusted
 from dissensus_train.training.run import Run, delivery_of, selection_of
 
 if TYPE_CHECKING:

@@ -33,6 +33,7 @@ from filelock import FileLock
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError
 from dissensus.whole_file import whole_file
+from dissensus_train.training.annotator_side import People
 from dissensus_train.training.claims import (
     NOBODY,
     give_up_claim,
@@ -41,7 +42,6 @@ from dissensus_train.training.claims import (
     owner_of,
     remove_claims,
 )
-from dissensus_train.training.people import People
 from dissensus_train.training.presence import GONE_AFTER, Presence
 from dissensus_train.training.run import Run, RunResult
 from dissensus_train.training.settings import Training
@@ -108,7 +108,7 @@ class RunStore:
         return value if isinstance(value, dict) else None
 
     def progress(self) -> list[dict[str, Any]]:
-        """Where each writer of this store last said that it stands (`Standing`), and `at` what time; the latest last.
+        """Where each writer of this store last said that it stands (`StudyStep`), and `at` what time; the latest last.
 
         Read without a lock. A writer that was killed leaves its last word until another comes and sweeps.
         """
@@ -304,14 +304,14 @@ class RunWriter:
             with suppress(OSError):
                 give_up_claim(self._claims, key, number=number)
 
-    def note_progress(self, standing: Mapping[str, Any]) -> None:
+    def note_progress(self, step: Mapping[str, Any]) -> None:
         """Keep where the work stands for other processes to read; at most once a second, and a failure is no matter."""
         now = time.monotonic()
         if now - self._noted < 1.0:
             return
         self._noted = now
         with suppress(OSError, InputError), whole_file(self._own / PROGRESS) as part:
-            part.write_text(json.dumps({**standing, "at": time.time()}), encoding="utf-8")
+            part.write_text(json.dumps({**step, "at": time.time()}), encoding="utf-8")
 
     def drop(self, key: str) -> None:
         """Remove a run: by one rename it is gone for every reader, and then its files are."""

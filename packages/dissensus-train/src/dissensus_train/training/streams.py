@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dissensus_train.training.annotator_side import shrink
 from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.graphs import captured
@@ -26,7 +27,6 @@ from dissensus_train.training.loop import (
 )
 from dissensus_train.training.losses import cross_entropy
 from dissensus_train.training.models import network_of
-from dissensus_train.training.people import shrink
 from dissensus_train.training.run import Run, delivery_of, selection_of
 
 if TYPE_CHECKING:

@@ -24,15 +24,15 @@ import torch
 
 from dissensus.cores import available_cores, clean_processes
 from dissensus.errors import InputError
-from dissensus_train.training.events import silent
+from dissensus.progress import silent
 from dissensus_train.training.loop import train_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from multiprocessing.context import BaseContext
 
+    from dissensus.progress import Progress, Step
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.events import Told
     from dissensus_train.training.run import Run, RunResult
 
 Shared = TypeVar("Shared")
@@ -40,20 +40,20 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 HEARD_EVERY: Final = 0.05
-"""Seconds between looks at what workers have said."""
+"""Seconds between looks at what workers have sent."""
 
 _LAZY: Final = ("torch._dynamo",)
 """What PyTorch imports at a worker's first step, 75 MB and two seconds; imported before, it is there once for all."""
 
 _shared: Any = None
-_words: Any = None
+_steps: Any = None
 _place: str | None = None
 
 
-def train_in_workers(runs: Sequence[Run], data: TrainingData, *, told: Told = silent) -> Iterator[RunResult]:
+def train_in_workers(runs: Sequence[Run], data: TrainingData, *, progress: Progress = silent) -> Iterator[RunResult]:
     """Train runs side by side; results come as they are finished, not in order."""
     together = worker_count(len(runs))
-    for _, result in in_workers(_train, runs, shared=handed_out(data), told=told):
+    for _, result in in_workers(_train, runs, shared=handed_out(data), progress=progress):
         yield replace(result, timing={**result.timing, "engine": "fleet", "together": together})
 
 
@@ -72,7 +72,7 @@ def in_workers(
     jobs: Sequence[Job],
     *,
     shared: Shared,
-    told: Callable[[Any], None] | None = None,
+    progress: Progress = silent,
     places: Sequence[str] = (),
 ) -> Iterator[tuple[int, Result]]:
     """Do jobs side by side; each result comes with its job's number when it is finished, not in order.
@@ -82,7 +82,7 @@ def in_workers(
         jobs: what to do, small.
         shared: what every job needs. Its arrays are in memory once, whatever the number of workers; a worker that
             writes to one changes its own copy.
-        told: called in a thread of this process with what a job says by `tell`, as it says it.
+        progress: called in a thread of this process with each step that a job sends by `send`, as it sends it.
         places: where given, there is a worker for each in place of one a core, and it asks for its own by `place`.
     """
     context = clean_processes("dissensus_train.training.loop", *_LAZY)
@@ -95,9 +95,9 @@ def in_workers(
     workers = min(len(places), len(jobs)) or worker_count(len(jobs))
     try:
         with (
-            _listening(context, told) as words,
+            _listening(context, progress) as steps,
             ProcessPoolExecutor(
-                workers, mp_context=context, initializer=_begin, initargs=(path, words, free if places else None)
+                workers, mp_context=context, initializer=_begin, initargs=(path, steps, free if places else None)
             ) as pool,
         ):
             # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
@@ -130,23 +130,23 @@ def _own_script_left_alone() -> Iterator[None]:
 
 
 @contextmanager
-def _listening(context: BaseContext, told: Callable[[Any], None] | None) -> Iterator[Any]:
-    """A queue whose words are handed to `told` for as long as the context lasts; None where nobody listens."""
-    if told is None:
+def _listening(context: BaseContext, progress: Progress) -> Iterator[Any]:
+    """A queue whose steps are handed to `progress` for as long as the context lasts; None where nobody listens."""
+    if progress is silent:
         yield None
         return
-    words, over = context.SimpleQueue(), threading.Event()
+    steps, over = context.SimpleQueue(), threading.Event()
 
     def listen() -> None:
-        # Looking first and never waiting: a worker that is killed in the middle of a word leaves no end to wait for.
-        while not over.wait(HEARD_EVERY) or not words.empty():
-            while not words.empty():
-                told(words.get())
+        # Looking first and never waiting: a worker that is killed in the middle of a step leaves no end to wait for.
+        while not over.wait(HEARD_EVERY) or not steps.empty():
+            while not steps.empty():
+                progress(steps.get())
 
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()
     try:
-        yield words
+        yield steps
     finally:
         over.set()
         listener.join(timeout=1.0)
@@ -186,10 +186,10 @@ def _from_file(path: Path) -> Any:
     return pickle.loads(parts[-1], buffers=parts[:-1])
 
 
-def tell(word: Any) -> None:
-    """Say something to the process that handed out the job, while the job goes on."""
-    if _words is not None:
-        _words.put(word)
+def send(step: Step) -> None:
+    """Tell the process that handed out the job how far it is, while the job goes on."""
+    if _steps is not None:
+        _steps.put(step)
 
 
 def place() -> str:
@@ -198,9 +198,9 @@ def place() -> str:
     return _place
 
 
-def _begin(path: Path, words: Any, free: Any) -> None:
-    global _shared, _words, _place
-    _shared, _words = _from_file(path), words
+def _begin(path: Path, steps: Any, free: Any) -> None:
+    global _shared, _steps, _place
+    _shared, _steps = _from_file(path), steps
     _place = None if free is None else free.get()
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, args=(path,), daemon=True).start()
@@ -220,4 +220,4 @@ def _do(work: Callable[[Any, Job], Result], job: Job) -> Result:
 
 
 def _train(data: TrainingData, run: Run) -> RunResult:
-    return train_loop(run, data, told=tell)
+    return train_loop(run, data, progress=send)

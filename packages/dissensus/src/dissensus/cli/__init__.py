@@ -96,6 +96,25 @@ def with_guess(message: str) -> str:
     return f"'{found[1]}' is not one of them{choices(found[1], names)}"
 
 
+def as_typed(sentence: str, arguments: Sequence[str]) -> str:
+    """What a room says of keyword arguments, said of the options that the command has in their place.
+
+    Examples:
+        >>> as_typed("state classes=['a', 'b'], or keep its column with item_attributes=", ["labels", "votes.csv"])
+        'state --classes a,b, or keep its column with --keep'
+    """
+    command: Any = typer.main.get_command(app)
+    for word in arguments:
+        command = getattr(command, "commands", {}).get(word, command)
+    typed = {option.name: max(option.opts, key=len) for option in command.params}
+
+    def option(match: re.Match[str]) -> str:
+        values = ",".join(re.findall(r"'([^']*)'", match[2])) if match[2][:1] in ("[", "'") else match[2]
+        return f"{typed[match[1]]} {values}".rstrip() if match[1] in typed else match[0]
+
+    return re.sub(r"(?<![\w.?&-])([a-z][a-z_]*)=(\[[^\]]*\]|'[^']*'|[\w*-]*)", option, sentence)
+
+
 def main() -> None:
     """Run the command line; bad input is one sentence on standard error and exit code 2."""
     try:
@@ -105,7 +124,7 @@ def main() -> None:
             raise InputError("--json and -o both go to standard output; give one of them the name of a file")
         raise SystemExit(app(args=arguments, standalone_mode=False))
     except InputError as error:
-        sys.stderr.write(f"dissensus: {error}\n")
+        sys.stderr.write(f"dissensus: {as_typed(str(error), sys.argv[1:])}\n")
         raise SystemExit(2) from None
     except REFUSED as error:
         from typer import rich_utils

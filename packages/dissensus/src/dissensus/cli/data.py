@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_alone, json_to, next_step, note, table
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note, progress_bar, table
 
 app = typer.Typer(
     name="data",
@@ -94,26 +94,13 @@ def show(name: Name, json: opt.JsonTo = None) -> None:
 @app.command("get")
 def get_(name: Name, json: opt.JsonTo = None) -> None:
     """Fetch a dataset from its authors, continuing a download that broke off, and check that it can be read."""
-    import sys
-
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
     from dissensus.datasets import find, get
 
     notes: list[str] = []
-    bar = Progress(
-        TextColumn(name),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
-    with bar:
-        task = bar.add_task(name, total=None)
-        path = get(name, progress=lambda here, whole: bar.update(task, completed=here, total=whole), notes=notes)
+    with progress_bar(TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn()) as progress:
+        path = get(name, progress=progress, notes=notes)
     if json_alone(json, {"name": name, "file": None if path is None else str(path), "notes": notes}):
         return
     note(f"{name} comes with the package {find(name).package}" if path is None else f"{name} is at {path}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.evaluation.predictions import Predictions
+    from dissensus.evaluation.probabilities import Predictions
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.reading import Options, Reading
     from dissensus.votes.table import Votes
@@ -47,7 +47,9 @@ def _list_metrics(asked: bool) -> None:
         raise typer.Exit
 
 
-@opt.reads("majority", "against", "question", "training", "lewidi", "pseudonyms", "least_people", "engine", "address")
+@opt.reads(
+    "majority", "against", "question", "training", "lewidi", "pseudonyms", "least_people", "compute_on", "address"
+)
 def evaluate(
     reading: Options,
     votes: opt.VotesFile = None,
@@ -117,10 +119,10 @@ def evaluate(
             "of probabilities for each class.",
         ),
     ] = None,
-    by: Annotated[
+    per: Annotated[
         Literal["annotator"] | None,
         typer.Option(
-            "--by",
+            "--per",
             help="Score single votes: predictions have a row for each item and annotator; files of --compare without "
             "annotators are models that know the item only.",
             rich_help_panel="People",
@@ -147,7 +149,7 @@ def evaluate(
     pseudonyms: opt.Pseudonyms = None,
     least_people: opt.LeastPeople = LEAST_PEOPLE,
     seed: opt.Seed = 0,
-    engine: opt.OnRay = "local",
+    compute_on: opt.OnRay = "local",
     address: opt.Address = None,
     json: opt.JsonTo = None,
 ) -> None:
@@ -167,7 +169,7 @@ def evaluate(
             raise InputError("evaluate: --lewidi needs --votes FOLDER, the folder of the official files; give it")
         score_lewidi(lewidi, Path(votes), json=json)
         if str(json) != "-":
-            next_step("dissensus evaluate --by annotator --votes VOTES --predictions FILE, for scores with intervals")
+            next_step("dissensus evaluate --per annotator --votes VOTES --predictions FILE, for scores with intervals")
         return
     if votes is None or predictions is None:
         raise InputError("evaluate: it needs --votes FILE and --predictions FILE; give both")
@@ -178,7 +180,7 @@ def evaluate(
     read, models_left_out = people_alone(read)
     told = [models_left_out] if models_left_out else []
     systems = system_files([predictions, *(compare or ())])
-    if by is not None:
+    if per is not None:
         evaluate_by_annotator(
             read,
             systems,
@@ -195,8 +197,9 @@ def evaluate(
             figure=figure,
         )
         if to_screen:
-            again = f"dissensus evaluate --by annotator --votes {votes} --predictions {predictions}"
-            next_step(f"{again} --figure groups.svg" if read.attributes else f"{again} --attribute COLUMN, for groups")
+            again = f"dissensus evaluate --per annotator --votes {votes} --predictions {predictions}"
+            more = "--figure groups.svg" if read.annotator_attributes else "--attribute COLUMN, for groups"
+            next_step(f"{again} {more}")
         return
     hard = None
     if majority is not None:
@@ -225,7 +228,7 @@ def evaluate(
         majority=None if hard is None else hard if hard in systems else aligned[hard].probabilities,
         resamples=resamples,
         seed=seed,
-        over=opt.over(engine, address),
+        over=opt.over(compute_on, address),
     )
     held = None
     if against is not None:
@@ -342,7 +345,7 @@ def _strata(
     for name in names:
         if name in STRATA:
             made[name] = STRATA[name](human)
-        elif name in votes.attributes:
+        elif name in votes.annotator_attributes:
             made[name] = by_attribute(human, votes, name, scheme=scheme, least=least)
             for sentence in groups_of(votes, name, least=least).told:
                 note(sentence)

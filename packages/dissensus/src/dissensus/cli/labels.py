@@ -50,12 +50,13 @@ def labels(
     gold_columns: Annotated[
         str | None, typer.Option(help="The columns of --gold that hold the item and its class, separated by a comma.")
     ] = None,
-    prior: Annotated[
-        str | None,
-        typer.Option(
-            help="dawid-skene: pseudo-votes that smooth each annotator's confusions (default 4, 0 for none); mace: "
-            "learned or even, how likely classes are before any vote (default learned)."
-        ),
+    smoothing: Annotated[
+        float | None,
+        typer.Option(help="dawid-skene: pseudo-votes that smooth each annotator's confusions (default 4, 0 for none)."),
+    ] = None,
+    class_prior: Annotated[
+        Literal["learned", "even"] | None,
+        typer.Option(help="mace: how likely classes are before any vote (default learned)."),
     ] = None,
     method: Annotated[
         Literal["vb", "em"] | None, typer.Option(help="mace: variational Bayes, or expectation-maximisation.")
@@ -64,7 +65,7 @@ def labels(
     skills: Annotated[
         Path | None, typer.Option(help="Annotator models: where to write each annotator's skill or accuracy.")
     ] = None,
-    by: Annotated[
+    per: Annotated[
         Literal["item", "judgement"],
         typer.Option(help="A row per item, or each judgement's own distribution (weighting schemes only)."),
     ] = "item",
@@ -106,19 +107,19 @@ def labels(
     of_models = ""
     if scheme == "majority":
         options = {"tie": tie, "seed": seed}
-    if concentration is not None:
-        options["concentration"] = concentration
-    if prior is not None:
-        options |= _prior(scheme, prior)
-    if method is not None:
-        options["method"] = method
-    if max_iterations is not None:
-        options["max_iterations"] = max_iterations
+    chosen = {
+        "concentration": concentration,
+        "smoothing": smoothing,
+        "class_prior": class_prior,
+        "method": method,
+        "max_iterations": max_iterations,
+    }
+    options |= {name: value for name, value in chosen.items() if value is not None}
     published = opt.is_known(source) and DATASETS[source].read_labelled is not None
     if probabilities or published:
-        if release is not None or by != "item" or gold is not None or scheme != "frequency":
+        if release is not None or per != "item" or gold is not None or scheme != "frequency":
             raise InputError(
-                f"{source}: there are distributions without votes; leave out --scheme, --by, --gold, --release"
+                f"{source}: there are distributions without votes; leave out --scheme, --per, --gold, --release"
             )
         made = (
             DATASETS[source].load_labelled().human
@@ -126,8 +127,8 @@ def labels(
             else read_labels(Path(source), item=reading.item, classes=reading.classes, ordered=bool(reading.ordered))
         )
     elif stream:
-        if release is not None or by != "item":
-            raise InputError("--stream counts votes without looking at judgements; leave out --by and --release")
+        if release is not None or per != "item":
+            raise InputError("--stream counts votes without looking at judgements; leave out --per and --release")
         made = _streamed(source, scheme, reading, options, with_models=with_models)
     else:
         votes, understood = opt.votes_named(source, reading)
@@ -150,9 +151,9 @@ def labels(
         if release is not None:
             for written in write_release(given, release, name=Path(source).stem, licence=licence):
                 note(f"{written} written")
-        if by == "judgement":
+        if per == "judgement":
             if output is None:
-                raise InputError("--by judgement writes a row per judgement; name the file with -o")
+                raise InputError("--per judgement writes a row per judgement; name the file with -o")
             weighting = "equal-weighted" if scheme == "frequency" else scheme
             write_table(judgement_table(given if with_models else votes, weighting), output)
             note(f"{votes.n_judgements:,} judgements, {weighting}, written to {output}")
@@ -176,20 +177,6 @@ def labels(
     next_step(
         f"dissensus evaluate --votes {source} --predictions FILE, or dissensus study init {source} ITEMS to train"
     )
-
-
-def _prior(scheme: str, prior: str) -> dict[str, Any]:
-    """The option of a scheme that --prior gives."""
-    from dissensus.errors import InputError
-
-    if scheme == "mace":
-        return {"class_prior": prior}
-    if scheme != "dawid-skene":
-        raise InputError(f"scheme {scheme} has no prior to choose; --prior is for dawid-skene and mace")
-    try:
-        return {"smoothing": float(prior)}
-    except ValueError:
-        raise InputError(f"--prior {prior}: for dawid-skene give a number of pseudo-votes, such as 4, or 0") from None
 
 
 def _with_models(votes: Votes) -> tuple[Votes, str]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dissensus.votes.reading import Options, Reading
     from dissensus.votes.table import Votes
 
+__all__ = ["Device", "Engine", "JsonTo", "Seed", "not_standard_output"]
+
 Source = Annotated[str, typer.Argument(metavar="VOTES", help="A votes file, or the name of a known dataset (words).")]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 StudyOrStore = Annotated[
@@ -41,7 +43,7 @@ Address = Annotated[
 ]
 OnRay = Annotated[
     Literal["local", "ray"],
-    typer.Option("--engine", help="Where to compute; ray: over the nodes of a Ray cluster.", rich_help_panel="Ray"),
+    typer.Option("--compute-on", help="Where to compute; ray: over the nodes of a Ray cluster.", rich_help_panel="Ray"),
 ]
 JsonTo = Annotated[
     Path | None,
@@ -103,18 +105,18 @@ def not_standard_output(path: Path | None) -> Path | None:
     return path
 
 
-def over(engine: str, address: str | None, *, device: str = "cpu") -> Over:
-    """What calls a function on many jobs: `map`, or where the engine is Ray a cluster."""
+def over(compute_on: str, address: str | None, *, device: str = "cpu") -> Over:
+    """What calls a function on many jobs: `map`, or a Ray cluster."""
     from dissensus.errors import InputError
     from dissensus.extras import installed
     from dissensus.parts import joined
 
-    if engine != "ray":
+    if compute_on != "ray":
         if address is not None:
-            raise InputError("--address is for a cluster; add --engine ray")
+            raise InputError("--address is for a cluster; add --compute-on ray")
         return map
-    installed("ray", "ray", wanted_by="--engine ray")
-    cluster: Over = joined("joins", "over.ray", part="train", wanted_by="--engine ray")(address, device=device)
+    installed("ray", "ray", wanted_by="--compute-on ray")
+    cluster: Over = joined("joins", "over.ray", part="train", wanted_by="--compute-on ray")(address, device=device)
     return cluster
 
 

@@ -1,4 +1,4 @@
-"""What `dissensus evaluate` says of single votes (`--by annotator`), and of submissions to LeWiDi (`--lewidi`)."""
+"""What `dissensus evaluate` says of single votes (`--per annotator`), and of submissions to LeWiDi (`--lewidi`)."""
 
 from __future__ import annotations
 
@@ -66,18 +66,18 @@ def evaluate_by_annotator(
                 given=given,
                 only_common=only_common,
             )
-            systems[name] = read.predictions
+            systems[name] = read
             labels += [name] if read.given == "labels" else []
             notes += read.notes
         elif number:
             found = read_predictions(path, votes.classes, order=reading.classes, item=reading.item, given=given)
             systems[f"{name} (item only)"] = item_predictions(votes, found.items, found.probabilities.mean(axis=0))
-            seeds = f" in the mean over its {len(found.seeds)} seeds" if len(found.seeds) > 1 else ""
+            seeds = f" in the mean over its {len(found.probabilities)} seeds" if len(found.probabilities) > 1 else ""
             notes.append(f"{path}: it has no column of annotators, so it predicts the same of everybody{seeds}")
         else:
             raise InputError(
-                f"{path}: there is no column of annotators, and --by annotator scores predictions for people; give one "
-                "row for each item and annotator, or name the column with --annotator"
+                f"{path}: there is no column of annotators, and --per annotator scores predictions for people; give "
+                "one row for each item and annotator, or name the column with --annotator"
             )
     named = votes if pseudonyms is None else pseudonymous(votes, pseudonyms)
     result = evaluate_people(

@@ -85,7 +85,7 @@ def plan(
         seed=seed,
     )
     if output is not None:
-        from dissensus.planning.writing import write_plan
+        from dissensus.planning.figure import write_plan
 
         write_plan(result, output)
     if json is not None:

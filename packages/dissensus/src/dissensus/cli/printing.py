@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console
     from rich.table import Table
+
+    from dissensus.progress import Progress
+
+__all__ = ["console", "json_alone", "next_step", "note", "plain", "table"]
 
 
 def console() -> Console:
@@ -39,6 +46,21 @@ def plain(text: str) -> str:
     from rich.markup import escape
 
     return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
+
+
+@contextmanager
+def progress_bar(*columns: Any) -> Iterator[Progress]:
+    """A bar on standard error for as long as the context lasts, once there is a step; in a pipe nothing is shown.
+
+    Args:
+        columns: Rich's, in place of a description, the bar, percent and the time left.
+    """
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
+        task = bar.add_task("", total=None, visible=False)
+        yield lambda step: bar.update(task, description=step.what, completed=step.done, total=step.total, visible=True)
 
 
 def table(*headings: str, title: str | None = None, no_wrap: bool = False) -> Table:

@@ -94,7 +94,7 @@ def stand_in(
     from dissensus.errors import InputError
     from dissensus.evaluation.model_outputs import read_answers
     from dissensus.evaluation.stand_in.answers import read_model_answers, voted_answers
-    from dissensus.evaluation.stand_in.judging import judge_stand_ins
+    from dissensus.evaluation.stand_in.judging import stand_in as judged_stand_ins
     from dissensus.votes.kinds import people_alone
     from dissensus.votes.privacy import pseudonymous
 
@@ -113,7 +113,7 @@ def stand_in(
         judged |= found
     notes = [left_out] if left_out and predictions is not None else []
     notes += [sentence for each in judged.values() for sentence in each.notes]
-    result = judge_stand_ins(
+    result = judged_stand_ins(
         read if pseudonyms is None else pseudonymous(read, pseudonyms),
         judged,
         score=None if score is None else _score(score),

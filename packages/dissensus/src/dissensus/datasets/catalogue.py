@@ -24,12 +24,14 @@ from dissensus.datasets.soft_digits import read_soft_digits
 from dissensus.datasets.sources import read_source
 from dissensus.datasets.words import read_words
 from dissensus.errors import InputError, choices
+from dissensus.progress import Step, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dissensus.datasets.labelled import LabelledItems
     from dissensus.datasets.sources import Source
+    from dissensus.progress import Progress
     from dissensus.votes.table import Votes
 
 
@@ -214,9 +216,7 @@ def load_labelled(name: str) -> LabelledItems:
     return find(name).load_labelled()
 
 
-def get(
-    name: str, *, progress: Callable[[int, int | None], None] | None = None, notes: list[str] | None = None
-) -> Path | None:
+def get(name: str, *, progress: Progress = silent, notes: list[str] | None = None) -> Path | None:
     """Fetch a set from its authors, unless it is there, and check that it can be read.
 
     A download that broke off is continued where it stopped. The file appears under its own name only when it is whole
@@ -224,7 +224,7 @@ def get(
 
     Args:
         name: of the set.
-        progress: told the bytes that are here and the bytes of the whole, None where that is not known.
+        progress: called with the bytes that are here and the bytes of the whole, None where that is not known.
         notes: takes a sentence on the checksum.
 
     Returns:
@@ -266,7 +266,7 @@ def _compared(dataset: Dataset, path: Path) -> list[str]:
     return [f"the file can be read, but is not the one that the catalogue knows (its sha256 is {found})"]
 
 
-def _download(address: str, part: Path, progress: Callable[[int, int | None], None] | None) -> None:
+def _download(address: str, part: Path, progress: Progress) -> None:
     """Fetch an address into a file, continuing with what is there of it."""
     here = part.stat().st_size if part.exists() else 0
     headers = {"User-Agent": "dissensus"} | ({"Range": f"bytes={here}-"} if here else {})
@@ -289,8 +289,7 @@ def _download(address: str, part: Path, progress: Callable[[int, int | None], No
             while block := response.read(1 << 18):
                 out.write(block)
                 here += len(block)
-                if progress is not None:
-                    progress(here, whole)
+                progress(Step("bytes", here, whole))
     if whole is not None and here < whole:
         raise OSError(f"the connection broke off after {here:,} of {whole:,} bytes; try again to continue")
 

@@ -56,11 +56,11 @@ def write_sample(folder: str | Path = ".") -> list[Path]:
     # Half of the people are stricter than the others, so that it matters who is asked.
     strict = np.arange(len(_PEOPLE)) % 2 == 0
     confusion = np.where(strict[:, None, None], [[1.0, 0.0], [0.25, 0.75]], [[0.85, 0.15], [0.0, 1.0]])
-    votes = replace(
-        simulate_votes(truth, 5, annotators=len(_PEOPLE), seed=0, confusion=confusion, classes=_CLASSES),
-        annotators=np.array(_PEOPLE, dtype=np.dtypes.StringDType()),
-        attributes={"country": np.where(strict, "NZ", "UK").astype(np.dtypes.StringDType())},
-    )
+    votes = simulate_votes(truth, 5, annotators=len(_PEOPLE), seed=0, confusion=confusion, classes=_CLASSES)
+    assert votes.annotators is not None
+    country = np.where(strict, "NZ", "UK").astype(np.dtypes.StringDType())
+    names = np.array(_PEOPLE, dtype=np.dtypes.StringDType())
+    votes = replace(votes, annotators=replace(votes.annotators, names=names, attributes={"country": country}))
     items = pl.Series("item", np.arange(_ITEMS))
     texts = pl.Series("text", [f"The food was {one} and the staff {other}." for one, other in said])
     new = pl.Series("text", [f"The room was {one} and the view {other}." for one, other in said[:20, ::-1]])

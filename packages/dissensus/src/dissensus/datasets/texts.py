@@ -16,7 +16,7 @@ from dissensus.datasets.words import word_texts
 from dissensus.errors import InputError
 from dissensus.items.shown import Items
 from dissensus.labels.schemes import weighted
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -203,16 +203,12 @@ def _joined_votes(parts: Mapping[str, Votes]) -> Votes:
             f"{', '.join(parts)}: the files do not have the same classes; give the official files unchanged"
         )
     start = np.cumsum([0, *(len(votes.items) for votes in each)])
-    annotator = annotators = None
-    if first.annotators is not None:
-        annotators = np.unique(np.concatenate([votes.annotators for votes in each if votes.annotators is not None]))
-        annotator = np.concatenate(
-            [
-                places_of(votes.annotators, annotators)[votes.annotator]
-                for votes in each
-                if votes.annotators is not None and votes.annotator is not None
-            ]
-        ).astype(np.int32)
+    people = [votes.annotators for votes in each if votes.annotators is not None]
+    annotators = None
+    if people:
+        names = np.unique(np.concatenate([panel.names for panel in people]))
+        code = np.concatenate([places_of(panel.names, names)[panel.code] for panel in people]).astype(np.int32)
+        annotators = Annotators(code, names)
     return Votes(
         item=np.concatenate([votes.item + start[number] for number, votes in enumerate(each)]).astype(np.int32),
         label=np.concatenate([votes.label for votes in each]),
@@ -220,7 +216,6 @@ def _joined_votes(parts: Mapping[str, Votes]) -> Votes:
             [_strings(f"{source}-{item}" for item in votes.items.tolist()) for source, votes in parts.items()]
         ),
         classes=first.classes,
-        annotator=annotator,
         annotators=annotators,
         ordered=first.ordered,
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dissensus.dynamics.maps import MapMeans as MapMeans
     from dissensus.dynamics.maps import data_map as data_map
     from dissensus.dynamics.maps import data_maps as data_maps
+    from dissensus.dynamics.rank_correlation import resampled_spearman as resampled_spearman
     from dissensus.dynamics.recorded import read_dynamics as read_dynamics
     from dissensus.dynamics.regions import Regions as Regions
     from dissensus.dynamics.regions import regions_by_rank as regions_by_rank

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus.bootstrap import Estimate as Estimate
     from dissensus.evaluation.calibration import fit_calibrator as fit_calibrator
     from dissensus.evaluation.comparison.differences import compare as compare
+    from dissensus.evaluation.comparison.differences import wilcoxon as wilcoxon
+    from dissensus.evaluation.comparison.intervals import Spread as Spread
+    from dissensus.evaluation.comparison.intervals import estimate_within as estimate_within
+    from dissensus.evaluation.comparison.intervals import spread_over_seeds as spread_over_seeds
     from dissensus.evaluation.comparison.strata import by_attribute as by_attribute
+    from dissensus.evaluation.comparison.strata import make_strata as make_strata
     from dissensus.evaluation.evaluating import Evaluation as Evaluation
     from dissensus.evaluation.evaluating import evaluate as evaluate
     from dissensus.evaluation.finite_panel.best_achievable import best_achievable as best_achievable
@@ -17,8 +23,8 @@ if TYPE_CHECKING:
     from dissensus.evaluation.finite_panel.panel import panel_of as panel_of
     from dissensus.evaluation.finite_panel.people_ruler import people_ruler as people_ruler
     from dissensus.evaluation.finite_panel.people_ruler import worth_in_people as worth_in_people
-    from dissensus.evaluation.metrics.metric import Metric as Metric
     from dissensus.evaluation.metrics.registry import METRICS as METRICS
+    from dissensus.evaluation.metrics.registry import Metric as Metric
     from dissensus.evaluation.mode_audit import mode_shift as mode_shift
     from dissensus.evaluation.people.evaluating import evaluate_people as evaluate_people
     from dissensus.evaluation.people.evaluating import item_predictions as item_predictions
@@ -26,13 +32,6 @@ if TYPE_CHECKING:
     from dissensus.evaluation.people.map import people_map as people_map
     from dissensus.evaluation.people.vote_scores import VotePredictions as VotePredictions
     from dissensus.evaluation.predictions import read_predictions as read_predictions
-    from dissensus.evaluation.stand_in.alternative_annotator import (
-        alternative_annotator_test as alternative_annotator_test,
-    )
-    from dissensus.evaluation.stand_in.answers import named_answers as named_answers
-    from dissensus.evaluation.stand_in.answers import read_model_answers as read_model_answers
-    from dissensus.evaluation.stand_in.answers import voted_answers as voted_answers
-    from dissensus.evaluation.stand_in.judging import judge_stand_ins as judge_stand_ins
     from dissensus.evaluation.streaming import Evaluator as Evaluator
 
 __getattr__, __dir__ = lazy_names(__name__)

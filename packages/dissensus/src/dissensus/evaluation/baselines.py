@@ -6,7 +6,7 @@ on single labels. A table without such rows misleads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from dissensus.evaluation.calibration import fit_calibrator
 from dissensus.evaluation.metrics.distances import FLOOR
 from dissensus.evaluation.model_outputs import NO_CLASS
-from dissensus.evaluation.probabilities import checked_human, checked_probabilities
+from dissensus.evaluation.probabilities import Predictions, checked_human, checked_probabilities
 from dissensus.labels.distribution import LabelDistribution
 
 if TYPE_CHECKING:
@@ -38,24 +38,6 @@ NO_MAJORITY: Final = (
 )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Baseline:
-    """Predictions that need little or no learning.
-
-    Attributes:
-        name: for tables.
-        runs: (seeds, items, classes) probabilities.
-        constant: (classes,) the one distribution that stands for all items in measures over items; None for a model.
-            Means that leave each item out move against that item, and a correlation would take this for knowledge.
-        note: how it was made.
-    """
-
-    name: str
-    runs: Runs
-    note: str
-    constant: Floats | None = None
-
-
 def make_baselines(
     human: Any,
     *,
@@ -64,8 +46,8 @@ def make_baselines(
     majority: Any | None = None,
     validation: tuple[Any, Any] | None = None,
     seed: int = 0,
-) -> tuple[tuple[Baseline, ...], tuple[str, ...]]:
-    """The baselines of a table, and notes on those that cannot be made.
+) -> tuple[dict[str, Predictions], tuple[str, ...]]:
+    """The baselines of a table by name, and notes on those that cannot be made.
 
     Args:
         human: label distributions, or (items, classes) probabilities, of the evaluated items.
@@ -77,34 +59,46 @@ def make_baselines(
         seed: of the folds where there is no validation split.
     """
     p = checked_human(human)
-    made = [uniform(human)]
+    made = {"uniform": uniform(human)}
     notes = []
     if training is None and len(p) < 2:
         notes.append("marginal is missing: with one item and no training labels there are no others to take a mean of")
     else:
-        made.append(marginal(p, training=training, question=question))
+        made["marginal"] = marginal(p, training=training, question=question)
     if majority is None:
         notes.append(NO_MAJORITY)
     elif validation is None and len(p) < 2 * FOLDS:
         notes.append(f"temperature and smoothing need {2 * FOLDS} items or a validation split to be fitted on")
     else:
         runs = checked_probabilities(majority, "majority model")
-        made.append(Baseline(name=MAJORITY, runs=runs, note="the given model trained on majority labels, as it is"))
-        made.append(majority_with_temperature(p, runs, validation=validation, seed=seed))
-        made.append(majority_with_smoothing(p, runs, validation=validation, seed=seed))
-    return tuple(made), tuple(notes)
+        made[MAJORITY] = _made(runs, "the given model trained on majority labels, as it is")
+        made["majority + temperature"] = majority_with_temperature(p, runs, validation=validation, seed=seed)
+        made["majority + smoothing"] = majority_with_smoothing(p, runs, validation=validation, seed=seed)
+    return made, tuple(notes)
 
 
-def uniform(human: Any) -> Baseline:
+def _made(runs: Runs, note: str, constant: Floats | None = None) -> Predictions:
+    seeds, items, classes = runs.shape
+    return Predictions(
+        probabilities=runs,
+        items=np.arange(items),
+        classes=tuple(map(str, range(classes))),
+        seeds=tuple(range(seeds)) if constant is None else None,
+        notes=(note,),
+        constant=constant,
+    )
+
+
+def uniform(human: Any) -> Predictions:
     """Every class that people can choose equally likely: the score of saying nothing."""
     p = checked_human(human)
     names = human.classes if isinstance(human, LabelDistribution) else range(p.shape[1])
     able = np.array([name != NO_CLASS for name in names])
     constant = able / able.sum()
-    return Baseline(name="uniform", runs=_everywhere(constant, p), constant=constant, note="1 / classes")
+    return _made(np.broadcast_to(constant, (1, *p.shape)), "1 / classes", constant)
 
 
-def marginal(human: Any, *, training: Any | None = None, question: Any | None = None) -> Baseline:
+def marginal(human: Any, *, training: Any | None = None, question: Any | None = None) -> Predictions:
     """The mean human distribution, the same for every item: the score of knowing the classes but not the item.
 
     It is the mean of the training labels where these are given, else of the other evaluated items (each item is left
@@ -120,9 +114,7 @@ def marginal(human: Any, *, training: Any | None = None, question: Any | None = 
     p = checked_human(human)
     if training is not None and question is None:
         constant = _possible(checked_human(training).mean(axis=0)[None], len(training))[0]
-        return Baseline(
-            name="marginal", runs=_everywhere(constant, p), constant=constant, note="mean of the training labels"
-        )
+        return _made(np.broadcast_to(constant, (1, *p.shape)), "mean of the training labels", constant)
     _, of = np.unique(np.zeros(len(p)) if question is None else np.asarray(question), return_inverse=True)
     size = np.bincount(of)
     total = np.stack([np.bincount(of, column) for column in p.T], axis=1)
@@ -131,11 +123,8 @@ def marginal(human: Any, *, training: Any | None = None, question: Any | None = 
     # Subtracting may leave a class that only one item has a hair below 0.
     runs = _possible(np.maximum(others, 0.0) / count, count)
     kind = "" if question is None else ", of the same question"
-    return Baseline(
-        name="marginal",
-        runs=runs[None],
-        constant=p.mean(axis=0),
-        note=f"mean of the other evaluated items' label distributions{kind}, for each item",
+    return _made(
+        runs[None], f"mean of the other evaluated items' label distributions{kind}, for each item", p.mean(axis=0)
     )
 
 
@@ -148,18 +137,15 @@ def _possible(mean: Table, items: Any) -> Table:
 
 def majority_with_temperature(
     human: Any, majority: Any, *, validation: tuple[Any, Any] | None = None, seed: int = 0
-) -> Baseline:
+) -> Predictions:
     """A model trained on majority labels, softened by one temperature that soft NLL chose (Guo et al. 2017)."""
-
-    def fit(p: Table, q: Table) -> Callable[[Table], Table]:
-        return fit_calibrator("temperature", p, q)
-
-    return _fitted("majority + temperature", "temperature", fit, human, majority, validation=validation, seed=seed)
+    fit = partial(fit_calibrator, "temperature")
+    return _fitted("temperature", fit, human, majority, validation=validation, seed=seed)
 
 
 def majority_with_smoothing(
     human: Any, majority: Any, *, validation: tuple[Any, Any] | None = None, seed: int = 0
-) -> Baseline:
+) -> Predictions:
     """A model trained on majority labels, mixed with the uniform distribution: (1 - a) q + a / K, a chosen by soft NLL.
 
     Label smoothing proper is a way to train. Only the predictions of a trained model can be smoothed, which tells what
@@ -170,7 +156,7 @@ def majority_with_smoothing(
         share = fit_smoothing(p, q)
         return lambda other: (1 - share) * other + share / other.shape[-1]
 
-    return _fitted("majority + smoothing", "smoothing", fit, human, majority, validation=validation, seed=seed)
+    return _fitted("smoothing", fit, human, majority, validation=validation, seed=seed)
 
 
 def fit_smoothing(human: Any, model: Any) -> float:
@@ -188,31 +174,18 @@ def fit_smoothing(human: Any, model: Any) -> float:
 
 
 def _fitted(
-    name: str,
-    what: str,
-    fit: Fit,
-    human: Any,
-    majority: Any,
-    *,
-    validation: tuple[Any, Any] | None,
-    seed: int,
-) -> Baseline:
+    what: str, fit: Fit, human: Any, majority: Any, *, validation: tuple[Any, Any] | None, seed: int
+) -> Predictions:
     p, runs = checked_human(human), checked_probabilities(majority, "majority model")
     if validation is not None:
         held = checked_human(validation[0]), checked_probabilities(validation[1], "majority model, validation")
         maps = [fit(held[0], q) for q in np.broadcast_to(held[1], (len(runs), *held[1].shape[1:]))]
         made = np.stack([apply(q) for apply, q in zip(maps, runs, strict=True)])
-        return Baseline(name=name, runs=made, note=f"{what} fitted on the validation split by soft NLL")
+        return _made(made, f"{what} fitted on the validation split by soft NLL")
     fold = np.random.default_rng(seed).permutation(len(p)) % FOLDS
     made = np.empty_like(runs)
     for part in range(FOLDS):
         inside = fold == part
         for q, out in zip(runs, made, strict=True):
             out[inside] = fit(p[~inside], q[~inside])(q[inside])
-    return Baseline(
-        name=name, runs=made, note=f"{what} fitted by soft NLL on the other {FOLDS - 1} fifths of the evaluated items"
-    )
-
-
-def _everywhere(constant: Floats, p: Table) -> Runs:
-    return np.broadcast_to(constant, (1, *p.shape))
+    return _made(made, f"{what} fitted by soft NLL on the other {FOLDS - 1} fifths of the evaluated items")

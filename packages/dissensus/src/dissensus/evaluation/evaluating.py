@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.arrays import column_names
 from dissensus.errors import InputError, choices
+from dissensus.evaluation.arguments import people_in, refuse_swapped, systems_in
 from dissensus.evaluation.baselines import MAJORITY, make_baselines, marginal
-from dissensus.evaluation.comparison.differences import Differences, differences, seed_numbers, with_holm
+from dissensus.evaluation.comparison.differences import (
+    GIVEN_THIS_SEED,
+    Differences,
+    differences,
+    interval_over,
+    seed_numbers,
+    with_holm,
+)
 from dissensus.evaluation.comparison.scores import BEST, Scores, arrow
-from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halves_of, make_strata, rows_of
+from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halves_of, make_strata
 from dissensus.evaluation.comparison.tables import DASH, as_list, latex, shown
 from dissensus.evaluation.comparison.verdict import listed, verdict
-from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.people_ruler import people_ruler, worth_in_people
 from dissensus.evaluation.finite_panel.shared_annotators import (
     THESE_PEOPLE,
@@ -27,35 +33,27 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
 )
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.model_outputs import NO_CLASS
-from dissensus.evaluation.predictions import MODEL, Predictions, hard_labels, is_hard, named_columns, of_frame
-from dissensus.evaluation.probabilities import checked_human, checked_probabilities
-from dissensus.evaluation.scoring import (
-    BY_HALVES,
-    BY_THE_SAME,
-    System,
-    empty_rows,
-    one_seed_notes,
-    resample_systems,
-    score_rows,
-    surprise,
-)
+from dissensus.evaluation.predictions import MODEL
+from dissensus.evaluation.probabilities import Predictions, checked_human
+from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, Scorer, panel_or_reason, surprise, with_classes
+from dissensus.frames import Framed
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.pages import html, markdown
+from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from dissensus.arrays import Codes, Table
+    from dissensus.arrays import Table
     from dissensus.cores import Over
     from dissensus.evaluation.comparison.intervals import Spread
     from dissensus.evaluation.comparison.scores import Score
     from dissensus.evaluation.comparison.strata import Halves
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.finite_panel.people_ruler import Ruler, Worth
-    from dissensus.evaluation.metrics.metric import Metric
+    from dissensus.evaluation.metrics.registry import Metric
     from dissensus.evaluation.probabilities import Runs
     from dissensus.evaluation.scoring import Resampled
-    from dissensus.votes.table import Votes
 
 DEFAULT_METRICS: Final = ("soft_nll", "kl", "tvd", "brier", "abs_entce", "entropy_spearman", "accuracy")
 """What a table shows where no metrics are named; `registry.METRICS` has the others."""
@@ -73,7 +71,7 @@ LEGEND: Final = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Evaluation:
+class Evaluation(Framed):
     """Systems and baselines against people: `verdict`, `overall`, `by_stratum`, `difference`.
 
     Attributes:
@@ -191,7 +189,7 @@ class Evaluation:
                     only=only,
                     stratum=stratum,
                     level=level,
-                    widened=self.compared.widened(reference) if metric in HEADLINES and stratum == ALL else {},
+                    widened=self.compared.widened(reference, metric=metric, stratum=stratum),
                 )
         return with_holm(rows)
 
@@ -222,7 +220,10 @@ class Evaluation:
             shown_models = sorted(shown_models, key=self.distance)[:most]
         rows = []
         for name in (*shown_models, *self.baselines):
-            cells = [shown(self.overall.get(name, self.headline).value), self._people(name)]
+            cells = [
+                shown(self.overall.get(name, self.headline).value),
+                self.worth[name].short if name in self.worth else DASH,
+            ]
             for metric in others:
                 value = self.overall.get(name, metric).value
                 cells.append(DASH if value is None else f"{value.value:.3f}{marks.get((name, metric), '') or ' '}")
@@ -256,12 +257,6 @@ class Evaluation:
         found = self.overall.get(self.systems[0], metric).best_achievable
         return None if found is None else found.estimate
 
-    def _people(self, name: str) -> str:
-        if name not in self.worth:
-            return DASH
-        short = str(self.worth[name]).replace("fewer than", "<").replace("more than", ">")
-        return short.replace(" people", "")
-
     @property
     def all_notes(self) -> tuple[str, ...]:
         """Every note there is: warnings, those of the scores, of the people ruler and of the baselines; each once."""
@@ -269,6 +264,12 @@ class Evaluation:
         said = [*self.warnings, *(note for table in tables for note in table.notes)]
         said += [f"people: {note}" for name in self.models if name in self.worth for note in self.worth[name].notes]
         return tuple(dict.fromkeys([*said, *self.difference().notes, *self.notes]))
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row per system, metric and stratum; `by` is what the stratum belongs to, `all` for all items."""
+        rows = [{"by": ALL, **row} for row in self.overall.to_dict()]
+        parts = ({"by": idea, **row} for idea, scores in self.strata.items() for row in scores.to_dict())
+        return rows + [row for row in parts if row["stratum"] != ALL]
 
     def to_markdown(self) -> str:
         """The verdict, all tables, the differences, and the notes."""
@@ -345,9 +346,12 @@ class _Compared:
     panel: Panel | None
     surprise: Mapping[str, Table]
 
-    def widened(self, reference: str) -> dict[str, Callable[[Spread], Spread]]:
-        """By system, how the spread of its soft NLL minus the reference's is widened for other annotators."""
-        if self.panel is None:
+    def widened(self, reference: str, *, metric: str, stratum: str) -> dict[str, Callable[[Spread], Spread]]:
+        """By system, how the spread of its score minus the reference's is widened for other annotators.
+
+        Empty where people are not known, or for another metric than soft NLL and KL, whose differences are the same.
+        """
+        if self.panel is None or metric not in HEADLINES or stratum != ALL:
             return {}
         base = self.surprise[reference]
         parts = {name: annotator_variance(self.panel, each - base) for name, each in self.surprise.items()}
@@ -377,18 +381,19 @@ def evaluate(
     """Score predictions against people.
 
     Args:
-        human: label distributions, or (items, classes) probabilities; only the former know how many votes there were,
-            and so have corrected scores, what is best achievable, and the people ruler.
-        model: (items, classes) probabilities, or (seeds, items, classes), or `Predictions`; or a label for each item;
-            or several systems by name.
-        classes: the names of the model's classes in the order of its last axis. Needed where `human` has names and an
-            array has none, since no order of names can be taken for granted; names that count from 0 or 1 are their own
-            order, and the columns of a frame that are called after the classes. Classes that nobody voted for may be
-            among them.
+        human: votes, or what `read_votes` reads (a frame, a dictionary of columns, a path); label distributions; or
+            (items, classes) probabilities. Only with votes or labels is it known how many votes there were, and so are
+            corrected scores, what is best achievable, and the people ruler.
+        model: (items, classes) probabilities, or (seeds, items, classes), or a label per item; a frame with a column
+            per class (rows are matched by a column `item` where there is one); a dictionary by item; a path;
+            `Predictions`; or several systems by name.
+        classes: the names of an array's columns in order; None takes the classes of the labels in their order, and
+            refuses an array that fits the votes clearly better in another. Classes that nobody voted for may be among
+            them.
         seeds: by system, the seeds of its runs (a plain list for a single system); systems with the same seeds are
             paired by number, others are compared unpaired. Runs without numbers are numbered from 0.
-        votes: the votes behind `human`: with them judgements of several votes are taken as a whole, and people who
-            judged many items are known.
+        votes: the votes behind `human`, where that is label distributions: with them judgements of several votes are
+            taken as a whole, and people who judged many items are known.
         metrics: names from `registry.METRICS`; None takes `DEFAULT_METRICS`, and Wasserstein's distance where the
             classes are ordered, and the accuracy against original labels where these are given.
         strata: ideas of strata: agreement, entropy, class; or by name, a column with one value for each item, or strata
@@ -413,39 +418,37 @@ def evaluate(
         >>> float(found.overall.get("model", "tvd").value.value)
         0.25
     """
-    people = labels_of(human)
-    named = dict(model) if isinstance(model, Mapping) else {MODEL: model}
-    named = {name: of_frame(str(name), each, people) for name, each in named.items()}
-    numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
-    labels, models, warnings = _models(named, people, classes, named_people=isinstance(human, LabelDistribution))
+    refuse_swapped(human, model)
+    people, own = people_in(human)
+    training = people_in(training)[0] if isinstance(training, Votes) else training
+    votes = own if votes is None else votes
+    named = systems_in(model, people, classes=classes)
+    labels, models, warnings = _over_all_classes(named, people)
     if len(labels.classes) < 2:
         raise InputError(
             f"evaluate: '{labels.classes[0]}' is the only class, so that every model is right; give votes, or "
             "predictions, with the other classes"
         )
+    numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
     numbers = {
-        name: each.seeds if isinstance(each, Predictions) else seed_numbers(name, len(models[name]), numbered)
-        for name, each in named.items()
+        name: seed_numbers(name, len(system.probabilities), numbered) if numbered and name in numbered else system.seeds
+        for name, system in named.items()
     }
     if votes is not None and votes.classes != labels.classes and votes.classes == people.classes:
         votes = replace(votes, classes=labels.classes)
-    systems = {name: System(runs=runs, over_items=runs, seeds=numbers[name]) for name, runs in models.items()}
+    systems = {
+        name: replace(named[name], probabilities=runs, items=labels.items, classes=labels.classes, seeds=numbers[name])
+        for name, runs in models.items()
+    }
     notes = [LEGEND]
     if baselines:
-        more, told = _baselines(
-            labels,
-            systems,
-            training=training,
-            question=question,
-            majority=majority,
-            validation=validation,
-            seed=seed,
-        )
+        fitted_on: Any = {"training": training, "question": question, "validation": validation, "seed": seed}
+        more, how = _baselines(labels, systems, majority=majority, **fitted_on)
         systems |= more
-        notes += told
-    panel, why = _panel(labels, votes)
+        notes += how
+    panel, why = panel_or_reason(labels, votes)
     halves = why if panel is None else halves_of(labels, panel, seed=seed)
-    table = _Scorer(
+    table = Scorer(
         labels=labels,
         halves=halves,
         systems=systems,
@@ -479,8 +482,22 @@ def evaluate(
     ruler = why if panel is None else _ruler(panel, training, labels, question=question, seed=seed)
     of_people = panel if panel is not None and shared(panel) else None
     names = tuple(metric.name for metric in table.metrics)
-    known = {name: each.trained_on for name, each in named.items() if isinstance(each, Predictions)}
-    trained_on = {name: int(each.sum()) for name, each in known.items() if each is not None and each.any()}
+    trained_on = {
+        name: int(system.trained_on.sum())
+        for name, system in systems.items()
+        if system.trained_on is not None and system.trained_on.any()
+    }
+    worth: Mapping[str, Worth] = {}
+    if not isinstance(ruler, str):
+        measure = partial(worth_in_people, ruler, resamples=resamples, seed=seed)
+        worth = dict(zip(systems, over(measure, [system.probabilities for system in systems.values()]), strict=True))
+    warnings = [
+        *_in_sample(trained_on, len(labels)),
+        *warnings,
+        *_of_votes(panel, why, ruler),
+        *_of_scores(overall, models),
+        *_of_one_seed({name: systems[name] for name in models}),
+    ]
     return Evaluation(
         items=len(labels),
         classes=labels.classes,
@@ -492,30 +509,9 @@ def evaluate(
         overall=Scores(tuple(overall)),
         strata=scores,
         ruler=ruler,
-        worth={}
-        if isinstance(ruler, str)
-        else dict(
-            zip(
-                systems,
-                over(
-                    partial(worth_in_people, ruler, resamples=resamples, seed=seed),
-                    [system.runs for system in systems.values()],
-                ),
-                strict=True,
-            )
-        ),
+        worth=worth,
         trained_on=trained_on,
-        warnings=tuple(
-            dict.fromkeys(
-                [
-                    *_in_sample(trained_on, len(labels)),
-                    *warnings,
-                    *_of_votes(panel, why, ruler),
-                    *_of_scores(overall, models),
-                    *one_seed_notes({name: systems[name] for name in models}),
-                ]
-            )
-        ),
+        warnings=tuple(dict.fromkeys(warnings)),
         notes=tuple(dict.fromkeys(notes)),
         resamples=resamples,
         seed=seed,
@@ -526,7 +522,9 @@ def evaluate(
             telling=tuple(telling),
             halves=halves,
             panel=of_people,
-            surprise={name: surprise(system.runs) for name, system in systems.items()} if of_people is not None else {},
+            surprise={}
+            if of_people is None
+            else {name: surprise(system.probabilities) for name, system in systems.items()},
         ),
     )
 
@@ -540,84 +538,13 @@ def _reference(asked: str | None, majority: Any | None, models: Mapping[str, Run
     return majority if isinstance(majority, str) and majority in models else next(iter(models))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Scorer:
-    """What every stratum is scored with."""
-
-    labels: LabelDistribution
-    halves: Halves | str
-    systems: Mapping[str, System]
-    metrics: tuple[Metric, ...]
-    panel: Panel | None
-    original: Codes | None
-    resamples: int
-    seed: int
-
-    def fill(self, stratum: Stratum) -> tuple[list[Score], Resampled]:
-        """The scores of a stratum, and what they were resampled from."""
-        if stratum.human is not None:
-            stratum = replace(stratum, human=with_classes(stratum.human, self.labels.classes))
-        rows = rows_of(stratum, self.labels, self.halves)
-        if not rows.items:
-            return empty_rows(stratum, self.metrics, self.systems), {}
-        panel = None
-        if self.panel is not None and not stratum.by_votes:
-            whole = self.panel if stratum.items.all() else self.panel.take(stratum.items)
-            panel = whole if stratum.human is None else _panel(stratum.human, None)[0]
-        drawn: Any = {"resamples": self.resamples, "seed": self.seed}
-        resampled = resample_systems(rows, self.systems, self.metrics, original=self.original, **drawn)
-        return score_rows(stratum, resampled, self.systems, items=rows.items, panel=panel, **drawn), resampled
-
-
-def labels_of(human: LabelDistribution | Any) -> LabelDistribution:
-    """Label distributions; those of bare probabilities have no votes."""
-    if isinstance(human, LabelDistribution):
-        return human
-    p = checked_human(human)
-    return LabelDistribution(
-        probabilities=p,
-        counts=np.zeros(p.shape, dtype=np.int64),
-        panel_size=np.zeros(len(p), dtype=np.int64),
-        items=np.arange(len(p)),
-        classes=column_names(human) or tuple(str(k) for k in range(p.shape[1])),
-        scheme="given",
-    )
-
-
-def with_classes(labels: LabelDistribution, classes: tuple[str, ...]) -> LabelDistribution:
-    """The same labels over more classes, which follow theirs and have no votes."""
-    more = len(classes) - len(labels.classes)
-    if not more:
-        return labels
-
-    def padded(table: Any) -> Any:
-        return np.pad(table, ((0, 0), (0, more)))
-
-    return replace(
-        labels, probabilities=padded(labels.probabilities), counts=padded(labels.counts), classes=classes, model=None
-    )
-
-
-def _models(
-    given: Mapping[str, Any], people: LabelDistribution, stated: Sequence[str] | None, *, named_people: bool
+def _over_all_classes(
+    systems: Mapping[str, Predictions], people: LabelDistribution
 ) -> tuple[LabelDistribution, dict[str, Runs], list[str]]:
     """Labels and predictions over the same classes, those that nobody voted for last, and what to say of these."""
-    if not given:
-        raise InputError("evaluation: there are no predictions; give at least one system")
-    own: dict[str, tuple[Runs, tuple[str, ...]]] = {}
-    for name, each in given.items():
-        if is_hard(each):
-            own[name] = hard_labels(str(name), each, people, stated), people.classes
-        else:
-            runs = each.probabilities if isinstance(each, Predictions) else checked_probabilities(each, str(name))
-            own[name] = runs, _classes_of(name, each, people, stated, named_people=named_people)
-        runs = own[name][0]
-        if runs.shape[1:] != (len(people), len(own[name][1])):
-            raise InputError(
-                f"{name}: predictions for {runs.shape[1]:,} items and {runs.shape[2]} classes, and people judged "
-                f"{len(people):,} items and {len(own[name][1])} classes; give one row for each item that people judged"
-            )
-    unvoted = tuple(dict.fromkeys(each for _, names in own.values() for each in names if each not in people.classes))
+    unvoted = tuple(
+        dict.fromkeys(label for system in systems.values() for label in system.classes if label not in people.classes)
+    )
     warnings = []
     if unvoted == (NO_CLASS,) and people.ordered:
         people = replace(people, ordered=False)
@@ -629,9 +556,9 @@ def _models(
         )
     classes = (*people.classes, *unvoted)
     models = {}
-    for name, (runs, names) in own.items():
-        full = np.zeros((*runs.shape[:2], len(classes)))
-        full[..., [classes.index(each) for each in names]] = runs
+    for name, system in systems.items():
+        full = np.zeros((*system.probabilities.shape[:2], len(classes)))
+        full[..., [classes.index(label) for label in system.classes]] = system.probabilities
         models[name] = full
         mass = float(full[..., len(people.classes) :].sum(axis=-1).mean()) if unvoted else 0.0
         if mass > 0:
@@ -642,79 +569,23 @@ def _models(
     return with_classes(people, classes), models, warnings
 
 
-def _classes_of(
-    name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None, *, named_people: bool
-) -> tuple[str, ...]:
-    if isinstance(given, Predictions):
-        return given.classes
-    stated = named_columns(given, people.classes) or stated
-    if stated is None:
-        first = int(people.classes[0] == "1")
-        by_number = tuple(str(first + k) for k in range(len(people.classes)))
-        if named_people and people.classes != by_number:
-            raise InputError(
-                f"{name}: an array has no class names, so the order of its columns is not known; state it: "
-                f"classes={list(people.classes)!r} if that is the model's order (labels.classes)"
-            )
-        return people.classes
-    names = tuple(map(str, stated))
-    lacking = [each for each in people.classes if each not in names]
-    if lacking or len(set(names)) < len(names):
-        raise InputError(
-            f"{name}: its classes are stated as {', '.join(names)}, and people voted for {', '.join(people.classes)}; "
-            "name each of these once"
-        )
-    return names
-
-
 def _baselines(
-    labels: LabelDistribution,
-    systems: Mapping[str, System],
-    *,
-    training: Any | None,
-    question: Any | None,
-    majority: Any | None,
-    validation: tuple[Any, Any] | None,
-    seed: int,
-) -> tuple[dict[str, System], list[str]]:
+    labels: LabelDistribution, systems: Mapping[str, Predictions], *, training: Any, majority: Any, **fitted_on: Any
+) -> tuple[dict[str, Predictions], list[str]]:
     """The baselines as systems, and how they were made."""
-    named = isinstance(majority, str) and majority in systems
-    given = systems[str(majority)].runs if named else majority
-    numbers = systems[str(majority)].seeds if named else None
-    training = _padded(training, labels)
-    made, notes = make_baselines(
-        labels, training=training, question=question, majority=given, validation=validation, seed=seed
-    )
-    found: dict[str, System] = {}
-    told = []
-    for each in made:
-        if named and each.name == MAJORITY:
-            told.append(f"{MAJORITY}: the system '{majority}'")
+    own = systems[majority] if isinstance(majority, str) and majority in systems else None
+    model = majority if own is None else own.probabilities
+    made, missing = make_baselines(labels, training=_padded(training, labels), majority=model, **fitted_on)
+    baselines, how = {}, []
+    for name, system in made.items():
+        if own is not None and name == MAJORITY:
+            how.append(f"{name}: the system '{majority}'")
             continue
-        if each.name in systems:
-            raise InputError(f"evaluation: '{each.name}' is the name of a baseline; call the system something else")
-        constant = each.runs if each.constant is None else np.broadcast_to(each.constant, each.runs.shape)
-        drawn = each.constant is None
-        seeds = (numbers or tuple(range(len(each.runs)))) if drawn else None
-        found[each.name] = System(runs=each.runs, over_items=constant, seeds=seeds)
-        told.append(f"{each.name}: {each.note}")
-    return found, [*told, *notes]
-
-
-def _panel(labels: LabelDistribution, votes: Votes | None) -> tuple[Panel | None, str]:
-    """The judgements behind the labels, or the reason why they cannot be told.
-
-    Votes that do not fit the labels are left out where counts of single votes suffice.
-    """
-    if not labels.counts.any():
-        return None, "people are given as probabilities, without votes"
-    why = ""
-    for known in (votes, None) if votes is not None else (None,):
-        try:
-            return panel_of(labels, known), ""
-        except InputError as error:
-            why = why or str(error).removeprefix("panel: ")
-    return None, why
+        if name in systems:
+            raise InputError(f"evaluation: '{name}' is the name of a baseline; call the system something else")
+        baselines[name] = system if own is None or system.seeds is None else replace(system, seeds=own.seeds)
+        how.append(f"{name}: {system.notes[0]}")
+    return baselines, [*how, *missing]
 
 
 def _padded(training: Any | None, labels: LabelDistribution) -> Table | None:
@@ -735,7 +606,7 @@ def _ruler(
     if len(panel) < 2 and training is None:
         return "one item tells nothing of how items differ"
     # Nobody's forecast is the baseline `marginal`, so that this row is worth 0 people.
-    nobody = marginal(labels, training=_padded(training, labels), question=question).runs[0]
+    nobody = marginal(labels, training=_padded(training, labels), question=question).probabilities[0]
     try:
         return people_ruler(panel, training=votes, question=code, nobody=nobody, seed=seed)
     except InputError as error:
@@ -762,6 +633,12 @@ def _of_votes(panel: Panel | None, why: str, ruler: Ruler | str) -> list[str]:
     )
     told += [f"except for soft NLL, {THESE_PEOPLE}"] if shared(panel) else []
     return told
+
+
+def _of_one_seed(systems: Mapping[str, Predictions]) -> list[str]:
+    """A sentence for the systems whose intervals do not say what another seed would give."""
+    alone = [name for name, system in systems.items() if interval_over(system.seeds) == GIVEN_THIS_SEED]
+    return [f"{', '.join(alone)}: one seed, so intervals are over {GIVEN_THIS_SEED}"] if alone else []
 
 
 def _of_scores(rows: Sequence[Score], models: Mapping[str, Runs]) -> list[str]:

@@ -14,20 +14,20 @@ import re
 import string
 import zipfile
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.table_file import columns_of, kind_of, open_bytes, read_rows
+from dissensus.evaluation.probabilities import Predictions
+from dissensus.table_file import columns_of, kind_of, open_bytes, open_file, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Names, Table
+    from dissensus.table_file import Rows
 
 NO_CLASS: Final = "(no class)"
 """Where answers and probability go that belong to no class."""
@@ -54,6 +54,9 @@ ANSWER_KEYS: Final = (
 SAMPLES_KEYS: Final = ("answers", "answer", "samples", "responses", "response", "completions", "generations")
 """Where a record may have several sampled answers as a list of texts."""
 
+ALSO: Final = (".npz", ".npy", ".eval")
+"""Files that predictions may be in, beside tables."""
+
 LOOKED_AT: Final = 20
 """Records at the start of a file of which one must show its form; any of them may be a refusal or an error."""
 
@@ -64,30 +67,14 @@ Answers = dict[str, float]
 """By what the model said, its probability, together at most 1 unless it was stated in words; empty where a record is
 written in a form, and what it says cannot be read."""
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Outputs:
-    """What a model said about items, as probabilities of classes.
-
-    Attributes:
-        probabilities: (items, classes) rows that sum to 1.
-        items: (items,) names; numbers from 0 where the file has none.
-        classes: of the votes, and `NO_CLASS` where something fell there.
-        form: how the records are written, in words.
-        notes: sentences on what was decided, and on what is no class.
-    """
-
-    probabilities: Table
-    items: Names
-    classes: tuple[str, ...]
-    form: str
-    notes: tuple[str, ...]
+Record = tuple[str | int | None, Answers | None]
+"""The item that a record is about, where it says, and what it says of it, where that is written in the file's form."""
 
 
 def read_outputs(
     path: Path, classes: Sequence[str], *, answers: Mapping[str, str] | None = None, item: str | None = None
-) -> Outputs | None:
-    """The outputs of a file, or None where it is a plain table of numbers.
+) -> Predictions | None:
+    """What the outputs of a file say as probabilities, or None where it is a plain table of numbers.
 
     Args:
         path: JSON or JSONL in one of `FORMS`, or an Inspect log (`.eval`); or any table with a column of answers
@@ -97,32 +84,25 @@ def read_outputs(
             the punctuation around it.
         item: the key or column of item names; None looks for `ITEM_KEYS`.
     """
-    kind = kind_of(path, also=(".npz", ".npy", ".eval"))
-    if kind in ("npz", "npy"):
-        return None
-    if kind == "JSONL" and _form_of(_first_records(path), classes) is None:
-        # A table, which is read once, by its own reader.
+    kind = kind_of(path, also=ALSO)
+    # A table in JSONL is read once, by its own reader.
+    if kind in ("npz", "npy") or (kind == "JSONL" and _form_of(_first_records(path), classes) is None):
         return None
     if kind in ("JSON", "JSONL", "eval"):
-        records = _records(path, kind)
-        form = _form_of([record for _, record in records], classes)
-        if form is None:
-            return None
-        told = [(_item_of(record, key, item), _read_by(FORMS[form], record)) for key, record in records]
+        held = _records(path, kind)
+        form = _form_of([record for _, record in held], classes)
+        records = [(_item_of(record, key, item), _read_by(FORMS[form], record)) for key, record in held] if form else []
     else:
-        found = _answer_column(path, classes, item)
-        if found is None:
-            return None
-        form, told = found
+        form, records = _answer_column(path, classes, item)
+    if form is None:
+        return None
     meaning = _meaning(path, classes, answers)
-    _refuse_mostly_unread(path, [said for _, said in told], classes, meaning)
-    return _tallied(path, told, form=form, classes=tuple(classes), meaning=meaning)
+    _refuse_mostly_unread(path, [said for _, said in records], classes, meaning)
+    return _tallied(path, records, form=form, classes=tuple(classes), meaning=meaning)
 
 
 def read_answers(path: str | Path) -> dict[str, str]:
     """A table of two columns, `answer` and `class`: what a model may say, and which class it means."""
-    from dissensus.table_file import open_file
-
     rows = read_rows(open_file(path))
     if not {"answer", "class"} <= set(rows.table.columns):
         raise InputError(f"{path}: it has the columns {', '.join(rows.table.columns)}; give 'answer' and 'class'")
@@ -162,8 +142,8 @@ def _is_scores(value: Any) -> bool:
 
 def chat_logprobs(record: Any) -> Answers | None:
     """OpenAI chat completions (alone, or as lines of a batch's output), vLLM's server, and its offline outputs."""
-    found = [_token_logprobs(choice.get("logprobs")) for choice in _choices(record)]
-    return _mean([_summed((token, _exp(value)) for token, value in pairs) for pairs in found if pairs])
+    tokens = [_token_logprobs(choice.get("logprobs")) for choice in _choices(record)]
+    return _mean([_summed((token, _exp(value)) for token, value in pairs) for pairs in tokens if pairs])
 
 
 def _token_logprobs(logprobs: Any) -> list[tuple[str, Any]]:
@@ -186,8 +166,8 @@ def harness_samples(record: Any) -> Answers | None:
     if not isinstance(record, dict) or not {"doc_id", "arguments", "resps"} <= set(record):
         return None
     replies = record.get("filtered_resps") or record["resps"]
-    given = record["arguments"]
-    pairs = list(given.values()) if isinstance(given, dict) else given
+    arguments = record["arguments"]
+    pairs = list(arguments.values()) if isinstance(arguments, dict) else arguments
     choices = [pair["arg_1"] if isinstance(pair, dict) else pair[1] for pair in pairs]
     if isinstance(choices[0], dict):
         # Settings of a generation: replies are texts, several where it was repeated.
@@ -204,14 +184,14 @@ def inspect_sample(record: Any) -> Answers | None:
     """A sample of an Inspect log: the answer that its scorer read, or what the model said."""
     if not isinstance(record, dict) or "output" not in record or not {"scores", "epoch"} & set(record):
         return None
-    scored = [each.get("answer") for each in (record.get("scores") or {}).values() if isinstance(each, dict)]
-    said = next((each for each in scored if each), None)
-    if said is None:
+    scores = [score.get("answer") for score in (record.get("scores") or {}).values() if isinstance(score, dict)]
+    answer = next(filter(None, scores), None)
+    if answer is None:
         choices = record["output"].get("choices") or []
         if choices:
             return _mean([_said(_words(choice["message"]["content"])) for choice in choices])
-        said = record["output"].get("completion", "")
-    return _said(str(said))
+        answer = record["output"].get("completion", "")
+    return _said(str(answer))
 
 
 def words(record: Any) -> Answers | None:
@@ -231,7 +211,7 @@ def words(record: Any) -> Answers | None:
         if isinstance(value, int) and not isinstance(value, bool):
             return {str(value): 1.0}
     sampled: list[str] = next((record[key] for key in SAMPLES_KEYS if _is_texts(record.get(key))), [])
-    return _mean([_said(each) for each in sampled])
+    return _mean(list(map(_said, sampled)))
 
 
 def _is_texts(value: Any) -> bool:
@@ -310,10 +290,10 @@ def _said(text: str) -> Answers:
 
 def object_in(text: str) -> dict[Any, Any] | list[Any] | None:
     """The first object, or else list, of plain values in a text, as JSON or as Python prints it; None where none is."""
-    for found in [*re.findall(r"\{[^{}]*\}", text), *re.findall(r"\[[^\[\]{}]*\]", text)]:
+    for part in [*re.findall(r"\{[^{}]*\}", text), *re.findall(r"\[[^\[\]{}]*\]", text)]:
         for read in (json.loads, ast.literal_eval):
             with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-                held = read(found)
+                held = read(part)
                 if isinstance(held, dict | list):
                     return held
     return None
@@ -403,12 +383,12 @@ def _under_name(value: Any) -> Any:
 
 def _first_records(path: Path) -> list[Any]:
     """The records on the first lines of a JSONL file, as far as they can be read."""
-    found = []
+    records = []
     with open_bytes(path) as file:
         for line in islice((line for line in file if line.strip()), LOOKED_AT):
             with suppress(ValueError):
-                found.append(json.loads(line))
-    return found
+                records.append(json.loads(line))
+    return records
 
 
 def _inspect_samples(path: Path) -> list[Any]:
@@ -433,68 +413,62 @@ def _item_of(record: Any, name: str | None, wanted: str | None) -> str | int | N
     return None
 
 
-def _answer_column(
-    path: Path, classes: Sequence[str], item: str | None
-) -> tuple[str, list[tuple[str | int | None, Answers | None]]] | None:
-    """The answers of a table that has a column of them, and none for each class."""
+def item_column(rows: Rows, item: str | None, columns: Sequence[str]) -> str:
+    """The column of item names among these columns: the one named, where it is there, or else the one guessed."""
     from dissensus.votes.columns import require
 
+    return require("item", item if item in columns else None, columns, path=rows.path)
+
+
+def _answer_column(path: Path, classes: Sequence[str], item: str | None) -> tuple[str | None, list[Record]]:
+    """The form and the answers of a table that has a column of them; no form where it has numbers for each class."""
     columns = columns_of(path)
     column = next((name for name in columns if name.lower() in ANSWER_KEYS), None)
     if column is None or any(name in columns for name in classes):
-        # Numbers for each class, which are read once, by their own reader.
-        return None
+        return None, []
     rows = read_rows(path)
     cells = rows.table[column]
-    if cells.dtype.is_nested() or (cells.dtype.is_float() and (cells != cells.floor()).any()):
-        return None
     first = object_in(str(cells[0])) if len(cells) else None
-    if isinstance(first, list) and len(first) > 1:
-        # Lists of numbers as text.
-        return None
+    numbers = cells.dtype.is_nested() or (cells.dtype.is_float() and (cells != cells.floor()).any())
+    if numbers or (isinstance(first, list) and len(first) > 1):
+        return None, []
     others = [name for name in columns if name != column]
     # A column of labels that stands alone is numbered like an array.
-    named = require("item", item if item in others else None, others, path=rows.path) if others else None
-    items = rows.table[named].to_list() if named is not None else [None] * len(rows.table)
-    return f"answers in the column '{column}'", _cells_of(cells, items)
+    items = rows.table[item_column(rows, item, others)].to_list() if others else [None] * len(rows.table)
+    return _column_records(cells, items)
 
 
-def _cells_of(cells: Any, items: Sequence[str | int | None]) -> list[tuple[str | int | None, Answers | None]]:
-    """What each cell of a column says about its item."""
-    said = cells.cast(str).to_list()
-    return [(name, _said(answer or "")) for name, answer in zip(items, said, strict=True)]
+def _column_records(cells: Any, items: Sequence[str | int | None]) -> tuple[str, list[Record]]:
+    """The form, and what each cell of a column says about its item."""
+    answers = (_said(answer or "") for answer in cells.cast(str).to_list())
+    return f"answers in the column '{cells.name}'", list(zip(items, answers, strict=True))
 
 
-def read_columns(
-    path: Path, classes: Sequence[str], *, answers: Mapping[str, str] | None = None, item: str | None = None
-) -> dict[str, Outputs]:
-    """The models of a table that has a column of answers for each of them, by its name; empty for any other file.
+def read_column_predictions(
+    path: str | Path, classes: Sequence[str], *, answers: Mapping[str, str] | None = None, item: str | None = None
+) -> dict[str, Predictions]:
+    """By name, the models of a table with a column of answers for each of them; empty for any other file.
 
-    Args:
-        path: a table; the columns of which at least half of the cells name a class are models.
-        classes: of the votes.
-        answers: as in `read_outputs`.
-        item: likewise.
+    The columns of which at least half of the cells name a class are models; `answers` and `item` are as in
+    `read_outputs`.
     """
-    from dissensus.votes.columns import require
-
-    if kind_of(path, also=(".npz", ".npy", ".eval")) in ("npz", "npy", "eval", "JSON"):
+    path = open_file(path)
+    if kind_of(path, also=ALSO) in ("npz", "npy", "eval", "JSON"):
         return {}
     columns = columns_of(path)
     if any(name in classes or name.lower() in ANSWER_KEYS for name in columns):
         return {}
     rows = read_rows(path)
     flat = [name for name in columns if not rows.table[name].dtype.is_nested()]
-    named = require("item", item if item in flat else None, flat, path=rows.path)
+    named = item_column(rows, item, flat)
     items, meaning = rows.table[named].to_list(), _meaning(path, classes, answers)
-    found = {}
+    models = {}
     for name in flat:
-        told = _cells_of(rows.table[name], items)
-        form = f"answers in the column '{name}'"
-        read = _tallied(path, told, form=form, classes=tuple(classes), meaning=meaning)
-        if name != named and read.probabilities[:, : len(classes)].sum() >= len(read.items) / 2:
-            found[name] = read
-    return found
+        form, records = _column_records(rows.table[name], items)
+        read = _tallied(path, records, form=form, classes=tuple(classes), meaning=meaning)
+        if name != named and read.probabilities[..., : len(classes)].sum() >= len(read.items) / 2:
+            models[name] = read
+    return models
 
 
 # Tallies --------------------------------------------------------------------------------------------------------------
@@ -519,16 +493,16 @@ def _meaning(path: Path, classes: Sequence[str], answers: Mapping[str, str] | No
 
 
 def _places(classes: Sequence[str], meant_by: Mapping[str, str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for said, meant in meant_by.items():
+    places: dict[str, int] = {}
+    for answer, meant in meant_by.items():
         place = list(classes).index(meant)
-        # Classes such as '+' and '-' are nothing but punctuation, and 'a' and 'A' may be two: such are told apart as
+        # Classes such as '+' and '-' are nothing but punctuation, and 'a' and 'A' may be two: such are distinguished as
         # they are written.
-        key = plain_answer(said)
-        if key and found.setdefault(key, place) != place:
-            found[key] = -1
-        found[_exactly(said)] = place
-    return found
+        key = plain_answer(answer)
+        if key and places.setdefault(key, place) != place:
+            places[key] = -1
+        places[_exactly(answer)] = place
+    return places
 
 
 def _exactly(answer: str) -> str:
@@ -542,103 +516,92 @@ def _class_of(answer: str, meaning: Mapping[str, int]) -> int:
 
 
 def _refuse_mostly_unread(
-    path: Path, told: Sequence[Answers | None], classes: Sequence[str], meaning: Mapping[str, int]
+    path: Path, records: Sequence[Answers | None], classes: Sequence[str], meaning: Mapping[str, int]
 ) -> None:
     """Refuse answers of which most name no class: a verdict on them would be one on how they were read."""
-    unread = [said for said in told if all(_class_of(answer, meaning) < 0 for answer in said or {})]
-    if 2 * len(unread) <= len(told):
+    unread = [said for said in records if all(_class_of(answer, meaning) < 0 for answer in said or {})]
+    if 2 * len(unread) <= len(records):
         return
-    shown = dict.fromkeys("nothing that can be read" if not said else _shown(said) for said in unread)
+    texts = (
+        repr(next(iter(said)) if len(said) == 1 else said) if said else "nothing that can be read" for said in unread
+    )
+    examples = dict.fromkeys(text if len(text) <= 80 else f"{text[:79]}…" for text in texts)
     raise InputError(
-        f"{path}: {len(unread):,} of {len(told):,} answers name none of the classes {', '.join(classes)}; first "
-        f"{'; '.join(islice(shown, 3))}; say what they mean with --answers FILE, a table of answer and class (answers= "
-        "in Python), or give a probability for each class"
+        f"{path}: {len(unread):,} of {len(records):,} answers name none of the classes {', '.join(classes)}; first "
+        f"{'; '.join(islice(examples, 3))}; say what they mean with answers=, a table of answer and class, or give a "
+        "probability for each class"
     )
 
 
-def _shown(said: Answers) -> str:
-    text = repr(next(iter(said)) if len(said) == 1 else said)
-    return text if len(text) <= 80 else f"{text[:79]}…"
-
-
 def _tallied(
-    path: Path,
-    told: Sequence[tuple[str | int | None, Answers | None]],
-    *,
-    form: str,
-    classes: tuple[str, ...],
-    meaning: Mapping[str, int],
-) -> Outputs:
+    path: Path, records: Sequence[Record], *, form: str, classes: tuple[str, ...], meaning: Mapping[str, int]
+) -> Predictions:
     """The mean over an item's records of what each says."""
     notes = [f"read as {form}"]
-    nameless = [place for place, (name, _) in enumerate(told) if name is None]
-    if nameless and len(nameless) < len(told):
+    nameless = [place for place, (name, _) in enumerate(records) if name is None]
+    if nameless and len(nameless) < len(records):
         raise InputError(
             f"{path}: record {nameless[0] + 1} has no item, and others have one; give each record a key 'item'"
         )
     if nameless:
         notes.append("records have no item names; they are taken as items 0, 1, 2, ... in the order of the file")
-    names: dict[str | int, int] = {}
-    place = np.array([names.setdefault(n if name is None else name, len(names)) for n, (name, _) in enumerate(told)])
-    row: list[int] = []
-    column: list[int] = []
-    share: list[float] = []
-    unread: list[int] = []
-    too_much: list[int] = []
-    for record, (_, said) in enumerate(told):
-        before = len(row)
-        total = sum((said or {}).values())
-        if total > 1 + 1e-3 and form not in NUMBERS:
+    places: dict[str | int, int] = {}
+    item = [places.setdefault(n if name is None else name, len(places)) for n, (name, _) in enumerate(records)]
+    names, times = list(places), np.bincount(item)
+    table, stated = np.zeros((len(names), len(classes) + 1)), form not in NUMBERS
+    unread, too_much = [], []
+    for record, (_, answers) in enumerate(records):
+        total = sum((answers or {}).values())
+        if stated and total > 1 + 1e-3:
             too_much.append(record)
-        for answer, mass in (said or {}).items():
-            where = _class_of(answer, meaning)
-            if where >= 0:
-                row.append(record)
-                column.append(where)
-                share.append(mass / max(1.0, total) if form not in NUMBERS else mass)
-        if len(row) == before:
+        read = [(_class_of(answer, meaning), mass) for answer, mass in (answers or {}).items()]
+        for place, mass in read:
+            if place >= 0:
+                table[item[record], place] += mass / max(1.0, total) if stated else mass
+        if all(place < 0 for place, _ in read):
             unread.append(record)
-    cell = place[np.array(row, dtype=np.int64)] * (len(classes) + 1) + np.array(column, dtype=np.int64)
-    table: Table = np.bincount(cell, share, minlength=len(names) * (len(classes) + 1)).reshape(len(names), -1) / 1.0
-    times = np.bincount(place, minlength=len(names))
     table /= times[:, None]
     if (table < 0).any():
         raise InputError(
-            f"{path}: item {list(names)[int(table.min(axis=1).argmin())]} has the score {table.min():.3g}, which is no "
+            f"{path}: item {names[int(table.min(axis=1).argmin())]} has the score {table.min():.3g}, which is no "
             "probability; give scores after softmax"
         )
     inside = table.sum(axis=1)
     if (inside > 1 + 1e-3).any():
         raise InputError(
-            f"{path}: the answers about item {list(names)[int(inside.argmax())]} have probability {inside.max():.3g} "
-            "in all; give at most 1"
+            f"{path}: the answers about item {names[int(inside.argmax())]} have probability {inside.max():.3g} in all; "
+            "give at most 1"
         )
-    table[:, -1] = np.maximum(0.0, 1.0 - inside)
-    table[table[:, -1] < 1e-6, -1] = 0.0
+    outside = np.maximum(0.0, 1.0 - inside)
+    table[:, -1] = np.where(outside < 1e-6, 0.0, outside)
     table /= table.sum(axis=1, keepdims=True)
     if (times > 1).any():
-        notes.append(f"{len(told):,} answers about {len(names):,} items, {times.min()} to {times.max()} an item")
+        notes.append(f"{len(records):,} answers about {len(names):,} items, {times.min()} to {times.max()} per item")
     if unread:
-        name, said = told[unread[0]]
-        example = f"{next(iter(said))[:40]!r}" if said else "one that cannot be read"
+        name, answers = records[unread[0]]
+        example = f"{next(iter(answers))[:40]!r}" if answers else "one that cannot be read"
         notes.append(
-            f"{len(unread):,} of {len(told):,} answers ({len(unread) / len(told):.1%}) name no class, first {example} "
-            f"about item {unread[0] if name is None else name}; they count as '{NO_CLASS}', which nobody voted for: "
-            "say what they mean with --answers FILE"
+            f"{len(unread):,} of {len(records):,} answers ({len(unread) / len(records):.1%}) name no class, first "
+            f"{example} about item {unread[0] if name is None else name}; they count as '{NO_CLASS}', which nobody "
+            "voted for: say what they mean with a table of answers"
         )
     if too_much:
         notes.append(
-            f"{len(too_much):,} of {len(told):,} distributions in words sum to more than 1, first that about item "
-            f"{list(names)[place[too_much[0]]]}; each is divided by its sum"
+            f"{len(too_much):,} of {len(records):,} distributions in words sum to more than 1, first that about item "
+            f"{names[item[too_much[0]]]}; each is divided by its sum"
         )
     outside = table[:, -1]
-    if outside.any() and not np.isclose(outside.mean(), len(unread) / len(told)):
+    if outside.any() and not np.isclose(outside.mean(), len(unread) / len(records)):
         notes.append(
             f"{outside.mean():.1%} of the probability is outside the classes (most at item "
-            f"{list(names)[int(outside.argmax())]}: {outside.max():.1%}); it counts as '{NO_CLASS}'"
+            f"{names[int(outside.argmax())]}: {outside.max():.1%}); it counts as '{NO_CLASS}'"
         )
     shown = (*classes, NO_CLASS) if outside.any() else classes
-    keys = list(names)
-    whole = all(isinstance(name, int) for name in keys)
-    items = np.array(keys) if whole else np.array([str(name) for name in keys], dtype=np.dtypes.StringDType())
-    return Outputs(probabilities=table[:, : len(shown)], items=items, classes=shown, form=form, notes=tuple(notes))
+    whole = all(isinstance(name, int) for name in names)
+    return Predictions(
+        probabilities=table[None, :, : len(shown)],
+        items=np.array(names) if whole else np.array(list(map(str, names)), dtype=np.dtypes.StringDType()),
+        classes=shown,
+        seeds=(0,),
+        notes=tuple(f"{path}: {note}" for note in notes),
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -11,31 +10,25 @@ import numpy as np
 from scipy.special import softmax
 
 from dissensus.array_file import read_npy, read_npz
-from dissensus.arrays import column_names, places_of
+from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices
-from dissensus.evaluation.metrics.arithmetic import to_numpy
-from dissensus.evaluation.model_outputs import number_of, object_in, read_columns, read_outputs
-from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities
+from dissensus.evaluation.model_outputs import ALSO, item_column, number_of, object_in, read_outputs
+from dissensus.evaluation.probabilities import Given, Predictions, checked_logits, checked_probabilities
 from dissensus.table_file import kind_of, open_bytes, open_file, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
 
     from dissensus.arrays import Floats, Ints, Mask, Names, Table
-    from dissensus.evaluation.model_outputs import Outputs
     from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.table_file import Rows
 
 ROUNDING: Final = 1e-3
 """How far from 1 a row of a file may sum: numbers in text are rounded. Each row is divided by its sum."""
-
-NPZ: Final = ".npz"
-NPY: Final = ".npy"
-EVAL: Final = ".eval"
 
 SAYS: Final[dict[str, Given]] = {
     **dict.fromkeys(("probabilities", "probs", "probability", "prob", "proba"), "probabilities"),
@@ -60,33 +53,6 @@ MODEL: Final = "model"
 
 SEEDS: Final = "seeds"
 """The array of an npz file that numbers its runs."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Predictions:
-    """What one system predicts for items with names.
-
-    Attributes:
-        probabilities: (seeds, items, classes) rows that sum to 1.
-        items: (items,) names.
-        classes: names in the order of the last axis: those of the votes, then those that nobody voted for.
-        given: whether the file held probabilities or logits.
-        seeds: the seed of each run; numbered from 0 where the file does not say.
-        notes: sentences on what was decided while reading.
-        trained_on: (items,) whether any run was trained or chosen on the item; None where that is not known.
-    """
-
-    probabilities: Runs
-    items: Names
-    classes: tuple[str, ...]
-    given: Given
-    seeds: tuple[int | str, ...]
-    notes: tuple[str, ...] = ()
-    trained_on: Mask | None = None
-
-    def __repr__(self) -> str:
-        seeds = f", {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
-        return f"Predictions({len(self.items):,} items, {len(self.classes)} classes{seeds}, from {self.given})"
 
 
 def read_predictions(
@@ -128,36 +94,15 @@ def read_predictions(
         raise InputError(f"{path}: predictions are given as probabilities or as logits, not as '{given}'")
     path = open_file(path)
     names = _Names(tuple(map(str, classes)), None if order is None else tuple(map(str, order)))
-    kind = kind_of(path, also=(NPZ, NPY, EVAL))
     outputs = read_outputs(path, names.all, answers=answers, item=item)
     if outputs is not None:
-        return _of_outputs(path, outputs)
+        return outputs
     if answers is not None:
-        raise InputError(f"{path}: it holds numbers for each class, and no answers; leave out --answers")
-    arrays = _arrays(path, kind)
-    found = _from_table(path, names, item) if arrays is None else _from_arrays(path, arrays, names)
-    _refuse_repeated(path, found.items)
-    return _settled(path, found, given)
-
-
-def read_column_predictions(
-    path: str | Path, classes: Sequence[str], *, answers: Mapping[str, str] | None = None, item: str | None = None
-) -> dict[str, Predictions]:
-    """By name, the models of a table with a column of answers for each of them; empty for any other file."""
-    path = open_file(path)
-    found = read_columns(path, tuple(map(str, classes)), answers=answers, item=item)
-    return {name: _of_outputs(path, outputs) for name, outputs in found.items()}
-
-
-def _of_outputs(path: Path, outputs: Outputs) -> Predictions:
-    return Predictions(
-        probabilities=outputs.probabilities[None],
-        items=outputs.items,
-        classes=outputs.classes,
-        given="probabilities",
-        seeds=(0,),
-        notes=tuple(f"{path}: {sentence}" for sentence in outputs.notes),
-    )
+        raise InputError(f"{path}: it holds numbers for each class, and no answers; leave out answers=")
+    arrays = _arrays(path, kind_of(path, also=ALSO))
+    numbers = _from_table(path, names, item) if arrays is None else _from_arrays(path, arrays, names)
+    _refuse_repeated(path, numbers.items)
+    return _settled(path, numbers, given)
 
 
 def rows_predictions(
@@ -169,143 +114,57 @@ def rows_predictions(
     order: Sequence[str] | None = None,
     given: Given | None = None,
 ) -> Predictions:
-    """The predictions of rows that are not items but have names of their own, such as votes; of one run.
+    """The predictions of rows that are not items but have (rows,) names of their own, such as votes; of one run.
 
-    Args:
-        rows: of a table.
-        names: (rows,) of each row, for sentences.
-        classes: the names of the votes' classes, in class order.
-        beside: the columns that hold no class.
-        order: as in `read_predictions`.
-        given: likewise.
+    The columns `beside` hold no class; the other arguments are those of `read_predictions`.
     """
     known = _Names(tuple(map(str, classes)), None if order is None else tuple(map(str, order)))
     return _settled(rows.path, replace(_class_numbers(rows, known, beside=beside), items=names), given)
 
 
-def _settled(path: Path, found: _Found, given: Given | None) -> Predictions:
-    """What was found in a file as probabilities, once it is settled what the numbers are."""
-    found = found if (given or found.named) == "logits" else _from_percent(found)
+def _settled(path: Path, held: _Numbers, given: Given | None) -> Predictions:
+    """The numbers of a file as probabilities, once it is settled what they are."""
+    held = held if (given or held.named) == "logits" else _from_percent(held)
     decided = []
     if given is None:
-        given, why = (found.named, f"as '{found.source}' says") if found.named else _look(path, found)
+        given, why = (held.named, f"as '{held.source}' says") if held.named else _look(path, held)
         decided.append(f"taken as {given}, {why}")
-    found = _with_unvoted(path, found, given)
-    notes = [*found.notes, *decided]
-    if found.unused:
-        notes.append(f"columns that are no class of the votes are not used: {', '.join(map(repr, found.unused))}")
-    if found.trained_on is not None and found.trained_on.any():
-        notes.append(f"'{TRAINED_ON}' names {int(found.trained_on.sum()):,} items that trained or chose the system")
+    held = _with_unvoted(path, held, given)
+    notes = [*held.notes, *decided]
+    if held.unused:
+        notes.append(f"columns that are no class of the votes are not used: {', '.join(map(repr, held.unused))}")
+    if held.trained_on is not None and held.trained_on.any():
+        notes.append(f"'{TRAINED_ON}' names {int(held.trained_on.sum()):,} items that trained or chose the system")
     if given == "logits":
-        probabilities = softmax(checked_logits(found.numbers, str(path), items=found.items), axis=-1)
+        probabilities = softmax(checked_logits(held.numbers, str(path), items=held.items), axis=-1)
     else:
-        probabilities = checked_probabilities(found.numbers, str(path), items=found.items, tolerance=ROUNDING)
-        off = float(np.abs(found.numbers.sum(axis=-1) - 1.0).max())
+        probabilities = checked_probabilities(held.numbers, str(path), items=held.items, tolerance=ROUNDING)
+        off = float(np.abs(held.numbers.sum(axis=-1) - 1.0).max())
         if off > 1e-6:
             notes.append(f"rows sum to 1 within {off:.1g}; each was divided by its sum")
     return Predictions(
         probabilities=probabilities,
-        items=found.items,
-        classes=found.classes,
+        items=held.items,
+        classes=held.classes,
         given=given,
-        seeds=found.seeds or tuple(range(len(probabilities))),
-        notes=tuple(f"{path}: {sentence}" for sentence in notes),
-        trained_on=found.trained_on,
+        seeds=held.seeds or tuple(range(len(probabilities))),
+        notes=tuple(f"{path}: {note}" for note in notes),
+        trained_on=held.trained_on,
     )
 
 
-def _from_percent(found: _Found) -> _Found:
+def _from_percent(held: _Numbers) -> _Numbers:
     """The numbers as parts of 1 where all rows sum to 100, with or without the further columns; else as they are."""
-    total, rest = found.numbers.sum(axis=-1), sum(found.others.values())
+    total, rest = held.numbers.sum(axis=-1), sum(held.others.values())
     near = [np.abs(whole - 100.0).max() <= 100 * ROUNDING for whole in (total, total + rest)]
-    if not any(near) or (found.numbers < 0).any():
-        return found
+    if not any(near) or (held.numbers < 0).any():
+        return held
     return replace(
-        found,
-        numbers=found.numbers / 100.0,
-        others={name: values / 100.0 for name, values in found.others.items()},
-        notes=(*found.notes, "rows sum to 100, and are taken as percentages"),
+        held,
+        numbers=held.numbers / 100.0,
+        others={name: values / 100.0 for name, values in held.others.items()},
+        notes=(*held.notes, "rows sum to 100, and are taken as percentages"),
     )
-
-
-def as_predictions(given: Any, human: LabelDistribution, classes: Sequence[str] | None) -> dict[str, Predictions]:
-    """Systems by name from what `evaluate` takes: probabilities, or `Predictions`, of one system or of several by name.
-
-    Args:
-        given: the systems; one without a name is called `model`.
-        human: the items that they are of, in order.
-        classes: the names of an array's classes in order; None takes those of the votes, which `evaluate` refuses where
-            their order says nothing of the model's.
-    """
-    named = given if isinstance(given, Mapping) else {MODEL: given}
-    names = human.classes if classes is None else tuple(map(str, classes))
-    made: dict[str, Predictions] = {}
-    for name, each in ((name, of_frame(str(name), each, human)) for name, each in named.items()):
-        if isinstance(each, Predictions):
-            made[name] = each
-            continue
-        hard = is_hard(each)
-        order = named_columns(each, human.classes) or names
-        runs = hard_labels(str(name), each, human, classes) if hard else checked_probabilities(each, str(name))
-        made[name] = Predictions(
-            probabilities=runs,
-            items=human.items,
-            classes=human.classes if hard else order,
-            given="probabilities",
-            seeds=tuple(range(len(runs))),
-        )
-    return made
-
-
-def of_frame(name: str, given: Any, human: LabelDistribution) -> Any:
-    """`Predictions` of a frame of classes with a column `trained_on`, which is no class; anything else as it is."""
-    names = column_names(given) or ()
-    if TRAINED_ON not in names or TRAINED_ON in human.classes or not set(human.classes) <= set(names):
-        return given
-    import polars as pl
-
-    classes = tuple(each for each in names if each != TRAINED_ON)
-    runs = checked_probabilities(given[list(classes)], name)
-    said = _trained_on(pl.Series(TRAINED_ON, np.asarray(given[TRAINED_ON])), lambda row: f"{name}: row {row}")
-    return Predictions(
-        probabilities=runs, items=human.items, classes=classes, given="probabilities", seeds=(0,), trained_on=said
-    )
-
-
-def named_columns(given: Any, classes: Sequence[str]) -> tuple[str, ...] | None:
-    """The classes of a frame's columns in their order, where each class has a column of its name; else None."""
-    names = column_names(given)
-    return names if names is not None and set(classes) <= set(names) else None
-
-
-def is_hard(given: Any) -> bool:
-    """Whether these are labels, one for each item, and no probabilities."""
-    try:
-        labels = to_numpy(given)
-    except ValueError:
-        # Rows of unequal length, which are refused as what they are not.
-        return False
-    return labels.ndim == 1 and labels.size > 0 and labels.dtype.kind in "biuUSTO"
-
-
-def hard_labels(name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None) -> Runs:
-    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes.
-
-    Whole numbers are places only where they are not all classes: ratings from 1 to 5 are called so.
-    """
-    labels = to_numpy(given)
-    names = [str(each) for each in labels.tolist()]
-    if stated is not None and labels.dtype.kind in "iu" and not set(names) <= set(people.classes):
-        unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
-        names = [str(stated[place]) for place in labels] if not unknown.size else names
-    lacking = [each for each in dict.fromkeys(names) if each not in people.classes]
-    if lacking:
-        remedy = "give a class name for each item" if labels.dtype.kind not in "iu" else "state classes="
-        raise InputError(
-            f"{name}: '{lacking[0]}' is none of the classes {', '.join(people.classes)}; {remedy}, or one row of "
-            "probabilities for each item"
-        )
-    return np.asarray(np.eye(len(people.classes))[[people.classes.index(each) for each in names]][None])
 
 
 def read_column(path: str | Path, column: str, items: Names, *, item: str | None = None) -> Names:
@@ -321,12 +180,12 @@ def read_column(path: str | Path, column: str, items: Names, *, item: str | None
     from dissensus.votes.encoding import to_names
 
     path = open_file(path)
-    if kind_of(path, also=(NPZ,)) == "npz":
+    if kind_of(path, also=ALSO) == "npz":
         raise InputError(f"{path}: an npz file has no columns; give '{column}' in a CSV, TSV, Parquet or JSONL file")
     rows = read_rows(path)
     if column not in rows.table.columns:
         raise InputError(f"{path}: there is no column '{column}'{choices(column, rows.table.columns)}")
-    code, names = encode_names(rows.table[_item_column(rows, item)], where=rows.where)
+    code, names = encode_names(rows.table[item_column(rows, item, rows.table.columns)], where=rows.where)
     values = name_like(rows.table[column], where=rows.where)
     refuse_missing(values, where=rows.where)
     first = np.empty(names.size, dtype=np.int64)
@@ -386,7 +245,7 @@ def align_predictions(
 
 
 def _refuse_one_sided(name: str, judged: Names, predicted: Names, place: Ints) -> None:
-    remedy = "give one prediction for each item with votes, or evaluate only the common items (--only-common)"
+    remedy = "give one prediction for each item with votes, or evaluate only the common items (only_common=)"
     missing = np.flatnonzero(place < 0)
     if missing.size == judged.size:
         raise InputError(
@@ -456,7 +315,7 @@ class _Names:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Found:
+class _Numbers:
     """The numbers of a file, before it is settled what they are.
 
     Attributes:
@@ -486,48 +345,47 @@ class _Found:
         return SAYS.get(self.source.lower())
 
 
-def _with_unvoted(path: Path, found: _Found, given: Given) -> _Found:
+def _with_unvoted(path: Path, held: _Numbers, given: Given) -> _Numbers:
     """The numbers with the further columns that are classes nobody voted for, where there are such columns."""
-    if not found.others:
-        return found
+    if not held.others:
+        return held
+    names = ", ".join(map(repr, held.others))
+    total, rest = held.numbers.sum(axis=-1), sum(held.others.values())
     if given == "logits":
-        fractions = [name for name, values in found.others.items() if (values != np.floor(values)).any()]
+        fractions = [name for name, values in held.others.items() if (values != np.floor(values)).any()]
         if fractions:
             raise InputError(
                 f"{path}: {', '.join(map(repr, fractions))} may be classes that nobody voted for, which among logits "
                 "look like any other column of numbers; name the model's classes (--classes), or drop what is none"
             )
-        return replace(found, others={}, unused=(*found.unused, *found.others))
-    names = ", ".join(map(repr, found.others))
-    total, rest = found.numbers.sum(axis=-1), sum(found.others.values())
-    if np.abs(total - 1.0).max() <= ROUNDING:
-        return replace(found, others={}, unused=(*found.unused, *found.others))
+    if given == "logits" or np.abs(total - 1.0).max() <= ROUNDING:
+        return replace(held, others={}, unused=(*held.unused, *held.others))
     if np.abs(total + rest - 1.0).max() <= ROUNDING:
         return replace(
-            found,
-            numbers=np.concatenate([found.numbers, np.stack(list(found.others.values()), axis=-1)], axis=-1),
-            classes=(*found.classes, *found.others),
+            held,
+            numbers=np.concatenate([held.numbers, np.stack(list(held.others.values()), axis=-1)], axis=-1),
+            classes=(*held.classes, *held.others),
             others={},
-            notes=(*found.notes, f"rows sum to 1 with the columns {names}, which are classes that nobody voted for"),
+            notes=(*held.notes, f"rows sum to 1 with the columns {names}, which are classes that nobody voted for"),
         )
     raise InputError(
-        f"{path}: rows do not sum to 1 over {', '.join(found.classes)}, nor with the further columns {names}; name the "
+        f"{path}: rows do not sum to 1 over {', '.join(held.classes)}, nor with the further columns {names}; name the "
         "model's classes (--classes) if some of these are classes, and give every class's probability"
     )
 
 
-def _look(path: Path, found: _Found) -> tuple[Given, str]:
+def _look(path: Path, held: _Numbers) -> tuple[Given, str]:
     """What the numbers are by their look, and why; refused where that is not clear."""
-    numbers = checked_logits(found.numbers, str(path), items=found.items)
-    if found.others and (numbers >= 0).all():
-        numbers = _with_unvoted(path, found, "probabilities").numbers
+    numbers = checked_logits(held.numbers, str(path), items=held.items)
+    if held.others and (numbers >= 0).all():
+        numbers = _with_unvoted(path, held, "probabilities").numbers
     inside = (numbers >= 0).all(axis=-1) & (np.abs(numbers.sum(axis=-1) - 1) <= ROUNDING)
     if inside.all():
         return "probabilities", "as all rows lie in [0, 1] and sum to 1"
     if (numbers < 0).any() and inside.mean() < 0.5:
         return "logits", f"as there are negative numbers and {1 - inside.mean():.0%} of rows do not sum to 1"
     # Damaged probabilities, or numbers that could be anything: say which row is not a distribution.
-    checked_probabilities(numbers, str(path), items=found.items, tolerance=ROUNDING)
+    checked_probabilities(numbers, str(path), items=held.items, tolerance=ROUNDING)
     return "probabilities", "as all rows sum to 1"
 
 
@@ -554,7 +412,7 @@ def _arrays(path: Path, kind: str) -> Mapping[str, np.ndarray[Any, Any]] | None:
     return {"predictions": values, "items": np.arange(values.shape[-2] if values.ndim > 1 else 0)}
 
 
-def _from_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], classes: _Names) -> _Found:
+def _from_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], classes: _Names) -> _Numbers:
     source = next((name for name in arrays if name.lower() in (*SAYS, *SAYS_NOTHING)), None)
     named = next((name for name in ITEMS if name in arrays), None)
     if source is None or named is None:
@@ -591,18 +449,20 @@ def _from_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], classes
     if len(runs) > 1 and not seeds:
         notes = (*notes, f"seeds are numbered from 0 to {len(runs) - 1}: the file has no array '{SEEDS}'")
     names = items.astype(np.int64) if items.dtype.kind in "iu" else items.astype(np.dtypes.StringDType())
-    return _Found(numbers=runs[:, :, order], items=names, classes=all_classes, seeds=seeds, source=source, notes=notes)
+    return _Numbers(
+        numbers=runs[:, :, order], items=names, classes=all_classes, seeds=seeds, source=source, notes=notes
+    )
 
 
-def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
+def _from_table(path: Path, classes: _Names, item: str | None) -> _Numbers:
     from dissensus.votes.cells import encode_names, name_like, refuse_missing
     from dissensus.votes.encoding import to_names
 
     rows = read_rows(path)
-    column = _item_column(rows, item, classes.all)
+    column = item_column(rows, item, [name for name in rows.table.columns if name not in classes.all])
     held = _class_numbers(rows, classes, beside=(column, SEED, TRAINED_ON))
     if TRAINED_ON in rows.table.columns and TRAINED_ON not in (*classes.all, column):
-        held = replace(held, trained_on=_trained_on(rows.table[TRAINED_ON], rows.where))
+        held = replace(held, trained_on=trained_on_rows(rows.table[TRAINED_ON], rows.where))
     notes = (f"items are in the column '{column}'", *held.notes)
     ids = name_like(rows.table[column], where=rows.where)
     refuse_missing(ids, where=rows.where)
@@ -635,7 +495,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Found:
     )
 
 
-def _trained_on(column: pl.Series, where: Callable[[int], str]) -> Mask:
+def trained_on_rows(column: pl.Series, where: Callable[[int], str]) -> Mask:
     """(rows,) what the column `trained_on` says; anything but true and false, or 1 and 0, is refused."""
     import polars as pl
 
@@ -652,14 +512,7 @@ def _trained_on(column: pl.Series, where: Callable[[int], str]) -> Mask:
     return cells.is_in(["true", "1"]).to_numpy()
 
 
-def _item_column(rows: Rows, item: str | None, classes: Sequence[str] = ()) -> str:
-    from dissensus.votes.columns import require
-
-    columns = [name for name in rows.table.columns if name not in classes]
-    return require("item", item if item in columns else None, columns, path=rows.path)
-
-
-def _class_numbers(rows: Rows, classes: _Names, *, beside: Sequence[str]) -> _Found:
+def _class_numbers(rows: Rows, classes: _Names, *, beside: Sequence[str]) -> _Numbers:
     """The numbers of each row, as one run of items without names, and the further columns of the file."""
     from dissensus.votes.columns import listed
 
@@ -670,8 +523,8 @@ def _class_numbers(rows: Rows, classes: _Names, *, beside: Sequence[str]) -> _Fo
         others = [name for name in columns if name not in (*classes.all, *beside)]
         # A stated list of classes is complete; without it any column of numbers could be one more class.
         numeric = [name for name in others if classes.stated is None and _all_numbers(rows.table[name])]
-        return _Found(
-            numbers=_stack([rows.table[name] for name in classes.all], rows)[None],
+        return _Numbers(
+            numbers=np.stack([_floats(rows.table[name], rows) for name in classes.all], axis=1)[None],
             items=nameless,
             classes=classes.all,
             others={name: _floats(rows.table[name], rows)[None] for name in numeric},
@@ -684,7 +537,8 @@ def _class_numbers(rows: Rows, classes: _Names, *, beside: Sequence[str]) -> _Fo
             "class of the votes, or one called 'label' with an answer in each row"
         )
     cells, names, notes = _cells(rows, source, classes)
-    return _Found(numbers=_stack(cells, rows)[None], items=nameless, classes=names, source=source, notes=notes)
+    numbers = np.stack([_floats(column, rows) for column in cells], axis=1)[None]
+    return _Numbers(numbers=numbers, items=nameless, classes=names, source=source, notes=notes)
 
 
 def _all_numbers(cells: pl.Series) -> bool:
@@ -734,10 +588,6 @@ def _parsed(cells: pl.Series) -> pl.Series:
     if all(isinstance(each, list) for each in held):
         return pl.Series(cells.name, [list(map(str, each or [])) for each in held])
     return cells
-
-
-def _stack(columns: list[pl.Series], rows: Rows) -> Table:
-    return np.stack([_floats(column, rows) for column in columns], axis=1)
 
 
 def _floats(cells: pl.Series, rows: Rows) -> Floats:

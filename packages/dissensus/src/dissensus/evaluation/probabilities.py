@@ -1,7 +1,8 @@
-"""A model's numbers as probabilities, for one seed or several."""
+"""A system's predictions: its numbers as probabilities, for one seed or several."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -14,7 +15,7 @@ from dissensus.labels.distribution import LabelDistribution
 from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Names, Table
+    from dissensus.arrays import Floats, Mask, Names, Table
 
 Given: TypeAlias = Literal["probabilities", "logits"]
 """What a model's numbers are; logits become probabilities by softmax."""
@@ -26,15 +27,51 @@ Runs: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
 """(seeds, items, classes) one distribution for each seed and item."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Predictions:
+    """What one system, a model or a baseline, predicts for items with names.
+
+    Attributes:
+        probabilities: (seeds, items, classes) rows that sum to 1.
+        items: (items,) names.
+        classes: names in the order of the last axis: those of the votes, then those that nobody voted for.
+        given: whether they came as probabilities or as logits.
+        seeds: the seed of each run, numbered from 0 where nothing says it; None where nothing about it was drawn.
+        notes: sentences on what was decided while they were read or made.
+        trained_on: (items,) whether any run was trained or chosen on the item; None where that is not known.
+        constant: (classes,) the one distribution that stands for all items in measures over items; None for a model.
+            Means that leave each item out move against that item, and a correlation would take this for knowledge.
+    """
+
+    probabilities: Runs
+    items: Names
+    classes: tuple[str, ...]
+    given: Given = "probabilities"
+    seeds: tuple[int | str, ...] | None
+    notes: tuple[str, ...] = ()
+    trained_on: Mask | None = None
+    constant: Floats | None = None
+
+    def __repr__(self) -> str:
+        seeds = f", {len(self.probabilities)} seeds" if len(self.probabilities) > 1 else ""
+        return f"Predictions({len(self.items):,} items, {len(self.classes)} classes{seeds}, from {self.given})"
+
+    @property
+    def over_items(self) -> Runs:
+        """(seeds, items, classes) what measures over items see."""
+        return self.probabilities if self.constant is None else np.broadcast_to(self.constant, self.probabilities.shape)
+
+
 def checked_human(human: LabelDistribution | Any) -> Table:
     """(items, classes) probabilities of label distributions or of an array; refused where the array holds no such."""
     if isinstance(human, LabelDistribution):
         return np.asarray(human.probabilities, dtype=np.float64)
     if isinstance(human, Votes):
         raise InputError("human: these are votes, of which there are many for an item; give dis.label(votes)")
-    counts = numbers(human, "human")
-    if (counts == np.floor(counts)).all() and (counts >= 0).all() and counts.sum(axis=-1).max() > 1:
-        raise InputError("human: these are counts of votes; give dis.label(votes), or divide each row by its sum")
+    if are_counts(human, "human"):
+        raise InputError(
+            "human: these are counts of votes; give dis.label_counts(counts), with classes= if they have names"
+        )
     runs = checked_probabilities(human, "human")
     if len(runs) != 1:
         raise InputError(f"human: shape {runs.shape} is not items by classes; give one distribution per item")
@@ -53,10 +90,16 @@ def checked_probabilities(model: Any, what: str, *, items: Names | None = None, 
         tolerance: how far from 1 a row may sum; None takes what its precision allows.
     """
     runs, off = numbers(model, what), tolerance_of(model) if tolerance is None else tolerance
-    for each in runs:
-        check_distributions(each, what=what, items=items, tolerance=off)
+    for run in runs:
+        check_distributions(run, what=what, items=items, tolerance=off)
     positive = np.maximum(runs, 0.0)
     return np.asarray(positive / positive.sum(axis=-1, keepdims=True))
+
+
+def are_counts(values: Any, what: str) -> bool:
+    """Whether these are whole numbers that do not sum to 1 in every row."""
+    counts = numbers(values, what)
+    return bool((counts == np.floor(counts)).all() and (counts >= 0).all() and counts.sum(axis=-1).max() > 1)
 
 
 def tolerance_of(values: Any) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.evaluation.comparison.differences import GIVEN_THIS_SEED, interval_over
+from dissensus.errors import InputError
+from dissensus.evaluation.comparison.differences import interval_over
 from dissensus.evaluation.comparison.intervals import (
     estimate_of_all_or_none,
     estimate_within,
@@ -15,23 +16,24 @@ from dissensus.evaluation.comparison.intervals import (
 )
 from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items
 from dissensus.evaluation.comparison.scores import Score
+from dissensus.evaluation.comparison.strata import rows_of
 from dissensus.evaluation.finite_panel.best_achievable import best_achievable, knows_the_votes
 from dissensus.evaluation.finite_panel.corrections import correct
+from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.shared_annotators import annotator_variance, shared, with_annotators
 from dissensus.evaluation.metrics.distances import FLOOR
-from dissensus.evaluation.metrics.metric import SHARE
-from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation.metrics.registry import SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Codes, Ints, Table
-    from dissensus.evaluation.comparison.differences import SeedNumbers
-    from dissensus.evaluation.comparison.strata import Rows, Stratum
-    from dissensus.evaluation.finite_panel.finding import Finding
+    from dissensus.evaluation.comparison.strata import Halves, ScoredRows, Stratum
     from dissensus.evaluation.finite_panel.panel import Panel
-    from dissensus.evaluation.metrics.metric import Metric
-    from dissensus.evaluation.probabilities import Runs
+    from dissensus.evaluation.metrics.registry import Metric
+    from dissensus.evaluation.probabilities import Predictions, Runs
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.votes.table import Votes
 
     Resampled = dict[str, dict[str, Table]]
     """By metric and system, (1 + resamples, seeds) values on one stratum; NaN where undefined."""
@@ -52,24 +54,9 @@ BY_THE_SAME: Final = (
 """What is said, with the reason, where votes cannot be divided."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class System:
-    """What is scored: a model or a baseline.
-
-    Attributes:
-        runs: (seeds, items, classes) probabilities.
-        over_items: the same for measures over items; not `runs` for a mean that leaves each item out.
-        seeds: the seed of each run; None where nothing about the system was drawn.
-    """
-
-    runs: Runs
-    over_items: Runs
-    seeds: SeedNumbers
-
-
 def resample_systems(
-    rows: Rows,
-    systems: Mapping[str, System],
+    rows: ScoredRows,
+    systems: Mapping[str, Predictions],
     metrics: Sequence[Metric],
     *,
     original: Codes | None,
@@ -78,16 +65,11 @@ def resample_systems(
 ) -> Resampled:
     """Every metric of every system on the rows of a stratum, on the sample and on resamples of its items.
 
-    Args:
-        rows: what is scored; rows of one item are drawn together.
-        systems: by name, on all items.
-        metrics: what to compute.
-        original: (items,) class indices, for metrics that need them.
-        resamples: of items.
-        seed: of the draws; all metrics that are means see the same.
+    Rows of one item are drawn together, and all metrics that are means see the same draws. `original` are the (items,)
+    class indices of original labels, for metrics that need them.
     """
     human, item = rows.human, np.unique(rows.item, return_inverse=True)[1]
-    chosen = {name: np.ascontiguousarray(system.runs[:, rows.item]) for name, system in systems.items()}
+    chosen = {name: np.ascontiguousarray(system.probabilities[:, rows.item]) for name, system in systems.items()}
     means = [metric for metric in metrics if metric.per_item is not None]
     scores = [
         _per_item(metric, human, run, None if original is None else original[rows.item])
@@ -105,14 +87,13 @@ def resample_systems(
             values[metric.name] = resampled_over_items(
                 metric, human, constants, item=item, resamples=resamples, seed=seed
             )
-    ends = np.cumsum([len(system.runs) for system in systems.values()])[:-1]
+    ends = np.cumsum([len(system.probabilities) for system in systems.values()])[:-1]
     return {
         metric.name: dict(zip(systems, np.split(values[metric.name], ends, axis=1), strict=True)) for metric in metrics
     }
 
 
 def _resampled(scores: Table, item: Ints, *, resamples: int, seed: int) -> Table:
-    """(1 + resamples, columns) means over rows, those of an item drawn together."""
     first = np.flatnonzero(np.diff(item, prepend=-1))
     if len(first) == len(item):
         return np.asarray(resampled_means(scores, resamples=resamples, seed=seed))
@@ -131,93 +112,110 @@ def surprise(runs: Runs) -> Table:
     return np.asarray(-np.log(np.maximum(runs, FLOOR)).mean(axis=0))
 
 
-def score_rows(
-    stratum: Stratum,
-    resampled: Resampled,
-    systems: Mapping[str, System],
-    *,
-    items: int,
-    panel: Panel | None,
-    resamples: int,
-    seed: int,
-) -> list[Score]:
-    """A score for each metric and system of a stratum with items.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scorer:
+    """What every stratum is scored with: people, systems on all items, and the judgements behind the labels."""
 
-    Args:
-        stratum: its name, and its items where there is a panel.
-        resampled: from `resample_systems`, on these items.
-        systems: by name, on all items.
-        items: how many there are.
-        panel: the judgements behind these items, for what is best achievable and for corrected scores; None where the
-            votes cannot tell.
-        resamples: of items.
-        seed: of everything random.
-    """
-    best: Mapping[str, Finding] = {}
-    if panel is not None:
-        best = best_achievable(list(resampled), panel, resamples=resamples, seed=seed)
-    rows = []
-    for metric, values in resampled.items():
-        told = METRICS[metric]
-        for name, each in values.items():
-            system, defined = systems[name], bool(np.isfinite(each[0]).all())
-            runs = system.runs[:, stratum.items]
-            value, over = None, interval_over(system.seeds)
-            if defined:
-                spread = spread_over_seeds([each], items=items)
-                if spread is not None and metric == "soft_nll" and panel is not None and shared(panel):
+    labels: LabelDistribution
+    halves: Halves | str
+    systems: Mapping[str, Predictions]
+    metrics: tuple[Metric, ...]
+    panel: Panel | None
+    original: Codes | None
+    resamples: int
+    seed: int
+
+    def fill(self, stratum: Stratum) -> tuple[list[Score], Resampled]:
+        """The scores of a stratum, and what they were resampled from."""
+        if stratum.human is not None:
+            stratum = replace(stratum, human=with_classes(stratum.human, self.labels.classes))
+        rows = rows_of(stratum, self.labels, self.halves)
+        if not rows.items:
+            empty = (f"the stratum '{stratum.name}' is empty",)
+            made = [
+                self._score(stratum, metric, name, 0, notes=empty) for metric in self.metrics for name in self.systems
+            ]
+            return made, {}
+        panel = None
+        if self.panel is not None and not stratum.by_votes:
+            whole = self.panel if stratum.items.all() else self.panel.take(stratum.items)
+            panel = whole if stratum.human is None else panel_or_reason(stratum.human, None)[0]
+        resampled = resample_systems(
+            rows, self.systems, self.metrics, original=self.original, resamples=self.resamples, seed=self.seed
+        )
+        return self._scores(stratum, resampled, rows.items, panel), resampled
+
+    def _score(self, stratum: Stratum, metric: Metric, name: str, items: int, **more: Any) -> Score:
+        seeds = self.systems[name].seeds
+        facts = {"value": None, "over": interval_over(seeds), **more}
+        return Score(
+            system=name, metric=metric.name, stratum=stratum.name, items=items, seeds=len(seeds or ()), **facts
+        )
+
+    def _scores(self, stratum: Stratum, resampled: Resampled, items: int, panel: Panel | None) -> list[Score]:
+        """A score for each metric and system; the panel has the judgements behind these items, where they can tell."""
+        drawn: Any = {"resamples": self.resamples, "seed": self.seed}
+        best = {} if panel is None else best_achievable(list(resampled), panel, **drawn)
+        rows = []
+        for metric in self.metrics:
+            for name, values in resampled[metric.name].items():
+                if not np.isfinite(values[0]).all():
+                    why = ("undefined where people, or the model, are equally unsure of every item",)
+                    limit = best.get(metric.name)
+                    rows.append(self._score(stratum, metric, name, items, best_achievable=limit, notes=why))
+                    continue
+                system = self.systems[name]
+                runs, over = system.probabilities[:, stratum.items], interval_over(system.seeds)
+                spread, mean = spread_over_seeds([values], items=items), float(values[0].mean())
+                if spread is not None and metric.name == "soft_nll" and panel is not None and shared(panel):
                     spread = with_annotators(spread, annotator_variance(panel, surprise(runs)))
                     over = f"annotators, {over}"
-                mean = float(each[0].mean())
-                if spread is not None and told.unit == SHARE and mean in (0.0, 1.0):
-                    value = estimate_of_all_or_none(mean, items=items, level=LEVEL, resamples=resamples)
+                if spread is not None and metric.unit == SHARE and mean in (0.0, 1.0):
+                    value = estimate_of_all_or_none(mean, items=items, level=LEVEL, resamples=self.resamples)
                 else:
-                    value = estimate_within(
-                        mean, spread, level=LEVEL, low=told.low, high=told.high, resamples=resamples
+                    ends: Any = {"level": LEVEL, "low": metric.low, "high": metric.high}
+                    value = estimate_within(mean, spread, **ends, resamples=self.resamples)
+                corrected, warning = None, ""
+                if panel is not None and "original" not in metric.needs:
+                    corrected = correct(metric.name, panel, runs, **drawn)
+                    warning = knows_the_votes(metric.name, value, best[metric.name])
+                rows.append(
+                    self._score(
+                        stratum,
+                        metric,
+                        name,
+                        items,
+                        value=value,
+                        over=over,
+                        sd=float(values[0].std(ddof=1)) if values.shape[1] > 1 else None,
+                        best_achievable=best.get(metric.name),
+                        corrected=corrected,
+                        notes=(warning,) if warning else (),
                     )
-            notes = [] if defined else ["undefined where people, or the model, are equally unsure of every item"]
-            corrected = None
-            if panel is not None and defined and "original" not in told.needs:
-                corrected = correct(metric, panel, runs, resamples=resamples, seed=seed)
-                warning = knows_the_votes(metric, value, best[metric])
-                notes += [warning] if warning else []
-            rows.append(
-                Score(
-                    system=name,
-                    metric=metric,
-                    stratum=stratum.name,
-                    items=items,
-                    seeds=len(system.seeds or ()),
-                    value=value,
-                    over=over,
-                    sd=float(each[0].std(ddof=1)) if defined and each.shape[1] > 1 else None,
-                    best_achievable=best.get(metric),
-                    corrected=corrected,
-                    notes=tuple(notes),
                 )
-            )
-    return rows
+        return rows
 
 
-def empty_rows(stratum: Stratum, metrics: Sequence[Metric], systems: Mapping[str, System]) -> list[Score]:
-    """The scores of a stratum without items: none, and why."""
-    return [
-        Score(
-            system=name,
-            metric=metric.name,
-            stratum=stratum.name,
-            items=0,
-            seeds=len(system.seeds or ()),
-            value=None,
-            over=interval_over(system.seeds),
-            notes=(f"the stratum '{stratum.name}' is empty",),
-        )
-        for metric in metrics
-        for name, system in systems.items()
-    ]
+def with_classes(labels: LabelDistribution, classes: tuple[str, ...]) -> LabelDistribution:
+    """The same labels over more classes, which follow theirs and have no votes."""
+    more = ((0, 0), (0, len(classes) - len(labels.classes)))
+    if not more[1][1]:
+        return labels
+    padded: Any = {name: np.pad(getattr(labels, name), more) for name in ("probabilities", "counts")}
+    return replace(labels, **padded, classes=classes, model=None)
 
 
-def one_seed_notes(systems: Mapping[str, System]) -> list[str]:
-    """A sentence for the systems whose intervals do not say what another seed would give."""
-    alone = [name for name, system in systems.items() if interval_over(system.seeds) == GIVEN_THIS_SEED]
-    return [f"{', '.join(alone)}: one seed, so intervals are over {GIVEN_THIS_SEED}"] if alone else []
+def panel_or_reason(labels: LabelDistribution, votes: Votes | None) -> tuple[Panel | None, str]:
+    """The judgements behind the labels, or the reason why they cannot be told.
+
+    Votes that do not fit the labels are left out where counts of single votes suffice.
+    """
+    if not labels.counts.any():
+        return None, "people are given as probabilities, without votes"
+    why = ""
+    for known in (votes, None) if votes is not None else (None,):
+        try:
+            return panel_of(labels, known), ""
+        except InputError as error:
+            why = why or str(error).removeprefix("panel: ")
+    return None, why

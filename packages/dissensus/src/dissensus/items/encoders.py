@@ -22,6 +22,7 @@ from dissensus.items.pictures import brought_to
 from dissensus.items.tfidf import fit_tfidf, tfidf
 from dissensus.own_code import own_function, own_source
 from dissensus.parts import joined
+from dissensus.progress import Step, silent
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Features
     from dissensus.items.shown import Items
+    from dissensus.progress import Progress
 
 MEANING: Final = 1
 """Counts up when our code changes what an encoder makes, so that no older features are found in the cache."""
@@ -58,7 +60,7 @@ class Encoder:
         name: as the study file has it.
         reads: texts, images, or either.
         normalise: whether its features want to be normalised, unless the study says otherwise.
-        encode: items, and what to tell of progress, to features.
+        encode: items, and what is called as they are encoded, to features.
         state: by name, the arrays that fitting learnt (the vocabulary of `tfidf`); with the name they restore it.
         decided_by: versions and fingerprints of all that decides its features beside items and state.
     """
@@ -66,7 +68,7 @@ class Encoder:
     name: str
     reads: Literal["texts", "images", "either"]
     normalise: bool
-    encode: Callable[[Items, Callable[[int, int], None]], Features]
+    encode: Callable[[Items, Progress], Features]
     state: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     decided_by: Mapping[str, str] = field(default_factory=dict)
 
@@ -99,7 +101,7 @@ def restore_encoder(name: str, state: Mapping[str, np.ndarray[Any, Any]], *, fol
             name=name,
             reads="texts",
             normalise=False,
-            encode=lambda items, told: tfidf(items.texts, state, told),
+            encode=lambda items, progress: tfidf(items.texts, state, progress),
             state=state,
         )
     if name == "char-ngrams":
@@ -107,7 +109,10 @@ def restore_encoder(name: str, state: Mapping[str, np.ndarray[Any, Any]], *, fol
     if kind == "pixels" and (not detail or (detail.isdecimal() and int(detail))):
         side = int(detail) if detail else None
         return Encoder(
-            name=name, reads="images", normalise=True, encode=lambda items, told: _pixels(items, told, side=side)
+            name=name,
+            reads="images",
+            normalise=True,
+            encode=lambda items, progress: _pixels(items, progress, side=side),
         )
     if name == "minilm" or (kind in ("hf", "timm") and detail):
         make = joined("joins", f"encoder.{kind}", part="train", wanted_by=f"encoder {name}")
@@ -130,7 +135,7 @@ def encoded(
     items: Items,
     *,
     cache: Path | None = None,
-    told: Callable[[int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> Features:
     """The features of items; from the cache folder where the same items were encoded alike before.
 
@@ -138,13 +143,13 @@ def encoded(
         encoder: fitted.
         items: what to encode.
         cache: a folder; without one nothing is kept. One that cannot be written to does no harm.
-        told: called with how many items are encoded, and how many there are.
+        progress: called as items are encoded.
     """
     kept = None if cache is None else cache / "encoded" / f"{_key(encoder, items)}.npz"
     found = None if kept is None else _kept(kept)
     if found is not None:
         return found
-    made = encoder.encode(items, told or (lambda done, total: None))
+    made = encoder.encode(items, progress)
     if kept is not None:
         with suppress(OSError, InputError):
             kept.parent.mkdir(parents=True, exist_ok=True)
@@ -182,13 +187,13 @@ def _kept(path: Path) -> Features | None:
         return None
 
 
-def _character_ngrams(items: Items, told: Callable[[int, int], None]) -> Features:
+def _character_ngrams(items: Items, progress: Progress) -> Features:
     made = np.concatenate([character_ngrams(column) for column in items.texts], axis=1)
-    told(len(items), len(items))
+    progress(Step("encoded items", len(items), len(items)))
     return made
 
 
-def _pixels(items: Items, told: Callable[[int, int], None], *, side: int | None) -> Features:
+def _pixels(items: Items, progress: Progress, *, side: int | None) -> Features:
     """(items, channels, height, width) from 0 to 1."""
     parts = []
     for start in range(0, len(items), _TOGETHER):
@@ -197,7 +202,7 @@ def _pixels(items: Items, told: Callable[[int, int], None], *, side: int | None)
         if parts[-1].shape[2:] != parts[0].shape[2:]:
             # The refusal names the two images that differ in size.
             items.images(np.array([0, start]))
-        told(start + len(members), len(items))
+        progress(Step("encoded items", start + len(members), len(items)))
     channels = max(part.shape[1] for part in parts)
     made = np.concatenate([brought_to(part, (channels, *part.shape[2:])) for part in parts])
     return np.divide(made, np.float32(255), dtype=np.float32)

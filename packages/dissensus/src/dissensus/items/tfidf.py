@@ -12,11 +12,13 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags_array, hstack, vstack
 
 from dissensus.errors import InputError
+from dissensus.progress import Step, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Names
+    from dissensus.progress import Progress
 
 COLUMNS: Final = 20_000
 """At most so many words are kept, those that occur most often in the training texts."""
@@ -55,19 +57,19 @@ def fit_tfidf(texts: Sequence[Names], *, columns: int = COLUMNS) -> dict[str, np
     }
 
 
-def tfidf(
-    texts: Sequence[Names], state: Mapping[str, np.ndarray[Any, Any]], told: Callable[[int, int], None] | None = None
-) -> csr_matrix:
+def tfidf(texts: Sequence[Names], state: Mapping[str, np.ndarray[Any, Any]], progress: Progress = silent) -> csr_matrix:
     """(texts, words) float32 weighted counts, rows of unit length; the words of a second column are further columns.
 
     Args:
         texts: one or two columns.
         state: what `fit_tfidf` returned.
-        told: called with how many texts are done, and how many there are.
+        progress: called as texts are taken apart.
     """
     words = state["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
     place = {word: number for number, word in enumerate(words)}
-    return csr_matrix(hstack([_weighted(_counts(column, place, told=told), state["weights"]) for column in texts]))
+    return csr_matrix(
+        hstack([_weighted(_counts(column, place, progress=progress), state["weights"]) for column in texts])
+    )
 
 
 def _weighted(counts: csr_matrix, weights: np.ndarray[Any, Any]) -> csr_matrix:
@@ -82,7 +84,7 @@ def _counts(
     place: dict[str, int],
     *,
     grow: bool = False,
-    told: Callable[[int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> csr_matrix:
     """(texts, words) how often each word of `place` is in each text; with `grow`, new words are given places."""
     parts = []
@@ -99,8 +101,7 @@ def _counts(
         ones = np.ones(int(known.sum()), dtype=np.int32)
         parts.append(csr_matrix((ones, (row[known], column[known])), shape=(len(some), len(place))))
         parts[-1].sum_duplicates()
-        if told is not None:
-            told(start + len(some), len(texts))
+        progress(Step("encoded items", start + len(some), len(texts)))
     return (
         vstack([_widened(part, len(place)) for part in parts], format="csr") if parts else csr_matrix((0, len(place)))
     )

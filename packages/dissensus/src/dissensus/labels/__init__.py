@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dissensus.labels.annotator_models import AnnotatorModel as AnnotatorModel
     from dissensus.labels.distribution import LabelDistribution as LabelDistribution
     from dissensus.labels.distribution import Majority as Majority
+    from dissensus.labels.expanding import expand as expand
     from dissensus.labels.labelling import SCHEMES as SCHEMES
     from dissensus.labels.labelling import label as label
     from dissensus.labels.reading import read_classes as read_classes

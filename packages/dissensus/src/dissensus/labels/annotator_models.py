@@ -133,14 +133,14 @@ class FitVotes:
     @property
     def annotator(self) -> Codes:
         """(votes,) the annotator of each vote."""
-        assert self.votes.annotator is not None
-        return self.votes.annotator
+        assert self.votes.annotators is not None
+        return self.votes.annotators.code
 
     @property
     def annotators(self) -> Names:
         """(annotators,) names."""
         assert self.votes.annotators is not None
-        return self.votes.annotators
+        return self.votes.annotators.names
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -181,7 +181,7 @@ def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None, prior: PriorCo
 
     Refuses anonymous votes, items without votes, and names that the votes do not hold.
     """
-    if votes.annotator is None or votes.annotators is None:
+    if votes.annotators is None:
         raise InputError(
             f"labels: {name} needs to know who voted, and these votes are anonymous; choose frequency, dirichlet, "
             "majority or a weighting scheme, or give the annotator of each vote"
@@ -225,7 +225,7 @@ def _prior_array(votes: Votes, prior: PriorCounts | None) -> Confusions | None:
     n_classes = len(votes.classes)
     shape = (len(votes.annotators), n_classes, n_classes)
     if isinstance(prior, Mapping):
-        rows = _find(votes.annotators, list(prior), "prior annotator")
+        rows = _find(votes.annotators.names, list(prior), "prior annotator")
         try:
             given = np.asarray(list(prior.values()), dtype=np.float64)
         except ValueError:

@@ -94,6 +94,10 @@ class LabelDistribution:
     def __len__(self) -> int:
         return len(self.items)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Table:
+        """(items, classes) the probabilities: `np.asarray(labels)`."""
+        return np.array(self.probabilities, dtype=dtype, copy=copy)
+
     def __repr__(self) -> str:
         return f"LabelDistribution({len(self):,} items, {len(self.classes)} classes, {self.scheme})"
 

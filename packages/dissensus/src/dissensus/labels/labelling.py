@@ -37,13 +37,13 @@ class Scheme:
     options: dict[str, Any]
 
 
-def label(votes: Votes, scheme: str = "frequency", **options: Any) -> LabelDistribution:
+def label(votes: Votes | Any, scheme: str = "frequency", **options: Any) -> LabelDistribution:
     """The label distribution of each item: `label(votes, "uncertainty-weighted")`.
 
     Args:
-        votes: who said what.
+        votes: who said what, or what `read_votes` reads: a frame, a list of dictionaries, a path.
         scheme: one of `SCHEMES`.
-        options: what this scheme takes: `SCHEMES[scheme].options`.
+        options: what this scheme takes, `SCHEMES[scheme].options`; and of a table, what `read_votes` takes (`item=`).
 
     Examples:
         >>> from dissensus.votes import read_votes
@@ -53,10 +53,10 @@ def label(votes: Votes, scheme: str = "frequency", **options: Any) -> LabelDistr
         [[0.5, 0.5], [0.0, 1.0]]
     """
     if not isinstance(votes, Votes):
-        raise InputError(
-            f"label: votes are wanted, and here is a {type(votes).__name__}; give what dis.read_votes makes of a file "
-            "or a table, or dissensus.votes.votes_from_counts of counts"
-        )
+        from dissensus.votes.reading import read_votes
+
+        named = inspect.signature(read_votes).parameters
+        votes = read_votes(votes, **{name: options.pop(name) for name in [*options] if name in named})
     if scheme not in SCHEMES:
         raise InputError(f"'{scheme}' is not a scheme{choices(scheme, SCHEMES)}")
     chosen = SCHEMES[scheme]

@@ -76,7 +76,7 @@ def judgement_table(votes: Votes, scheme: str) -> pl.DataFrame:
         raise InputError(f"labels: the class '{taken[0]}' has the name of a column of the table; rename the class")
     columns: dict[str, Any] = {"item": pl.Series(votes.items[votes.judgement_item].tolist())}
     if votes.annotators is not None and votes.judgement_annotator is not None:
-        columns["annotator"] = pl.Series(votes.annotators[votes.judgement_annotator].tolist())
+        columns["annotator"] = pl.Series(votes.annotators.names[votes.judgement_annotator].tolist())
     if votes.judgement_by_model is not None:
         columns[KIND] = np.array(KINDS)[votes.judgement_by_model.astype(np.int64)]
     if votes.seconds is not None:

@@ -34,12 +34,10 @@ EXPLORE: Final = 0.2
 
 
 def panel_concentration(mass: Table) -> Floats:
-    """(classes,) the concentration of a Dirichlet prior, fitted to all items and no heavier than a uniform one.
+    """(classes,) the concentration of a Dirichlet prior, fitted to (items, classes) judgements.
 
-    Without the bound, a panel that has judged only a few items, or only similar ones, would expect all items to be so.
-
-    Args:
-        mass: (items, classes) judgements for each class.
+    It is no heavier than a uniform one: else a panel that has judged only a few items, or only similar ones, would
+    expect all items to be so.
     """
     fitted = fit_concentration(mass)
     return np.asarray(fitted * min(1.0, mass.shape[1] / fitted.sum()))
@@ -48,9 +46,7 @@ def panel_concentration(mass: Table) -> Floats:
 def expected_error(mass: Table, concentration: Floats) -> Floats:
     """(items,) expected squared error of the posterior mean, sum_k E (p_k - m_k)^2.
 
-    Args:
-        mass: (items, classes) judgements for each class, a judgement spread over its votes.
-        concentration: (classes,) of the Dirichlet prior, in pseudo-judgements.
+    Of (items, classes) judgements, each spread over its votes, and the (classes,) concentration of the Dirichlet prior.
     """
     posterior = mass + concentration
     total = posterior.sum(axis=1)
@@ -66,12 +62,9 @@ def gains_of_next_votes(mass: Table, concentration: Floats, *, votes: int) -> Ta
 
 
 def best_votes(gains: Table, room: Ints, *, budget: int) -> Ints:
-    """(items,) how many further votes each item should get to reduce the summed error most.
+    """(items,) how many of the budget's votes each item should get to reduce the summed error most.
 
-    Args:
-        gains: (items, votes) of each further vote, falling along a row.
-        room: (items,) how many further votes each item may have at most.
-        budget: how many votes there are to give.
+    Of (items, votes) gains, which fall along a row, and the (items,) most further votes that each item may have.
     """
     allowed = np.arange(gains.shape[1]) < room[:, None]
     worth = np.where(allowed, gains, -np.inf).ravel()

@@ -1,4 +1,4 @@
-"""Two systems on n items with k votes each: how likely is it that the better one is told from the other?
+"""Two systems on n items with k votes each: how likely is the better one found to be significantly better?
 
 The systems are those whose predictions are given, or a simulated pair that differs by d. Of that pair the better one
 forecasts as well as `WORTH` people's votes would (the posterior mean under the mixture, as on the people ruler).
@@ -18,16 +18,16 @@ soft NLL b is 0, and it has the greatest power, too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln, ndtr, ndtri, softmax, stdtrit
 
-from dissensus.bootstrap import Estimate
+from dissensus.bootstrap import Estimate, percentile_estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.planning.fitted import REPEATS, RESAMPLES, nested_votes
@@ -68,7 +68,7 @@ LINEAR: Final = ("soft_nll",)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Differences:
+class Gains:
     """How much better the better system is, by one metric, on simulated items.
 
     Items of a group (those of one point of a fitted panel, or an item of the pilot with the label distributions that
@@ -95,33 +95,16 @@ class Differences:
             square = square + (1 - share) * (weights @ (self.alike[k] ** 2).mean(axis=1))
         return mean, np.sqrt(np.maximum(square - mean**2, 1e-15))
 
-    def drawn(self, k: int, draws: Draws) -> Table:
-        """(tests, items) differences of the items that were drawn."""
-        out = self.apart[k][draws.group, draws.repeat]
-        if k in self.alike:
-            # Alike systems could change places, so that neither is better by the luck of a few simulated items.
-            out = np.where(draws.apart, out, draws.sign * self.alike[k][draws.group, draws.repeat])
-        return np.asarray(out)
-
-
-class Draws(NamedTuple):
-    """(tests, items) items of simulated tests: group, repeat, whether the systems differ on them, and 1 or -1."""
-
-    group: Any
-    repeat: Any
-    apart: Any
-    sign: Any
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pair:
-    """Two systems that are to be told apart.
+    """Two systems, of which the better one is to be found.
 
     Attributes:
         real: whether their predictions were given.
         share: of items on which the worse one knows nothing; 1 for real systems.
-        asked: the metric whose difference is held while weights vary, and that difference; None holds the share.
-        by_metric: differences.
+        held: the metric whose difference is held while weights vary, and that difference; None holds the share.
+        by_metric: gains.
         weights: (groups,) the share of items of each group.
         others: (resamples, groups) weights that other pilots would have given.
         scores: of real systems, by system, metric and k, (groups,) scores against k votes.
@@ -129,27 +112,28 @@ class Pair:
 
     real: bool
     share: float
-    asked: tuple[str, float] | None
-    by_metric: Mapping[str, Differences] = field(repr=False)
+    held: tuple[str, float] | None
+    by_metric: Mapping[str, Gains] = field(repr=False)
     weights: Floats = field(repr=False)
     others: Table = field(repr=False)
-    scores: Mapping[str, Mapping[str, Mapping[int, Floats]]] = field(repr=False)
+    scores: Mapping[str, Mapping[str, Mapping[int, Floats]]] = field(repr=False, default_factory=dict)
 
     def difference(self, metric: str) -> float:
         """How much better the better one is against everybody."""
         return self.share * float(self.weights @ self.by_metric[metric].truth)
 
+    @cached_property
     def _rows(self) -> tuple[Table, Floats]:
         """(1 + resamples, groups) weights and (1 + resamples,) shares: here, and of other pilots."""
         weights = np.concatenate([self.weights[None], self.others])
-        if self.asked is None:
+        if self.held is None:
             return weights, np.full(len(weights), self.share)
-        held, d = self.asked
-        return weights, np.clip(d / np.maximum(weights @ self.by_metric[held].truth, 1e-12), 0.0, 1.0)
+        metric, d = self.held
+        return weights, np.clip(d / np.maximum(weights @ self.by_metric[metric].truth, 1e-12), 0.0, 1.0)
 
     def error(self, metric: str, items: int, k: int) -> Estimate:
         """Root mean squared error of the measured difference, in parts of the true one."""
-        weights, share = self._rows()
+        weights, share = self._rows
         mean, deviation = self.by_metric[metric].moments(k, weights, share)
         truth = share * (weights @ self.by_metric[metric].truth)
         return _middle(np.hypot(mean - truth, deviation / np.sqrt(items)) / np.maximum(np.abs(truth), 1e-12))
@@ -158,18 +142,21 @@ class Pair:
         """The chance of finding the better system better, with an interval for what the pilot leaves open."""
         if items < 2:
             return Estimate(0.0, 0.0, 0.0, LEVEL, len(self.others))
-        mean, deviation = self.by_metric[metric].moments(k, *self._rows())
+        mean, deviation = self.by_metric[metric].moments(k, *self._rows)
         distance = mean / deviation * np.sqrt(items) + stdtrit(items - 1, SIZE / 2)
         if items < FEW and abs(distance[0]) < 4:
             distance = distance + self._simulated(metric, items, k) - distance[0]
         return _middle(ndtr(distance))
 
     @cached_property
-    def _draws(self) -> Draws:
-        """The same for all metrics and numbers of votes, so that chance does not make one look better."""
+    def _draws(self) -> tuple[Any, Any, Any, Any]:
+        """(tests, items) items of simulated tests: group, repeat, whether the systems differ on them, and 1 or -1.
+
+        They are the same for all metrics and numbers of votes, so that chance does not make one look better.
+        """
         rng = np.random.default_rng(0)
         shape = (TESTS, ceil(1.2 * FEW) + 1)
-        return Draws(
+        return (
             rng.choice(len(self.weights), size=shape, p=self.weights / self.weights.sum()),
             rng.integers(REPEATS, size=shape),
             rng.random(shape) < self.share,
@@ -178,17 +165,20 @@ class Pair:
 
     def _simulated(self, metric: str, items: int, k: int) -> float:
         """How far, in standard deviations, the t-test of n items lies beyond what it needs, from simulated tests."""
-        some = Draws(*(each[:, :items] for each in self._draws))
-        found = self.by_metric[metric].drawn(k, some)
-        deviation = found.std(axis=1, ddof=1)
-        t = np.divide(found.mean(axis=1), deviation, out=np.zeros(TESTS), where=deviation > 0) * np.sqrt(items)
+        gains = self.by_metric[metric]
+        group, repeat, apart, sign = (draws[:, :items] for draws in self._draws)
+        values = gains.apart[k][group, repeat]
+        if k in gains.alike:
+            # Alike systems could change places, so that neither is better by the luck of a few simulated items.
+            values = np.where(apart, values, sign * gains.alike[k][group, repeat])
+        deviation = values.std(axis=1, ddof=1)
+        t = np.divide(values.mean(axis=1), deviation, out=np.zeros(TESTS), where=deviation > 0) * np.sqrt(items)
         hits = float((t > -stdtrit(items - 1, SIZE / 2)).mean())
         return float(ndtri(np.clip(hits, 0.5 / TESTS, 1 - 0.5 / TESTS)))
 
     def items_needed(self, metric: str, k: int, *, power: float = POWER) -> Estimate | None:
         """How many items find the better system better with this power; None where k votes hide too much of it."""
-        weights, share = self._rows()
-        mean, deviation = self.by_metric[metric].moments(k, weights, share)
+        mean, deviation = self.by_metric[metric].moments(k, *self._rows)
         if abs(mean[0] - self.difference(metric)) > HIDDEN * abs(self.difference(metric)) or mean[0] <= 0:
             return None
         # One and a half items more for Student's t in place of the normal distribution.
@@ -197,7 +187,7 @@ class Pair:
         if simulated < FEW:
             simulated = self._simulated_need(metric, k, about=simulated, power=power)
             if abs(simulated / needed[0] - 1) > FAR and simulated < FEW:
-                # Few items tell the systems apart, and what was simulated lay elsewhere: again, about what was found.
+                # Few items suffice, and what was simulated lay elsewhere: again, about what came out.
                 simulated = self._simulated_need(metric, k, about=simulated, power=power)
         return _middle(np.minimum(needed * simulated / needed[0], 1e9))
 
@@ -210,15 +200,15 @@ class Pair:
 
     def score(self, system: str, metric: str, k: int) -> Estimate:
         """What a real system would score against k votes of such items."""
-        values = self.scores[system][metric][k]
-        return _middle(np.concatenate([self.weights[None], self.others]) @ values)
+        return _middle(self._rows[0] @ self.scores[system][metric][k])
 
 
 def _middle(values: Floats) -> Estimate:
     """The first value, and the middle 95 % of the others about it."""
-    low, high = np.quantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    value = float(values[0])
-    return Estimate(value, min(float(low), value), max(float(high), value), LEVEL, len(values) - 1)
+    estimate = percentile_estimate(values, level=LEVEL)
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return replace(estimate, low=min(estimate.low, estimate.value), high=max(estimate.high, estimate.value))
 
 
 def simulated_pair(
@@ -238,47 +228,32 @@ def simulated_pair(
         metrics: of the registry; one of them is `goal`.
         goal: the metric whose difference is given.
         difference: that difference, 0 or more; None takes what a share of 0.1 of items makes.
-        seed: of everything random.
+        seed: random seed.
     """
     rng = np.random.default_rng(seed)
-    point = np.repeat(np.arange(len(panel.points)), REPEATS)
-    p = panel.points[point]
+    p = np.repeat(panel.points, REPEATS, axis=0)
     better, alike = (panel.prior.forecast(rng.multinomial(WORTH, p / p.sum(axis=1, keepdims=True))) for _ in range(2))
     nothing = np.broadcast_to(panel.prior.forecast(np.zeros((1, p.shape[1]))), p.shape)
     counts = nested_votes(p, votes, rng)
-    by_metric = {}
-    for metric in metrics:
-        by_metric[metric] = Differences(
-            linear=metric in LINEAR,
-            truth=_grouped(_gain(metric, p, better, nothing)).mean(axis=1),
-            apart={k: _grouped(_gain(metric, c / k, better, nothing)) for k, c in counts.items()},
-            alike={k: _grouped(_gain(metric, c / k, better, alike)) for k, c in counts.items()},
-        )
+    by_metric = {metric: _gains(metric, p, counts, better, nothing, alike) for metric in metrics}
     most = float(panel.weights @ by_metric[goal].truth)
-    told = METRICS[goal]
     if difference is not None and not 0 < difference <= most:
         raise InputError(
-            f"plan: a difference of {difference:g} in {told.short} is not between 0 and {most:.3g}, which lies between "
-            f"a system worth {WORTH} people and one that knows nothing of the items; give a smaller one"
+            f"plan: a difference of {difference:g} in {METRICS[goal].short} is not between 0 and {most:.3g}, which "
+            f"lies between a system worth {WORTH} people and one that knows nothing of the items; give a smaller one"
         )
     return Pair(
         real=False,
         share=SHARE if difference is None else difference / most,
-        asked=None if difference is None else (goal, difference),
+        held=None if difference is None else (goal, difference),
         by_metric=by_metric,
         weights=panel.weights,
         others=panel.rough[1:],
-        scores={},
     )
 
 
 def real_pair(
-    pilot: Counts,
-    systems: Mapping[str, Table],
-    votes: Sequence[int],
-    *,
-    metrics: Sequence[str],
-    seed: int = 0,
+    pilot: Counts, systems: Mapping[str, Table], votes: Sequence[int], *, metrics: Sequence[str], seed: int = 0
 ) -> Pair:
     """Two systems by their predictions of the pilot's items; the first is taken for the better one.
 
@@ -289,7 +264,7 @@ def real_pair(
         systems: by name, (items, classes) probabilities; one or two systems.
         votes: the numbers k of votes.
         metrics: of the registry.
-        seed: of everything random.
+        seed: random seed.
     """
     rng = np.random.default_rng(seed)
     items = len(pilot)
@@ -297,26 +272,17 @@ def real_pair(
     repeated = {name: np.repeat(q, REPEATS, axis=0) for name, q in systems.items()}
     one, *_, other = [*repeated.values(), *repeated.values()]
     counts = nested_votes(p, votes, rng)
-    by_metric: dict[str, Differences] = {}
-    scores: dict[str, dict[str, dict[int, Floats]]] = {name: {} for name in systems}
-    for metric in metrics:
-        by_metric[metric] = Differences(
-            linear=metric in LINEAR,
-            truth=_grouped(_gain(metric, p, one, other)).mean(axis=1),
-            apart={k: _grouped(_gain(metric, c / k, one, other)) for k, c in counts.items()},
-            alike={},
-        )
-        for name, q in repeated.items():
-            scores[name][metric] = {k: _grouped(_per_item(metric, c / k, q)).mean(axis=1) for k, c in counts.items()}
-    return Pair(
-        real=True,
-        share=1.0,
-        asked=None,
-        by_metric=by_metric,
-        weights=np.full(items, 1 / items),
-        others=rng.multinomial(items, np.full(items, 1 / items), size=RESAMPLES * 5) / items,
-        scores=scores,
-    )
+    by_metric = {metric: _gains(metric, p, counts, one, other, None) for metric in metrics}
+    scores = {
+        name: {
+            metric: {k: _grouped(_per_item(metric, c / k, q)).mean(axis=1) for k, c in counts.items()}
+            for metric in metrics
+        }
+        for name, q in repeated.items()
+    }
+    even = np.full(items, 1 / items)
+    others = rng.multinomial(items, even, size=RESAMPLES * 5) / items
+    return Pair(real=True, share=1.0, held=None, by_metric=by_metric, weights=even, others=others, scores=scores)
 
 
 def _likely_distributions(pilot: Counts, systems: Sequence[Table], rng: np.random.Generator) -> Table:
@@ -330,14 +296,14 @@ def _likely_distributions(pilot: Counts, systems: Sequence[Table], rng: np.rando
     everybody = np.broadcast_to(pilot.sum(axis=0) / pilot.sum(), pilot.shape)
     logs = np.log(np.maximum(np.stack(systems), 1e-6))
 
-    def concentration(given: Floats) -> Table:
-        parts = softmax(given[2:])
-        said = softmax(np.exp(np.clip(given[1], -3, 3)) * logs, axis=2)
-        mean = parts[0] * everybody + np.tensordot(parts[1:], said, axes=1)
-        return np.asarray(np.exp(np.clip(given[0], -5, 8)) * np.maximum(mean, 1e-6))
+    def concentration(theta: Floats) -> Table:
+        parts = softmax(theta[2:])
+        sharpened = softmax(np.exp(np.clip(theta[1], -3, 3)) * logs, axis=2)
+        mean = parts[0] * everybody + np.tensordot(parts[1:], sharpened, axes=1)
+        return np.asarray(np.exp(np.clip(theta[0], -5, 8)) * np.maximum(mean, 1e-6))
 
-    def unlikely(given: Floats) -> float:
-        a = concentration(given)
+    def unlikely(theta: Floats) -> float:
+        a = concentration(theta)
         total, size = a.sum(axis=1), pilot.sum(axis=1)
         likelihood = gammaln(total) - gammaln(total + size) + (gammaln(a + pilot) - gammaln(a)).sum(axis=1)
         return -float(likelihood.sum())
@@ -353,10 +319,21 @@ def _per_item(metric: str, human: Table, model: Table) -> Floats:
     return np.asarray(per_item(human, np.ascontiguousarray(model)))
 
 
-def _gain(metric: str, human: Table, better: Table, worse: Table) -> Floats:
-    """(items,) by how much the better system is better."""
-    gain = _per_item(metric, human, worse) - _per_item(metric, human, better)
-    return -gain if METRICS[metric].better == "higher" else gain
+def _gains(
+    metric: str, p: Table, counts: Mapping[int, Counts], better: Table, worse: Table, alike: Table | None
+) -> Gains:
+    """What the better system gains over the worse against everybody and k votes, and over one that is as good."""
+
+    def gain(human: Table, other: Table) -> Table:
+        values = _per_item(metric, human, other) - _per_item(metric, human, better)
+        return _grouped(-values if METRICS[metric].better == "higher" else values)
+
+    return Gains(
+        linear=metric in LINEAR,
+        truth=gain(p, worse).mean(axis=1),
+        apart={k: gain(c / k, worse) for k, c in counts.items()},
+        alike={} if alike is None else {k: gain(c / k, alike) for k, c in counts.items()},
+    )
 
 
 def _grouped(values: Floats) -> Table:

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.planning.allocation import (
-    WANTED,
-    best_votes,
-    expected_error,
-    gains_of_next_votes,
-    panel_concentration,
-)
+from dissensus.planning.allocation import WANTED, best_votes, expected_error, gains_of_next_votes, panel_concentration
 from dissensus.table_file import write_table
 from dissensus.whole_file import whole_file
 
@@ -91,9 +85,9 @@ def next_votes(votes: Votes, *, budget: int) -> NextVotes | None:
     further = best_votes(gains, np.full(n, MOST), budget=budget)
     gathered = np.concatenate([np.zeros((n, 1)), np.cumsum(gains, axis=1)], axis=1)
     # Spread evenly, the votes that do not go round fall on any items.
-    each, over = divmod(budget, n)
+    everywhere, over = divmod(budget, n)
     part = over / n
-    even = (1 - part) * gathered[:, each] + part * gathered[:, min(each + 1, MOST)]
+    even = (1 - part) * gathered[:, everywhere] + part * gathered[:, min(everywhere + 1, MOST)]
     gain = gathered[np.arange(n), further]
     now = float(expected_error(mass, prior).mean())
     order = np.argsort(-gain, kind="stable")[: int((further > 0).sum())]
@@ -108,19 +102,17 @@ def next_votes(votes: Votes, *, budget: int) -> NextVotes | None:
     )
 
 
-def write_list(found: NextVotes, path: Path) -> None:
+def write_list(items: NextVotes, path: Path) -> None:
     """Write the list: a table (.csv, .tsv, .parquet) for `dissensus collect`, or .json as tasks of Label Studio."""
+    import polars as pl
+
+    columns = {"item": items.items.tolist(), **{name: values.tolist() for name, values in items.about.items()}}
     if path.suffix == ".json":
-        tasks = [
-            {"data": {"item": str(item), **{name: str(values[at]) for name, values in found.about.items()}, WANTED: k}}
-            for at, (item, k) in enumerate(zip(found.items.tolist(), found.votes.tolist(), strict=True))
-        ]
+        rows = zip(*columns.values(), items.votes.tolist(), strict=True)
+        tasks = [{"data": {**dict(zip(columns, map(str, row), strict=False)), WANTED: row[-1]}} for row in rows]
         with whole_file(path) as unfinished:
             unfinished.write_text(json.dumps(tasks, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         return
-    import polars as pl
-
-    columns = {"item": found.items.tolist(), **{name: values.tolist() for name, values in found.about.items()}}
-    if WANTED in found.about or "gain" in found.about:
+    if WANTED in items.about or "gain" in items.about:
         raise InputError(f"plan: items have an attribute '{WANTED}' or 'gain', which the list needs; rename it")
-    write_table(pl.DataFrame({**columns, WANTED: found.votes, "gain": found.gain}), path)
+    write_table(pl.DataFrame({**columns, WANTED: items.votes, "gain": items.gain}), path)

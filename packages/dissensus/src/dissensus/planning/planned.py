@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,12 +14,13 @@ from dissensus.bootstrap import as_told, told_by
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.frames import Framed
 from dissensus.planning.comparing import HIDDEN, POWER, WORTH, real_pair, simulated_pair
-from dissensus.planning.evidence import delivery_advice
 from dissensus.planning.fitted import fit_panel
 from dissensus.planning.next_items import NextVotes, next_votes
 from dissensus.planning.predicted import predict
 from dissensus.votes.agreement import single_choice
+from dissensus.votes.reading import votes_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,10 +32,13 @@ if TYPE_CHECKING:
     from dissensus.votes.table import Votes
 
 VOTES: Final = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50)
-"""The numbers of votes an item that are weighed."""
+"""The numbers of votes per item that are weighed."""
+
+FEW: Final = 10
+"""Fewer votes per item than this are few: `few` in the benchmark's protocol."""
 
 GOALS: Final = ("soft_nll", "accuracy", "tvd", "wasserstein", "agreement")
-"""What a plan can be for: telling two systems apart by a metric, or measuring agreement."""
+"""What a plan can be for: finding the better of two systems by a metric, or measuring agreement."""
 
 NEAR: Final = 0.1
 """Plans within this part of the best one are as good."""
@@ -76,11 +82,11 @@ class Choice:
 
     Attributes:
         items: n.
-        k: votes an item.
+        k: votes per item.
         cost: in total.
-        hours: of people's time; None where seconds an answer are not known.
+        hours: of people's time; None where the seconds that an answer takes are not known.
         shown: what would be measured.
-        power: by metric, of telling the two systems apart.
+        power: by metric, of finding the better of the two systems.
         error: by metric, root mean squared error of the measured difference, in parts of the true one.
         scores: of systems whose predictions were given, by system and metric, what they would score.
     """
@@ -96,21 +102,20 @@ class Choice:
 
     def to_dict(self) -> dict[str, Any]:
         """The choice, ready for JSON."""
-        told = told_by(self, but=("k", "shown"))
-        return {"votes": self.k, **told, **told_by(self.shown, but=("k", "items"))}
+        return {"votes": self.k, **told_by(self, but=("k", "shown")), **told_by(self.shown, but=("k", "items"))}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Plan:
+class Plan(Framed):
     """What a pilot tells of how to spend.
 
     Attributes:
         goal: what it is for.
         budget: in total; None where the cheapest plan of a power of 80 % was asked for.
-        choices: by votes an item, at one cost, or those that reach the power.
+        choices: by votes per item, at one cost, or those that reach the power.
         best: the recommended one; None where no choice reaches the power.
         prices: of votes and items.
-        needed: by metric and votes an item, how many items give a power of 80 %.
+        needed: by metric and votes per item, how many items give a power of 80 %.
         difference: by metric, of the two systems, against everybody.
         answer: in sentences.
         delivery: what to train with, from the benchmark.
@@ -133,15 +138,18 @@ class Plan:
     def __repr__(self) -> str:
         return "\n".join([f"Plan({self.goal}, {len(self.choices)} choices)", *self.answer])
 
+    def records(self) -> list[dict[str, Any]]:
+        """A row per choice."""
+        return [choice.to_dict() for choice in self.choices]
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        told = told_by(self, but=("best", "prices", "needed"))
         best = None if self.best is None else {"items": self.best.items, "votes": self.best.k}
-        return {**told, "best": best, "items_needed": as_told(self.needed)}
+        return {**told_by(self, but=("best", "prices", "needed")), "best": best, "items_needed": as_told(self.needed)}
 
 
 def plan(
-    votes: Votes,
+    votes: Votes | Any,
     *,
     goal: str = "soft_nll",
     budget: float | None = None,
@@ -155,14 +163,14 @@ def plan(
     Args:
         votes: the pilot: single choices, most items with two votes or more.
         goal: one of `GOALS`.
-        budget: what may be spent in all, in the currency of the prices; None asks for the cheapest plan that tells two
-            systems apart with a power of 80 %.
+        budget: what may be spent in all, in the currency of the prices; None asks for the cheapest plan that finds the
+            better of two systems with a power of 80 %.
         difference: between those systems, in the metric of the goal; None takes a simulated pair of which the worse
             system knows nothing of every tenth item.
         prices: of votes and items.
         systems: by name, (items, classes) probabilities of one or two systems for the pilot's items, in their order;
             two of them take the place of the simulated pair, and the better one by the goal on the pilot stays so.
-        seed: of everything random.
+        seed: random seed.
 
     Examples:
         >>> import numpy as np
@@ -172,7 +180,7 @@ def plan(
         >>> found.best.items * found.best.k
         2000
     """
-    prices = prices or Prices()
+    votes, prices = votes_in(votes), prices or Prices()
     _check(votes, goal, budget, difference, systems)
     counts = votes.counts[votes.panel_size > 0]
     metrics = ["soft_nll", "accuracy", "tvd", *(["wasserstein"] if votes.ordered else [])]
@@ -181,28 +189,26 @@ def plan(
     if not ks or (goal == "agreement" and ks == [1]):
         raise InputError(f"plan: a budget of {budget:g} does not buy two items with the votes for it; give more")
     held = goal if goal in metrics else "soft_nll"
+    systems = {name: table[votes.panel_size > 0] for name, table in (systems or {}).items()}
     if systems:
-        chosen = {name: table[votes.panel_size > 0] for name, table in systems.items()}
-        real = real_pair(counts, chosen, ks, metrics=metrics, seed=seed)
-        if len(chosen) > 1 and real.difference(held) < 0:
-            systems, chosen = ({name: each[name] for name in reversed(each)} for each in (dict(systems), chosen))
-            real = real_pair(counts, chosen, ks, metrics=metrics, seed=seed)
-        if len(chosen) > 1 and real.difference(held) <= 0:
+        real = real_pair(counts, systems, ks, metrics=metrics, seed=seed)
+        if len(systems) > 1 and real.difference(held) < 0:
+            systems = dict(reversed(systems.items()))
+            real = real_pair(counts, systems, ks, metrics=metrics, seed=seed)
+        if len(systems) > 1 and real.difference(held) <= 0:
             raise InputError(
-                f"plan: {' and '.join(chosen)} do not differ by {METRICS[held].short} on the pilot; give two that do"
+                f"plan: {' and '.join(systems)} do not differ by {METRICS[held].short} on the pilot; give two that do"
             )
     pair = (
         real
-        if systems and len(systems) > 1
+        if len(systems) > 1
         else simulated_pair(panel, ks, metrics=metrics, goal=held, difference=difference, seed=seed)
     )
-    needed = {
-        metric: {k: found for k in ks if (found := pair.items_needed(metric, k)) is not None} for metric in metrics
-    }
+    needed = {metric: {k: n for k in ks if (n := pair.items_needed(metric, k)) is not None} for metric in metrics}
     sizes = (
         [(_affordable(budget, prices.cost(1, k)), k) for k in ks]
         if budget is not None
-        else [(ceil(found.value), k) for k, found in needed[goal].items()]
+        else [(ceil(n.value), k) for k, n in needed[goal].items()]
     )
     shown = predict(counts, panel, sizes, scale=votes.scale if votes.ordered else None, seed=seed)
     choices = tuple(
@@ -214,12 +220,12 @@ def plan(
             shown=prediction,
             power={metric: pair.power(metric, n, k) for metric in metrics},
             error={metric: pair.error(metric, n, k) for metric in metrics},
-            scores={name: {each: real.score(name, each, k) for each in metrics} for name in systems or ()},
+            scores={name: {metric: real.score(name, metric, k) for metric in metrics} for name in systems},
         )
         for (n, k), prediction in zip(sizes, shown, strict=True)
     )
-    loss = {each.k: _loss(each, goal, budget) for each in choices}
-    best = min(choices, key=lambda each: loss[each.k]) if choices else None
+    loss = {choice.k: _loss(choice, goal, budget) for choice in choices}
+    best = min(choices, key=lambda choice: loss[choice.k], default=None)
     # As many votes again as the pilot has, or fewer: what it tells of its items does not reach further.
     again = int(counts.sum())
     further = next_votes(votes, budget=again if budget is None else min(again, _affordable(budget, prices.vote)))
@@ -234,8 +240,14 @@ def plan(
         answer=tuple(_answer(goal, budget, choices, best, loss, pair, further)),
         delivery=delivery_advice(float(counts.sum(axis=1).mean())),
         next=further,
-        notes=tuple(_notes(votes, pair, systems)),
+        notes=_notes(votes, pair, list(systems)),
     )
+
+
+def delivery_advice(votes_per_item: float) -> str:
+    """What to train with, in the words of the benchmark (`answers.json` has them from `docs/results/bench.json`)."""
+    answers = json.loads(Path(__file__).with_name("answers.json").read_text(encoding="utf-8"))
+    return str(answers["few" if votes_per_item < FEW else "many"])
 
 
 def _affordable(budget: float, price: float) -> int:
@@ -249,12 +261,12 @@ def _check(
     if goal not in GOALS:
         raise InputError(f"plan: there is no goal '{goal}'; choose {', '.join(GOALS)}")
     if goal == "wasserstein" and not votes.ordered:
-        raise InputError("plan: wasserstein needs classes that are a scale; add --ordered, or choose tvd")
+        raise InputError("plan: wasserstein needs classes that are a scale; add ordered=, or choose tvd")
     if not single_choice(votes):
         raise InputError("plan: the votes have judgements with several classes or none; a pilot needs single choices")
     votes.require_people()
     if (votes.counts.sum(axis=0) > 0).sum() < 2:
-        raise InputError("plan: all votes are for one class, so that there is nothing to tell apart; ask more items")
+        raise InputError("plan: all votes are for one class, so that nothing can be compared; ask more items")
     if (votes.panel_size >= 2).sum() < 10:
         raise InputError(
             f"plan: {(votes.panel_size >= 2).sum()} items have two votes or more; ask at least 10 items twice, or "
@@ -265,7 +277,7 @@ def _check(
     if budget is not None and not 0 < budget < np.inf:
         raise InputError(f"plan: a budget of {budget:g} buys nothing; give more, as a number")
     if systems is not None and len(systems) > 2:
-        raise InputError(f"plan: {len(systems)} systems; give one, or the two that are to be told apart")
+        raise InputError(f"plan: {len(systems)} systems; give one, or the two that are to be compared")
     if difference is not None and systems is not None and len(systems) == 2:
         raise InputError("plan: two systems differ as they do; leave out the difference, or one of them")
 
@@ -276,8 +288,8 @@ def _loss(choice: Choice, goal: str, budget: float | None) -> float:
         return choice.cost
     if goal != "agreement":
         return choice.error[goal].value
-    found = choice.shown.alpha.estimate
-    return np.inf if found is None or found.low is None or found.high is None else found.high - found.low
+    alpha = choice.shown.alpha.estimate
+    return np.inf if alpha is None or alpha.low is None or alpha.high is None else alpha.high - alpha.low
 
 
 def _answer(
@@ -298,41 +310,40 @@ def _answer(
             ),
             TRAINED,
         ]
-    told = []
-    size = f"{best.items:,} items x {best.k} {'vote' if best.k == 1 else 'votes'}"
+    each = f"{best.k} {'vote' if best.k == 1 else 'votes'}"
     hours = "" if best.hours is None else f", {best.hours:,.0f} hours of people's time"
+    size = f"{best.items:,} items x {each} (cost {money(best.cost)}{hours})"
     if goal == "agreement":
-        found = best.shown.alpha.estimate
-        told.append(f"{size} (cost {money(best.cost)}{hours}) measure agreement best: alpha {found}.")
+        answer = [f"{size} measure agreement best: alpha {best.shown.alpha.estimate}."]
     else:
-        told.append(
-            f"{size} (cost {money(best.cost)}{hours}) tell two systems apart by {METRICS[goal].short} with a power of "
-            f"{_percent(best.power[goal])}, where they differ by {pair.difference(goal):.3g} against everybody."
+        power, gap = _percent(best.power[goal]), f"{pair.difference(goal):.3g}"
+        by = f"{METRICS[goal].short} with a power of {power}, where they differ by {gap} against everybody"
+        answer = [f"{size} find the better of two systems by {by}."]
+    near = [choice.k for choice in choices if loss[choice.k] <= (1 + NEAR) * loss[best.k]]
+    if best.k < choices[-1].k:
+        answer.append(
+            f"More items beat more votes here, from {each} per item on."
+            if best.k == choices[0].k
+            else f"Beyond {best.k} votes per item, buy items instead."
         )
-    near = [each.k for each in choices if loss[each.k] <= (1 + NEAR) * loss[best.k]]
-    beyond = [each for each in choices if each.k > best.k]
-    if best.k == choices[0].k and beyond:
-        told.append(f"More items beat more votes here, from {best.k} {'vote' if best.k == 1 else 'votes'} an item on.")
-    elif beyond:
-        told.append(f"More votes an item pay until {best.k}; from there on more items do.")
     if len(near) > 1:
-        told.append(f"{_ends(near, choices)} votes an item are as good within {NEAR:.0%}.")
+        answer.append(f"{_ends(near, choices)} votes per item are as good within {NEAR:.0%}.")
     if best.k == 1:
-        told.append("With one vote an item nothing is learnt of how people differ; a part of the items needs a second.")
-    others = [metric for metric in best.power if metric != goal]
-    if budget is not None:
-        wishes = []
-        for metric in others:
-            other = min(choices, key=lambda each: each.error[metric].value)
-            wishes.append(
-                f"{METRICS[metric].short} {other.items:,} x {other.k} (power {_percent(other.power[metric])})"
-            )
-        told.append(f"This is for {_named(goal)}; at the same cost others would want: {'; '.join(wishes)}.")
+        answer.append(
+            "With one vote per item nothing is learnt of how people differ; a part of the items needs a second."
+        )
+    purpose = f"This is for {METRICS[goal].short if goal in METRICS else goal}"
+    if budget is None:
+        answer.append(f"{purpose}; other metrics want other numbers.")
     else:
-        told.append(f"This is for {_named(goal)}; other metrics want other numbers.")
-    if further is not None:
-        told.append(further.answer)
-    return [*told, TRAINED]
+        others = [metric for metric in best.power if metric != goal]
+        closest = {metric: min(choices, key=lambda choice: choice.error[metric].value) for metric in others}
+        wishes = (
+            f"{METRICS[metric].short} {choice.items:,} x {choice.k} (power {_percent(choice.power[metric])})"
+            for metric, choice in closest.items()
+        )
+        answer.append(f"{purpose}; at the same cost others would want: {'; '.join(wishes)}.")
+    return [*answer, *([] if further is None else [further.answer]), TRAINED]
 
 
 def money(cost: float) -> str:
@@ -344,39 +355,30 @@ def money(cost: float) -> str:
     return f"{cost:,.2f}".removesuffix(".00")
 
 
-def _named(goal: str) -> str:
-    return METRICS[goal].short if goal in METRICS else goal
-
-
-def _percent(found: Estimate) -> str:
-    return f"{found.value:.0%} [{found.low:.0%}, {found.high:.0%}]"
+def _percent(power: Estimate) -> str:
+    return f"{power.value:.0%} [{power.low:.0%}, {power.high:.0%}]"
 
 
 def _ends(near: Sequence[int], choices: Sequence[Choice]) -> str:
     """Numbers of votes that are as good: from one to another where none between them is left out."""
-    between = [each.k for each in choices if near[0] <= each.k <= near[-1]]
+    between = [choice.k for choice in choices if near[0] <= choice.k <= near[-1]]
     return f"{near[0]} to {near[-1]}" if list(near) == between else listed([str(k) for k in near])
 
 
-def _notes(votes: Votes, pair: Pair, systems: Mapping[str, Table] | None) -> list[str]:
+def _notes(votes: Votes, pair: Pair, systems: Sequence[str]) -> tuple[str, str]:
     size = votes.panel_size[votes.panel_size > 0]
-    told = [
-        (
-            f"From a pilot of {len(size):,} items with {size.mean():.3g} votes each. Intervals are 95 % prediction "
-            "intervals for as many new items of the same kind, judged by people of the same kind, each item by people "
-            "of its own."
-        )
-    ]
+    pilot = (
+        f"From a pilot of {len(size):,} items with {size.mean():.3g} votes each. Intervals are 95 % prediction "
+        "intervals for as many new items of the same kind, judged by people of the same kind, each item by people of "
+        "its own."
+    )
     if pair.real:
-        better, worse = list(systems or ())
-        told.append(
-            f"The systems are {better} and {worse}, and {better} is taken for the better one, as it is on the pilot; "
-            "how far they differ is known from the pilot alone."
+        return pilot, (
+            f"The systems are {' and '.join(systems)}, and {systems[0]} is taken for the better one, as it is on the "
+            "pilot; how far they differ is known from the pilot alone."
         )
-    else:
-        told.append(
-            f"The two systems are simulated: one forecasts as well as {WORTH} people's votes, the other does so too "
-            f"but knows nothing of {pair.share:.1%} of items. Power is that of a paired t-test over items, two-sided "
-            f"at 5 %, and {POWER:.0%} of it is enough. For systems of your own give two files of predictions."
-        )
-    return told
+    return pilot, (
+        f"The two systems are simulated: one forecasts as well as {WORTH} people's votes, the other does so too but "
+        f"knows nothing of {pair.share:.1%} of items. Power is that of a paired t-test over items, two-sided at 5 %, "
+        f"and {POWER:.0%} of it is enough. For systems of your own give two files of predictions."
+    )

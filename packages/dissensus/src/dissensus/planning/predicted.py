@@ -50,7 +50,7 @@ class Prediction:
     """What would be measured on n new items with k votes each, with 95 % prediction intervals.
 
     Attributes:
-        k: votes an item.
+        k: votes per item.
         items: n.
         agreement: the share of pairs of votes on an item that agree.
         alpha: Krippendorff's alpha, nominal, or interval where classes are ordered.
@@ -79,33 +79,30 @@ def predict(
         panel: fitted to them.
         plans: pairs (n items, k votes), k at least 1.
         scale: (classes,) the place of each class, where they are ordered; None where they are not.
-        seed: of everything random.
+        seed: random seed.
     """
-    classes = counts.shape[1]
-    nominal = 1.0 - np.eye(classes)
+    nominal = 1.0 - np.eye(counts.shape[1])
     several = counts[counts.sum(axis=1) >= 2]
-    of_one_mind = bool((several.max(axis=1) == several.sum(axis=1)).all())
+    unanimous = bool((several.max(axis=1) == several.sum(axis=1)).all())
     votes = sorted({k for _, k in plans})
     simulated = nested_votes(np.repeat(panel.points, REPEATS, axis=0), votes, np.random.default_rng(seed))
     chance = {k: same_majority(panel.points, k, seed=seed) for k in votes}
     agreement = _Disagreement(several, nominal, panel, simulated, chance=False)
     distance = nominal if scale is None else (scale[:, None] - scale) ** 2
     alpha = _Disagreement(several, distance, panel, simulated, chance=True)
-    out = []
-    for n, k in plans:
-        one_vote = withheld("one vote an item makes no pairs")
-        out.append(
-            Prediction(
-                k=k,
-                items=n,
-                agreement=_upside_down(agreement.predicted(n, k)) if k > 1 else one_vote,
-                alpha=_upside_down(alpha.predicted(n, k)) if k > 1 else one_vote,
-                same_majority=_unseen(len(several)) if of_one_mind else _same(chance[k], panel, n),
-                reliability=None if scale is None else _reliability(alpha, n, k),
-                label_error=_scaled(agreement.known(), 1 / k),
-            )
+    no_pairs = withheld("one vote per item makes no pairs")
+    return [
+        Prediction(
+            k=k,
+            items=n,
+            agreement=_linear(agreement.predicted(n, k), -1, 1) if k > 1 else no_pairs,
+            alpha=_linear(alpha.predicted(n, k), -1, 1) if k > 1 else no_pairs,
+            same_majority=_unseen(len(several)) if unanimous else _same(chance[k], panel, n),
+            reliability=None if scale is None else _reliability(alpha.known(), n, k),
+            label_error=_linear(agreement.known(), 1 / k, 0),
         )
-    return out
+        for n, k in plans
+    ]
 
 
 class _Disagreement:
@@ -114,35 +111,29 @@ class _Disagreement:
     def __init__(
         self, pilot: Counts, distance: Table, panel: FittedPanel, simulated: Mapping[int, Counts], *, chance: bool
     ) -> None:
-        size = pilot.sum(axis=1)
-        self._simulated, self._weights, self._distance, self._chance = simulated, panel.weights, distance, chance
-        self._marginal = (pilot / size[:, None]).mean(axis=0)
-        self._expected = float(self._marginal @ distance @ self._marginal)
+        self._simulated, self._weights, self._distance = simulated, panel.weights, distance
+        self._marginal = (pilot / pilot.sum(axis=1)[:, None]).mean(axis=0)
+        expected = float(self._marginal @ distance @ self._marginal)
+        # Of agreement D_o alone is asked, which is alpha's quotient with a D_e that nothing moves.
+        self._expected = expected if chance and expected else None
         self._observed = float(_pairs(pilot, distance).mean())
         self._variance = float(self._influence(pilot).var(ddof=1)) / len(pilot) if len(pilot) > 1 else np.inf
         self._degrees = len(pilot) - 1
 
-    @property
-    def value(self) -> float:
-        return self._observed / (self._expected if self._chance and self._expected else 1.0)
-
     def _influence(self, counts: Counts) -> Floats:
         """(items,) what each adds to the error: of D_o / D_e, (d_i - D_o) / D_e - 2 D_o (s_i d m - D_e) / D_e^2."""
         own = _pairs(counts, self._distance) - self._observed
-        if not self._chance or not self._expected:
+        if self._expected is None:
             return own
         shares = counts / counts.sum(axis=1, keepdims=True)
         by_chance = shares @ (self._distance @ self._marginal) - self._expected
         return np.asarray(own / self._expected - 2 * self._observed * by_chance / self._expected**2)
 
-    def future_variance(self, k: int) -> float:
-        """What one new item with k votes does to the error."""
+    def predicted(self, n: int, k: int) -> Finding:
+        """Of n new items with k votes: what each of them does to the error adds to what the pilot's items do."""
         values = self._influence(self._simulated[k]).reshape(-1, REPEATS)
         mean = self._weights @ values.mean(axis=1)
-        return float(self._weights @ ((values - mean) ** 2).mean(axis=1))
-
-    def predicted(self, n: int, k: int) -> Finding:
-        return self._finding(self._variance + self.future_variance(k) / n)
+        return self._finding(self._variance + float(self._weights @ ((values - mean) ** 2).mean(axis=1)) / n)
 
     def known(self) -> Finding:
         """Of all items there could be: no part for a collection."""
@@ -151,12 +142,16 @@ class _Disagreement:
     def _finding(self, variance: float) -> Finding:
         if self._degrees < 1:
             return withheld("fewer than two items of the pilot have two votes")
-        value = self.value
+        value = self._observed / (self._expected or 1.0)
         if value <= 0 or variance <= 0:
             # No two votes differed: the rule of three, in pairs, bounds what was not seen.
-            return Finding(Estimate(0.0, 0.0, 3 / (self._degrees + 1), LEVEL, 0))
+            return _finding(0.0, 0.0, 3 / (self._degrees + 1))
         reach = -float(stdtrit(self._degrees, (1 - LEVEL) / 2)) * float(np.sqrt(variance)) / value
-        return Finding(Estimate(value, value * float(np.exp(-reach)), value * float(np.exp(reach)), LEVEL, 0))
+        return _finding(value, value * float(np.exp(-reach)), value * float(np.exp(reach)))
+
+
+def _finding(value: float, low: float, high: float) -> Finding:
+    return Finding(Estimate(value, low, high, LEVEL, 0))
 
 
 def _pairs(counts: Counts, distance: Table) -> Floats:
@@ -165,41 +160,29 @@ def _pairs(counts: Counts, distance: Table) -> Floats:
     return np.asarray(((counts @ distance) * counts).sum(axis=1) / (size * (size - 1)))
 
 
-def _upside_down(found: Finding) -> Finding:
-    """1 minus it."""
-    if found.estimate is None:
-        return found
-    value, low, high = found.estimate.value, found.estimate.low, found.estimate.high
-    assert low is not None
-    assert high is not None
-    return Finding(Estimate(1 - value, 1 - high, 1 - low, LEVEL, 0))
+def _linear(finding: Finding, slope: float, shift: float) -> Finding:
+    """Slope times it plus shift."""
+    if finding.estimate is None:
+        return finding
+    known = finding.estimate
+    value, *ends = (each * slope + shift for each in (known.value, known.low or 0.0, known.high or 0.0))
+    return _finding(value, min(ends), max(ends))
 
 
-def _scaled(found: Finding, factor: float) -> Finding:
-    if found.estimate is None:
-        return found
-    value, low, high = found.estimate.value, found.estimate.low, found.estimate.high
-    assert low is not None
-    assert high is not None
-    return Finding(Estimate(value * factor, low * factor, high * factor, LEVEL, 0))
-
-
-def _reliability(alpha: _Disagreement, n: int, k: int) -> Finding:
+def _reliability(disagreement: Finding, n: int, k: int) -> Finding:
     """The reliability k alpha / (1 + (k - 1) alpha) (Spearman and Brown 1910); its ends follow from alpha's."""
-    known = _upside_down(alpha.known()).estimate
-    if known is None:
-        return alpha.known()
-    assert known.low is not None
-    assert known.high is not None
-    value, low, high = (
+    if disagreement.estimate is None:
+        return disagreement
+    known = disagreement.estimate
+    value, high, low = (
         float(np.clip(k * a / (1 + (k - 1) * a), 0.0, 0.9999)) if 1 + (k - 1) * a > 0 else 0.0
-        for a in (known.value, known.low, known.high)
+        for a in (1 - known.value, 1 - (known.low or 0.0), 1 - (known.high or 0.0))
     )
     # A correlation over n items is normal on Fisher's scale.
     z = float(ndtri((1 + LEVEL) / 2)) / np.sqrt(max(n - 3, 1))
     centre = np.arctanh(value)
     below, above = (np.hypot(centre - np.arctanh(low), z), np.hypot(np.arctanh(high) - centre, z))
-    return Finding(Estimate(value, float(np.tanh(centre - below)), float(np.tanh(centre + above)), LEVEL, 0))
+    return _finding(value, float(np.tanh(centre - below)), float(np.tanh(centre + above)))
 
 
 def same_majority(p: Table, k: int, *, seed: int) -> Floats:
@@ -220,17 +203,11 @@ def same_majority(p: Table, k: int, *, seed: int) -> Floats:
 
 def _unseen(items: int) -> Finding:
     """Where no two votes on an item differed: the rule of three bounds the share of items on which they would."""
-    return Finding(Estimate(1.0, 1 - 3 / items, 1.0, LEVEL, 0))
+    return _finding(1.0, 1 - 3 / items, 1.0)
 
 
 def _same(chance: Floats, panel: FittedPanel, n: int) -> Finding:
-    """The share of n new items with one majority, from its chance at each point.
-
-    Args:
-        chance: (points,) of two panels with one majority.
-        panel: the points' weights, and other weights that the pilot leaves possible.
-        n: items.
-    """
+    """The share of n new items with one majority, from the (points,) chance that two panels have one."""
     differ = float(panel.weights @ (1 - chance))
     others = panel.rough @ (1 - chance)
     # The variance of resampled items, how far a rough mixture differs, and n items each of which is same or not.
@@ -242,4 +219,4 @@ def _same(chance: Floats, panel: FittedPanel, n: int) -> Finding:
     low, high = max(0.0, 1 - differ * float(np.exp(reach))), 1 - differ * float(np.exp(-reach))
     if high - low > TOO_WIDE:
         return withheld(f"the pilot leaves it anywhere between {low:.2f} and {high:.2f}")
-    return Finding(Estimate(1 - differ, low, high, LEVEL, 0))
+    return _finding(1 - differ, low, high)

@@ -11,17 +11,18 @@ from dissensus.evaluation.comparison.differences import BETTER, WORSE, differenc
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds
 from dissensus.evaluation.comparison.strata import by_agreement, by_class, by_entropy, rows_of
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, System, resample_systems
+from dissensus.evaluation.probabilities import Predictions
+from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, resample_systems
 from dissensus.report.figures import SHADES, Figure, Section, named_colours, spec_of
 from dissensus.report.items import clipped, distinct
-from dissensus.report.tables import Cell, Row, Table, capital, signed, signed_interval
+from dissensus.report.tables import Cell, Table, TableRow, capital, signed, signed_interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dissensus.arrays import Table as Matrix
     from dissensus.evaluation.comparison.differences import Difference
-    from dissensus.evaluation.comparison.strata import Rows
+    from dissensus.evaluation.comparison.strata import ScoredRows
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.report.figures import Record
     from dissensus.report.subject import Subject
@@ -39,11 +40,11 @@ ROW: Final = 30
 """Height of a stratum, in pixels."""
 
 
-def strata_of(subject: Subject) -> dict[tuple[str, str], Rows]:
+def strata_of(subject: Subject) -> dict[tuple[str, str], ScoredRows]:
     """By idea and stratum, what it is scored on; strata of few items are left out."""
     people, halves = subject.people, subject.evaluation.compared.halves
     ideas = {"agreement": by_agreement(people), "human entropy": by_entropy(people), "class": by_class(people)}
-    found: dict[tuple[str, str], Rows] = {}
+    found: dict[tuple[str, str], ScoredRows] = {}
     for idea, strata in ideas.items():
         rows = {each.name: rows_of(each, people, halves) for each in strata[1:]}
         largest = sorted(rows, key=lambda name: -rows[name].items)[:MOST]
@@ -53,11 +54,12 @@ def strata_of(subject: Subject) -> dict[tuple[str, str], Rows]:
     return found
 
 
-def _resampled(subject: Subject, rows: Rows, *, resamples: int, seed: int) -> dict[str, Matrix]:
+def _resampled(subject: Subject, rows: ScoredRows, *, resamples: int, seed: int) -> dict[str, Matrix]:
     """By system, (1 + resamples, seeds) values of `Subject.measured` on a stratum."""
+    names: Any = {"items": subject.people.items, "classes": subject.people.classes}
     seeds = subject.evaluation.compared.seeds
     systems = {
-        name: System(runs=runs.astype(np.float64), over_items=runs, seeds=seeds[name])
+        name: Predictions(probabilities=runs.astype(np.float64), seeds=seeds[name], **names)
         for name, runs in subject.systems.items()
     }
     metric = METRICS[subject.measured]
@@ -154,7 +156,7 @@ def _table(
             Cell(f"{signed(row.value.value)}{row.mark and f' {row.mark}'}", signed_interval(row.value))
             for row in (by_system[name] for name in systems)
         ]
-        rows.append(Row(name=f"{idea}: {stratum}", cells=(Cell(f"{sizes[idea, stratum]:,}"), *cells)))
+        rows.append(TableRow(name=f"{idea}: {stratum}", cells=(Cell(f"{sizes[idea, stratum]:,}"), *cells)))
     metric = METRICS[subject.measured]
     return Table(
         slug="gains",
@@ -181,7 +183,7 @@ def scores_by_stratum(subject: Subject, system: str, *, resamples: int = 1000, s
         found = estimate_over_seeds(values, items=scored.items, low=metric.low, high=metric.high)
         under = "" if found.low is None else f"[{found.low:.3f}, {found.high:.3f}]"
         cells = (Cell(f"{scored.items:,}"), Cell(f"{found.value:.3f}", under))
-        rows.append(Row(name=f"{idea}: {stratum}", cells=cells))
+        rows.append(TableRow(name=f"{idea}: {stratum}", cells=cells))
         records.append(
             {"idea": idea, "stratum": stratum, "items": scored.items, "system": system, "metric": metric.name}
             | {"score": found.value, "low": found.low, "high": found.high}

@@ -14,7 +14,7 @@ from dissensus.evaluation.metrics.registry import METRICS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dissensus.evaluation.metrics.metric import Metric
+    from dissensus.evaluation.metrics.registry import Metric
     from dissensus.report.chapters import Added
     from dissensus.report.subject import Subject
 

@@ -55,7 +55,7 @@ class Card:
     text: str
     image: str | None
     remark: str
-    bars: tuple[tuple[str, tuple[Share, ...]], ...]
+    bars: tuple[tuple[str, tuple[Share, ...]], ...] = ()
 
 
 def images(features: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]] | None:

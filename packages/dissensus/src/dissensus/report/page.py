@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import jinja2
 from markupsafe import Markup
 
-from dissensus.report.drawing import for_page
+from dissensus.report.drawing import drawn, for_page
 from dissensus.report.items import class_colours
 
 if TYPE_CHECKING:
@@ -165,6 +165,32 @@ def render(page: Page, drawings: Mapping[str, str]) -> str:
         svg=svg,
         csv=_embedded(page.tables),
         points=as_script({"names": _drawn_names(page), "items": page.points}),
+    )
+
+
+def render_small_page(
+    title: str,
+    *,
+    sentences: Sequence[str] = (),
+    sections: Sequence[Section] = (),
+    tables: Sequence[Table] = (),
+    samples: Mapping[str, Sequence[Card]] | None = None,
+) -> str:
+    """Figures, tables and, by heading, sample items as a page without a study; it needs no network and no script."""
+    rows = {figure.slug: section.data[figure.data] for section in sections for figure in section.figures}
+
+    def svg(figure: Figure) -> Markup:
+        return Markup(for_page(drawn(figure, rows[figure.slug]), slug=figure.slug, points=figure.points))
+
+    templates = environment()
+    return templates.get_template("small_page.html.jinja").render(
+        title=title,
+        sentences=sentences,
+        sections=sections,
+        tables=tables,
+        samples=samples or {},
+        style=Markup(source_of(templates, "page.css")),
+        svg=svg,
     )
 
 

@@ -15,7 +15,7 @@ from dissensus.evaluation.people.map import LEVEL, PeopleMap, parted_items, peop
 from dissensus.report.dots import write_figure
 from dissensus.report.figures import Figure, Section, spec_of
 from dissensus.report.items import PALETTE, Card, bar, class_colours, clipped
-from dissensus.report.tables import Cell, Row, Table, capital, estimated
+from dissensus.report.tables import Cell, Table, TableRow, capital, estimated
 from dissensus.votes.privacy import groups_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def who_disagrees(subject: Subject, *, seed: int) -> WhoDisagrees | None:
     predicted = item_predictions(votes, subject.people.items, subject.mean(best))
     if not len(predicted):
         return None
-    groups = {name: groups_of(votes, name, least=subject.least_people) for name in votes.attributes}
+    groups = {name: groups_of(votes, name, least=subject.least_people) for name in votes.annotator_attributes}
     chosen = {name: each for name, each in groups.items() if each.shown.sum() > 1 and len(each.names) <= MOST_GROUPS}
     scored = evaluate_people(
         votes,
@@ -179,7 +179,7 @@ def _map(placed: PeopleMap, votes: Votes, groups: Groups | None) -> Section:
     for rank, k in enumerate(order.tolist()):
         person = int(placed.people[k])
         row: Record = {
-            "who": _cut(str(votes.annotators[person]), 24),
+            "who": _cut(str(votes.annotators.names[person]), 24),
             "kind": _kind(placed, k, groups, person),
             **_ends(placed, k, 0, "x"),
             **({"y": rank} if flat else _ends(placed, k, 1, "y")),
@@ -249,7 +249,8 @@ def _people_table(placed: PeopleMap, votes: Votes) -> Table:
     order = np.argsort(-np.abs(placed.place[:, 0]), kind="stable").tolist()
     records = []
     for k in order:
-        record: dict[str, Any] = {"annotator": str(votes.annotators[placed.people[k]]), "votes": int(placed.votes[k])}
+        name = str(votes.annotators.names[placed.people[k]])
+        record: dict[str, Any] = {"annotator": name, "votes": int(placed.votes[k])}
         for axis, name in enumerate(names):
             record |= {
                 name: float(placed.place[k, axis]),
@@ -259,7 +260,7 @@ def _people_table(placed: PeopleMap, votes: Votes) -> Table:
         record |= {f"lean to {name}": float(placed.lean[k, c]) for c, name in enumerate(votes.classes)}
         records.append(record)
     rows = [
-        Row(
+        TableRow(
             name=record["annotator"],
             cells=(
                 Cell(f"{record['votes']:,}"),
@@ -288,7 +289,7 @@ def _group_table(scored: PeopleEvaluation) -> Table:
         for each in found.groups:
             score = each.scores[scored.headline]
             rows.append(
-                Row(
+                TableRow(
                     name=f"{found.attribute}: {each.name}",
                     cells=(
                         Cell(f"{each.people:,}", f"{each.votes:,} votes"),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.evaluation.evaluating import with_classes
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation.scoring import with_classes
 from dissensus.report.items import data_uri, images
 from dissensus.votes.privacy import LEAST_PEOPLE
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Ints, Names, Table
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.evaluation.predictions import Predictions
-    from dissensus.evaluation.probabilities import Runs
+    from dissensus.evaluation.probabilities import Predictions, Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.report.chapters import Added
     from dissensus.votes.table import Votes

@@ -45,7 +45,7 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class TableRow:
     """One row; its kind is `method`, `best`, `baseline` or `people`."""
 
     name: str
@@ -69,7 +69,7 @@ class Table:
     slug: str
     title: str
     header: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     records: tuple[Mapping[str, Any], ...]
     note: str = ""
 
@@ -124,13 +124,13 @@ def comparison(
         if ruled:
             cells.insert(1, _worth(subject, name))
         kind = "baseline" if name in evaluation.baselines else "best" if name == best else "method"
-        rows.append(Row(name=_named(subject, name), cells=tuple(cells), kind=kind))
+        rows.append(TableRow(name=_named(subject, name), cells=tuple(cells), kind=kind))
         records += [_record(subject, score, compared.get((name, score.metric))) for score in across]
     cells = [estimated(_best(score), score.metric) for score in across]
     if any(cell.text != DASH for cell in cells):
         if ruled:
             cells.insert(1, Cell(DASH))
-        rows.append(Row(name=BEST, cells=tuple(cells), kind="people"))
+        rows.append(TableRow(name=BEST, cells=tuple(cells), kind="people"))
     header = [f"{capital(METRICS[name].short)}{_percent(name)} {arrow(name)}" for name in metrics]
     if ruled:
         header.insert(1, "Worth in people ↑")
@@ -180,7 +180,7 @@ def _tested(subject: Subject) -> Table | None:
     if not found:
         return None
     rows = tuple(
-        Row(
+        TableRow(
             name=f"{row.system}, {METRICS[row.metric].short}",
             cells=(
                 Cell(row.reference),
@@ -280,7 +280,7 @@ def class_table(subject: Subject) -> Table:
         title="Classes among the evaluated items",
         header=("class", "votes", "share of votes, %", "items of which it is the majority"),
         rows=tuple(
-            Row(
+            TableRow(
                 name=record["class"],
                 cells=tuple(
                     map(Cell, (f"{record['votes']:,}", f"{100 * record['share']:.1f}", f"{record['items']:,}"))
@@ -297,7 +297,7 @@ def annotators(panel: AnnotatorAgreement, *, shown: int) -> Table:
     """Each annotator beside the rest, lowest agreement first; the CSV has all, the table the first `shown`."""
     records = panel.lowest_first().to_rows()
     rows = [
-        Row(
+        TableRow(
             name=str(record["annotator"]),
             cells=(
                 Cell(f"{record['judgements']:,}"),

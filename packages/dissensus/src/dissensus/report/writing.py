@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.evaluation.arguments import people_in, systems_in
 from dissensus.evaluation.comparison.resampling import ENOUGH
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics.registry import REPORTED
-from dissensus.evaluation.predictions import as_predictions
-from dissensus.labels.distribution import LabelDistribution
-from dissensus.labels.labelling import label
 from dissensus.report import figures
 from dissensus.report.chapters import Added
 from dissensus.report.citation import bibliography
@@ -30,11 +28,13 @@ from dissensus.report.subject import Subject, files_subject
 from dissensus.report.tables import annotators, class_table, comparisons
 from dissensus.report.words import answer
 from dissensus.votes.annotators import annotator_agreement
-from dissensus.votes.table import Votes
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.votes.table import Votes
 
 ITEMS: Final = 6
 """How many contested items the page shows, and how many of the largest gaps."""
@@ -100,15 +100,14 @@ def _subject(
         return about
     if hasattr(about, "subject"):
         return about.subject()  # type: ignore[no-any-return]
-    if not isinstance(about, Votes | LabelDistribution) or predictions is None:
+    if predictions is None:
         raise InputError(
-            f"report: about {type(about).__name__} {'without' if predictions is None else 'with'} predictions there is "
-            "no page; give a scored study, or votes or label distributions with predictions="
+            f"report: about {type(about).__name__} without predictions there is no page; give a scored study, or votes "
+            "or label distributions with predictions="
         )
-    votes = about if isinstance(about, Votes) else None
-    people = label(about) if isinstance(about, Votes) else about
-    evaluation = evaluate(people, predictions, classes=classes, votes=votes, metrics=REPORTED, seed=seed)
-    systems = as_predictions(predictions, people, classes)
+    people, votes = people_in(about)
+    systems = systems_in(predictions, people, classes=classes)
+    evaluation = evaluate(people, systems, votes=votes, metrics=REPORTED, seed=seed)
     if texts is not None and len(texts) != len(people):
         raise InputError(f"report: {len(texts):,} texts for {len(people):,} items; give one for each")
     shown = None if texts is None else np.array(list(texts), dtype=np.dtypes.StringDType())
@@ -162,7 +161,7 @@ def _annotators(votes: Votes | None) -> Any:
 
 def are_columns(votes: Votes) -> bool:
     """Whether annotators are only the numbered columns of a table: nothing says that a column is one person."""
-    names = [] if votes.annotators is None else votes.annotators.tolist()
+    names = [] if votes.annotators is None else votes.annotators.names.tolist()
     return bool(names) and all(re.fullmatch(r"(?i)(column|col|vote|answer)[ _]?\d+", str(name)) for name in names)
 
 

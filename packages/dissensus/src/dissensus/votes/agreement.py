@@ -16,7 +16,7 @@ Intervals are percentile bootstrap intervals over items.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -29,7 +29,8 @@ from dissensus.bootstrap import (
     resampled_weights,
 )
 from dissensus.errors import InputError
-from dissensus.votes.table import Votes, check_counts
+from dissensus.frames import Framed
+from dissensus.votes.table import Votes, check_counts, votes_from_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,19 +120,51 @@ def pairwise_agreement(votes: Votes | ArrayLike, *, resamples: int = 1000, seed:
     return _nominal_estimates(votes, resamples=resamples, seed=seed)["pairwise_agreement"]
 
 
-def agreement(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> dict[str, Estimate]:
+class Agreement(Framed, dict[str, Estimate]):
+    """Statistics of agreement by their name in `TITLES`, in the order of a report."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{TITLES[name]}: {estimate}" for name, estimate in self.items())
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row per statistic."""
+        return [{"statistic": TITLES[name], **estimate.to_dict()} for name, estimate in self.items()]
+
+
+def agreement(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0) -> Agreement:
     """All statistics of `TITLES` by name, from the same resamples.
 
     The alphas ordinal and interval are there for single choices on an ordered scale only. With the same seed each
     statistic equals what its own function gives.
+
+    Args:
+        votes: votes, or what `read_votes` reads, or an (items, classes) array of counts.
+        resamples: bootstrap resamples of items for the intervals; 0 for none.
+        seed: of the bootstrap.
+
+    Examples:
+        >>> import dissensus as dis
+        >>> dis.agreement(np.array([[3, 0], [0, 3], [2, 1]]), resamples=0)
+        Krippendorff's alpha, nominal: 0.600
+        Fleiss' kappa: 0.550
+        Gwet's AC1: 0.561
+        pairwise agreement: 0.778
+        >>> dis.agreement(np.array([[3, 0], [0, 3], [2, 1]]))["krippendorff_alpha_nominal"].value
+        0.6
     """
+    if isinstance(votes, np.ndarray):
+        votes = votes_from_counts(votes)
+    elif not isinstance(votes, Votes):
+        from dissensus.votes.reading import read_votes
+
+        votes = read_votes(votes)
     rows, seed = _rows(votes), _replayable(seed)
     recipes = [_nominal(rows)]
     if votes.ordered and single_choice(votes):
         recipes.append(_interval(_places(votes, rows, None)))
         recipes.append(_ordinal(rows, resamples=resamples, seed=seed))
     found = _estimates(rows, recipes, resamples=resamples, seed=seed)
-    return {name: found[name] for name in TITLES if name in found}
+    return Agreement({name: found[name] for name in TITLES if name in found})
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def annotator_agreement(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreem
     "others". The interval is Wilson's, with the compared judgements as trials: their agreement is a share between 0 and
     1 and so varies no more than a hit or miss of the same mean, which makes the interval wide rather than narrow.
     """
-    if votes.annotator is None or votes.annotators is None or votes.judgement_annotator is None:
+    if votes.annotators is None or votes.judgement_annotator is None:
         raise InputError(
             "annotators: the votes are anonymous, so nobody can be compared with the rest; "
             "read them from a file with a column of annotators"
@@ -123,26 +123,25 @@ def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None,
             the other annotators said.
         level: of the intervals.
     """
-    assert votes.annotator is not None
     assert votes.annotators is not None
     assert votes.judgement_annotator is not None
     n_annotators, n_classes = len(votes.annotators), len(votes.classes)
     weight, together = vote_weights(votes), others > 0
     agreeing = np.divide(weight * same, others, out=np.zeros(len(votes)), where=together)
-    trials = np.bincount(votes.annotator, weights=weight * together, minlength=n_annotators)
+    trials = np.bincount(votes.annotators.code, weights=weight * together, minlength=n_annotators)
     compared = np.rint(trials).astype(np.int64)
-    hits = np.bincount(votes.annotator, weights=agreeing, minlength=n_annotators)
+    hits = np.bincount(votes.annotators.code, weights=agreeing, minlength=n_annotators)
     # Thirds and sevenths need not sum to exactly 1.
     agreement = np.minimum(_ratio(hits, compared), 1.0)
     low, high = _wilson(agreement, compared, level)
-    cell = votes.annotator.astype(np.int64) * n_classes + votes.label
+    cell = votes.annotators.code.astype(np.int64) * n_classes + votes.label
     said = np.bincount(cell, weights=weight * together, minlength=n_annotators * n_classes)
     by = votes.judgement_annotator
     judgements = np.bincount(by, minlength=n_annotators)
     return AnnotatorAgreement(
-        annotators=votes.annotators,
+        annotators=votes.annotators.names,
         judgements=judgements,
-        votes=np.bincount(votes.annotator, minlength=n_annotators),
+        votes=np.bincount(votes.annotators.code, minlength=n_annotators),
         compared=compared,
         agreement=agreement,
         low=low,
@@ -191,14 +190,13 @@ def unsure_judgements(votes: Votes) -> Mask:
 
 def _own_share(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
     """(votes,) the weight that its annotator gave to the same class of the same item, and to that item in all."""
-    assert votes.annotator is not None
     assert votes.annotators is not None
     assert votes.judgement_annotator is not None
     n_annotators = len(votes.annotators)
     judged = np.sort(votes.judgement_item.astype(np.int64) * n_annotators + votes.judgement_annotator)
     if not (judged[1:] == judged[:-1]).any():
         return weight, np.ones(len(votes))
-    _, person = np.unique(votes.item.astype(np.int64) * n_annotators + votes.annotator, return_inverse=True)
+    _, person = np.unique(votes.item.astype(np.int64) * n_annotators + votes.annotators.code, return_inverse=True)
     _, choice = np.unique(person * len(votes.classes) + votes.label, return_inverse=True)
     same = np.asarray(np.bincount(choice, weights=weight), dtype=np.float64)
     # Numbers of whole judgements: thirds and sevenths need not sum to them exactly.

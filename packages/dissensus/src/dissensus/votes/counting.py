@@ -11,8 +11,8 @@ import polars as pl
 from dissensus.arrays import row_sum
 from dissensus.errors import InputError
 from dissensus.table_file import (
+    OpenTable,
     Rows,
-    Table,
     columns_of,
     explained,
     is_text,
@@ -112,7 +112,7 @@ def count_votes(
     if kind_of(path, also=(NPY,)) == "npy":
         raise InputError(f"{path}: a .npy file holds counts already; read it without streaming, with --format counts")
     available = columns_of(path)
-    own = read_own(Table(path, available))
+    own = read_own(OpenTable(path, available))
     if own is not None:
         if own.format != "long":
             raise InputError(f"{path}: the file holds {own.format}, not one row per vote; read it without streaming")

@@ -86,7 +86,7 @@ def croissant(
         "response": "Yes, no or unsure to the class in `label`.",
         "seconds": "How long the judgement took, in seconds.",
         TIME: "When the judgement was given, in UTC.",
-        **dict.fromkeys(votes.attributes, "Describes the annotator."),
+        **dict.fromkeys(votes.annotator_attributes, "Describes the annotator."),
     }
     return described(
         path,
@@ -186,7 +186,7 @@ def _responsible(votes: Votes) -> dict[str, Any]:
     found["rai:dataAnnotationAnalysis"] = f"{len(votes.annotators):,} annotators, each told apart by an identifier."
     found["rai:annotatorDemographics"] = [
         f"{name}: " + ", ".join(f"{value or 'not stated'} ({n:,})" for value, n in _spread(values))
-        for name, values in votes.attributes.items()
+        for name, values in votes.annotators.attributes.items()
     ]
     return found
 

@@ -12,7 +12,7 @@ from dissensus.errors import InputError
 from dissensus.table_file import refuse_short_rows, whole_numbers
 from dissensus.votes.cells import MISSING, distinct_names, encode_classes, is_missing, name_like
 from dissensus.votes.encoding import to_names
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,8 +81,10 @@ def votes_from_wide(
         label=grid[item_code, annotator],
         items=items,
         classes=names,
-        annotator=annotator.astype(np.int32),
-        annotators=to_names(pl.Series(panel.columns) if text_annotators else whole_numbers(pl.Series(panel.columns))),
+        annotators=Annotators(
+            annotator.astype(np.int32),
+            to_names(pl.Series(panel.columns) if text_annotators else whole_numbers(pl.Series(panel.columns))),
+        ),
         ordered=bool(ordered),
     )
 

@@ -10,6 +10,7 @@ from scipy.special import entr
 
 from dissensus.bootstrap import told_by
 from dissensus.errors import InputError
+from dissensus.frames import Framed
 from dissensus.votes.agreement import (
     TITLES,
     ClassAlpha,
@@ -26,12 +27,13 @@ from dissensus.votes.annotators import (
     unsure_judgements,
 )
 from dissensus.votes.kinds import people_alone
+from dissensus.votes.reading import votes_in
 from dissensus.votes.reliability import SplitHalf, split_half_reliability
-from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Table
     from dissensus.bootstrap import Estimate, Seed
+    from dissensus.votes.table import Votes
 
 FEWEST: Final = 20
 """An annotator with fewer compared judgements is not shown as one to look at."""
@@ -162,7 +164,7 @@ class ModelVotes:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Inspection:
+class Inspection(Framed):
     """What `inspect` found of people's votes. A statistic that these cannot give is None, and `notes` says why.
 
     One that is 0 / 0, because nothing varies, is an estimate whose value is not defined (NaN, and null in JSON).
@@ -228,6 +230,16 @@ class Inspection:
     def __str__(self) -> str:
         return "\n".join(_summary(self))
 
+    def records(self) -> list[dict[str, Any]]:
+        """A row per statistic of agreement, then of each annotator beside the others."""
+        rows = [{"statistic": TITLES[name], **estimate.to_dict()} for name, estimate in self.agreement.items()]
+        panel = [] if self.annotator_agreement is None else self.annotator_agreement.to_rows()
+        ends = {"value": "agreement", "low": "low", "high": "high"}
+        return rows + [
+            {"statistic": f"agreement of {row['annotator']}", **{name: row[key] for name, key in ends.items()}}
+            for row in panel
+        ]
+
     def doubtful(self) -> list[dict[str, Any]]:
         """Rows of the annotators with `FEWEST` compared judgements or more, those to look at first."""
         panel = self.annotator_agreement
@@ -249,11 +261,11 @@ class Inspection:
         }
 
 
-def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: int = 10) -> Inspection:
+def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contested: int = 10) -> Inspection:
     """Sizes, classes, ties, entropy, agreement, annotators, seconds and the most contested items of a panel's votes.
 
     Args:
-        votes: the votes; those of models are told apart, and stand beside people.
+        votes: the votes, or what `read_votes` reads; those of models are told apart, and stand beside people.
         resamples: bootstrap resamples of items for the intervals; 0 for none.
         seed: of the bootstrap and of the split halves.
         contested: how many of the most contested items to list.
@@ -264,11 +276,7 @@ def inspect(votes: Votes, *, resamples: int = 1000, seed: Seed = 0, contested: i
         >>> inspect(votes_from_counts(np.array([[2, 1], [0, 3]])), resamples=0).unanimous_share
         0.5
     """
-    if not isinstance(votes, Votes):
-        raise InputError(
-            f"inspect: votes are wanted, and here is a {type(votes).__name__}; give what dis.read_votes makes of a "
-            "file or a table"
-        )
+    votes = votes_in(votes)
     if not len(votes):
         raise InputError("votes: there are no votes to inspect; give at least one")
     given, (votes, left_out) = votes, people_alone(votes)

@@ -27,22 +27,22 @@ def mark_models(votes: Votes, models: Sequence[str]) -> Votes:
     """
     if votes.by_model is not None:
         raise InputError("votes: a column says already which votes are from models; leave out --models")
-    if votes.annotator is None or votes.annotators is None:
+    if votes.annotators is None:
         raise InputError("votes: --models names annotators, and these votes are anonymous; add a column 'kind'")
-    names = [str(name) for name in votes.annotators.tolist()]
+    names = [str(name) for name in votes.annotators.names.tolist()]
     fits = [{name for name in names if name == each or fnmatchcase(name, each)} for each in models]
     for each, found in zip(models, fits, strict=True):
         if not found:
             raise InputError(f"votes: no annotator fits '{each}' of --models; name annotators as the votes do")
     chosen = set().union(*fits)
-    return replace(votes, by_model=np.array([name in chosen for name in names])[votes.annotator])
+    return replace(votes, by_model=np.array([name in chosen for name in names])[votes.annotators.code])
 
 
 def share_of_models(votes: Votes) -> str:
     """How many votes are from which models: `420 of 1,620 votes are from models (gpt-4, llama)`; empty for none."""
     if votes.models is None:
         return ""
-    names = [] if votes.models.annotators is None else [str(name) for name in votes.models.annotators.tolist()]
+    names = [] if votes.models.annotators is None else [str(name) for name in votes.models.annotators.names.tolist()]
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     which = f" ({', '.join(names[:_NAMED])}{more})" if names else ""
     are = "is from a model" if votes.n_model_votes == 1 else "are from models"

@@ -11,7 +11,7 @@ import polars as pl
 from dissensus.table_file import explained, scan
 
 if TYPE_CHECKING:
-    from dissensus.table_file import Table
+    from dissensus.table_file import OpenTable
 
 OWN: Final = "dissensus"
 """The key of a Parquet file's metadata, or the column of a file of another kind, that holds what its columns of votes
@@ -48,7 +48,7 @@ class Own:
         return json.dumps(said, ensure_ascii=False)
 
 
-def read_own(table: Table) -> Own | None:
+def read_own(table: OpenTable) -> Own | None:
     """What a file says about itself; None where we did not write it, or what it says is damaged."""
     if table.held is not None:
         return None

@@ -59,10 +59,10 @@ def pseudonymous(votes: Votes, key: str) -> Votes:
         return votes
     import numpy as np
 
-    named = votes.annotators.astype(np.dtypes.StringDType())
+    named = votes.annotators.names.astype(np.dtypes.StringDType())
     people = ~votes.model_annotators
     named[people] = pseudonyms_of(named[people].tolist(), key)
-    return replace(votes, annotators=named)
+    return replace(votes, annotators=replace(votes.annotators, names=named))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,19 +109,20 @@ def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Gro
     people of all such groups together are still fewer than `least`, the next smallest group is hidden with
     them: else the number of everybody less those of the other groups would be theirs.
     """
-    if attribute not in votes.attributes or votes.annotator is None or votes.annotators is None:
-        known = ", ".join(votes.attributes) or "none"
-        remedy = meant(attribute, votes.attributes) or "; name its column: --attribute"
+    if votes.annotators is None or attribute not in votes.annotators.attributes:
+        attributes = votes.annotator_attributes
+        known = ", ".join(attributes) or "none"
+        remedy = meant(attribute, attributes) or "; name its column: --attribute"
         raise InputError(f"annotators have no attribute '{attribute}' (they have {known}){remedy}")
     import numpy as np
 
-    text = votes.attributes[attribute].astype(np.dtypes.StringDType())
+    text = votes.annotators.attributes[attribute].astype(np.dtypes.StringDType())
     bands = _age_bands(attribute, text.tolist())
     if bands is not None:
         text = np.array(bands, dtype=np.dtypes.StringDType())
     values, code = np.unique(text, return_inverse=True)
     voted = np.zeros(len(votes.annotators), dtype=np.bool_)
-    voted[votes.annotator] = True
+    voted[votes.annotators.code] = True
     size = np.bincount(code[voted], minlength=values.size)
     order = np.argsort(-size, kind="stable")
     order = order[size[order] > 0]

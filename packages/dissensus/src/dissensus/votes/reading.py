@@ -45,14 +45,14 @@ from dissensus.votes.kinds import mark_models
 from dissensus.votes.official import OFFICIAL
 from dissensus.votes.own import OWN, read_own
 from dissensus.votes.rows import Duplicates, votes_from_rows
+from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.table_file import Rows, Table
+    from dissensus.table_file import OpenTable, Rows
     from dissensus.votes.formats import Format
     from dissensus.votes.own import Own
-    from dissensus.votes.table import Votes
 
 FORMATS: Final = {
     "long": "one row per vote, or per response of yes, no or unsure",
@@ -195,6 +195,11 @@ def read_votes(
     return understand(source, options).votes
 
 
+def votes_in(votes: Any) -> Votes:
+    """Votes as they are, or those of whatever `read_votes` reads."""
+    return votes if isinstance(votes, Votes) else read_votes(votes)
+
+
 def understand(source: Any, options: Options | None = None) -> Reading:
     """Read votes from a file or frame, and say how they were understood."""
     options = Options() if options is None else options
@@ -246,7 +251,7 @@ def _understand_file(path: Path, options: Options) -> Reading:
     return _understand_table(open_table(path, columns=options.columns), options)
 
 
-def _understand_table(table: Table, options: Options) -> Reading:
+def _understand_table(table: OpenTable, options: Options) -> Reading:
     own = read_own(table)
     if own is not None and options.format in (None, own.format):
         options = _as_written(own, options, table)
@@ -271,17 +276,20 @@ def _understand_table(table: Table, options: Options) -> Reading:
         alike += [f"the label {name!r} holds characters that cannot be seen" for name in unseen]
         odd = [word for word in MISSING if word in votes.classes] if options.missing is None else []
         alike += [f"the label '{word}' looks like a missing one, and is kept as a class" for word in odd]
-    if votes.annotators is not None and votes.annotator is not None and votes.annotators.dtype.kind == "T":
-        often = np.bincount(votes.annotator, minlength=len(votes.annotators))
-        alike += variants(votes.annotators.tolist(), often.tolist(), what="annotators")
-    for what, names in (("item", votes.items), ("annotator", votes.annotators)):
-        if names is not None and names.dtype.kind == "T":
+    named = {"item": votes.items}
+    if votes.annotators is not None:
+        named["annotator"] = votes.annotators.names
+        if named["annotator"].dtype.kind == "T":
+            often = np.bincount(votes.annotators.code, minlength=len(votes.annotators))
+            alike += variants(named["annotator"].tolist(), often.tolist(), what="annotators")
+    for what, names in named.items():
+        if names.dtype.kind == "T":
             odd = [word for word in MISSING if (names == word).any()]
             alike += [f"the {what} '{word}' looks like a missing name, and is kept as one" for word in odd]
     return replace(reading, notes=(*reading.notes, *alike))
 
 
-def _as_written(own: Own, options: Options, table: Table) -> Options:
+def _as_written(own: Own, options: Options, table: OpenTable) -> Options:
     """What the user says about one of our own files, completed by what the file says."""
     return replace(
         options,
@@ -316,7 +324,7 @@ def _refuse_options(path: Path, options: Options, format: str, *names: str) -> N
         raise InputError(f"{path}: the format {format} has no use for --{given[0]}; leave it out")
 
 
-def _is_long(table: Table, options: Options) -> bool:
+def _is_long(table: OpenTable, options: Options) -> bool:
     """Whether rows are votes, responses or sets, by what is given and by the names of the columns."""
     if options.annotators:
         return False
@@ -329,7 +337,7 @@ def _is_long(table: Table, options: Options) -> bool:
     return True
 
 
-def _ambiguous(table: Table, *formats: str) -> InputError:
+def _ambiguous(table: OpenTable, *formats: str) -> InputError:
     ways = " or ".join(f"--format {name} ({FORMATS[name]})" for name in formats)
     return InputError(
         f"{table.path}: the columns {listed(table.columns)} can mean more than one thing; choose {ways}, or, where "
@@ -337,7 +345,7 @@ def _ambiguous(table: Table, *formats: str) -> InputError:
     )
 
 
-def _read_long(table: Table, options: Options, own: Own | None) -> Reading:
+def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     if options.format == "long":
         _refuse_options(table.path, options, "long", "separator")
     _refuse_options(table.path, options, options.format or "long", "annotators")
@@ -398,7 +406,7 @@ def _read_long(table: Table, options: Options, own: Own | None) -> Reading:
     return Reading(votes=votes, format=name, columns=columns.roles(), notes=tuple(notes))
 
 
-def _choose_columns(table: Table, options: Options) -> Columns:
+def _choose_columns(table: OpenTable, options: Options) -> Columns:
     available, path = table.columns, table.path
     given = {role: getattr(options, role) for role in SYNONYMS}
     chosen: dict[str, str | None] = {}
@@ -509,7 +517,7 @@ def _one_row_a_vote(rows: Rows, columns: Columns, separator: str | None, options
     return replace(rows, table=table.drop("\0row"), numbers=table["\0row"].to_numpy()), columns
 
 
-def _read_flags(table: Table, options: Options) -> Reading:
+def _read_flags(table: OpenTable, options: Options) -> Reading:
     """One row per judgement, one column of 0 and 1 per class."""
     _refuse_options(table.path, options, "flags", "label", "response", "separator", "annotators", "missing")
     item = require("item", options.item, table.columns, path=table.path)
@@ -567,7 +575,7 @@ def _read_flags(table: Table, options: Options) -> Reading:
     return Reading(votes=votes, format="flags", columns=roles, notes=tuple(notes))
 
 
-def _read_grid(table: Table, options: Options, own: Own | None) -> Reading:
+def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     path, available = table.path, table.columns
     free = [name for name in available if name not in options.item_attributes]
     item = choose("item", options.item, free if options.item is None else available, path=path)
@@ -625,7 +633,7 @@ def _item_attribute(rows: Rows, name: str) -> Any:
     )
 
 
-def _named_annotators(table: Table, patterns: Sequence[str], beside: Sequence[str]) -> list[str]:
+def _named_annotators(table: OpenTable, patterns: Sequence[str], beside: Sequence[str]) -> list[str]:
     """The columns that the user names as annotators, by name or by pattern."""
     found = [name for name in beside if name in patterns or any(fnmatchcase(name, each) for each in patterns)]
     for each in patterns:
@@ -634,7 +642,7 @@ def _named_annotators(table: Table, patterns: Sequence[str], beside: Sequence[st
     return found
 
 
-def _wide_or_counts(panel: pl.DataFrame, table: Table) -> str | None:
+def _wide_or_counts(panel: pl.DataFrame, table: OpenTable) -> str | None:
     """Which of the two a table is, where its names or values leave no doubt; a damaged cell must not tip it.
 
     Refuses a table in which only some columns look like annotators.

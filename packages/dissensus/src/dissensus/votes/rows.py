@@ -22,7 +22,7 @@ from dissensus.votes.cells import (
 )
 from dissensus.votes.columns import RATING, Columns, plain
 from dissensus.votes.encoding import first_appearances
-from dissensus.votes.table import KINDS, NONE, Votes
+from dissensus.votes.table import KINDS, NONE, Annotators, Votes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,13 +35,12 @@ Duplicates = Literal["refuse", "first", "last"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Rows:
+class _VoteRows:
     """What every kind of row holds, one entry per row, and how to read it."""
 
     item: Codes
     items: Names
-    annotator: Codes | None
-    annotators: Names | None
+    annotators: Annotators | None
     seconds: Floats | None
     time: Times | None
     label: pl.Series
@@ -55,9 +54,9 @@ class _Rows:
 
     def pair(self) -> Ints | None:
         """One number for each pair of item and annotator; None where the rows are anonymous."""
-        if self.annotator is None or self.annotators is None:
+        if self.annotators is None:
             return None
-        return self.item.astype(np.int64) * len(self.annotators) + self.annotator
+        return self.item.astype(np.int64) * len(self.annotators) + self.annotators.code
 
     def place_of(self, label: str) -> str:
         """Place of the first row with a label, for a sentence."""
@@ -68,9 +67,9 @@ class _Rows:
     def who(self, row: int) -> str:
         """Place, annotator and item of a row, for a sentence."""
         item = f"item '{self.items[self.item[row]]}'"
-        if self.annotator is None or self.annotators is None:
+        if self.annotators is None:
             return f"{self.where(row)}: {item}"
-        return f"{self.where(row)}: annotator '{self.annotators[self.annotator[row]]}', {item}"
+        return f"{self.where(row)}: annotator '{self.annotators.names[self.annotators.code[row]]}', {item}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -127,24 +126,23 @@ def votes_from_rows(
         notes: takes sentences on what was understood, for the user.
     """
     item, items = encode_names(table[columns.item], where=where)
-    annotator, annotators, attributes = None, None, {}
+    panel = None
     if columns.annotator is not None:
-        annotator, annotators = encode_names(table[columns.annotator], where=where)
+        code, names = encode_names(table[columns.annotator], where=where)
         attributes = {
-            name: describe(table[name], annotator, names=annotators, what="annotator", where=where)
-            for name in columns.attributes
+            name: describe(table[name], code, names=names, what="annotator", where=where) for name in columns.attributes
         }
+        panel = Annotators(code, names, attributes)
     elif columns.attributes:
         raise InputError(f"{where(0)}: attributes describe annotators; name their column with --annotator")
     by_model = None if columns.kind is None else parse_kinds(table[columns.kind], where=where)
-    if by_model is not None and annotator is not None and annotators is not None:
+    if by_model is not None and panel is not None:
         said = pl.Series(columns.kind, KINDS).gather(by_model.astype(np.int64))
-        describe(said, annotator, names=annotators, what="annotator", where=where)
-    rows = _Rows(
+        describe(said, panel.code, names=panel.names, what="annotator", where=where)
+    rows = _VoteRows(
         item=item,
         items=items,
-        annotator=annotator,
-        annotators=annotators,
+        annotators=panel,
         seconds=None if columns.seconds is None else parse_seconds(table[columns.seconds], where=where),
         time=None if columns.time is None else parse_times(table[columns.time], where=where),
         label=table[columns.label],
@@ -163,23 +161,20 @@ def votes_from_rows(
     else:
         selected = _select_choices(rows)
 
-    def of_votes(column: Any) -> Any:
-        of_judgements = column[selected.rows]
-        return of_judgements if selected.judgement is None else of_judgements[selected.judgement]
-
+    row: Any = selected.rows
+    if selected.judgement is not None:
+        row = np.arange(table.height)[row][selected.judgement]
     return Votes(
-        item=of_votes(item),
+        item=item[row],
         label=selected.label,
         items=items,
         classes=selected.classes,
-        annotator=None if annotator is None else of_votes(annotator),
-        annotators=annotators,
+        annotators=None if panel is None else panel.of_votes(row),
         unsure=selected.unsure,
-        by_model=None if by_model is None else of_votes(by_model),
+        by_model=None if by_model is None else by_model[row],
         judgement=selected.judgement,
         seconds=selected.seconds,
         time=None if rows.time is None else rows.time[selected.rows],
-        attributes=attributes,
         item_attributes={
             name: describe(table[name], item, names=items, what="item", where=where) for name in columns.item_attributes
         },
@@ -210,7 +205,7 @@ def is_scale(column: str, classes: Sequence[str], *, known: bool, place: Callabl
     return False
 
 
-def _select_choices(rows: _Rows) -> _Selected:
+def _select_choices(rows: _VoteRows) -> _Selected:
     label, classes = encode_classes(rows.label, rows.classes, where=rows.where, notes=rows.notes)
     kept = _judged_once(rows)
     return _Selected(
@@ -224,7 +219,7 @@ def _select_choices(rows: _Rows) -> _Selected:
     )
 
 
-def _select_sets(rows: _Rows) -> _Selected:
+def _select_sets(rows: _VoteRows) -> _Selected:
     kept = _judged_once(rows)
     sets = _split(rows) if isinstance(kept, slice) else _split(rows).filter(kept)
     size = sets.list.len().to_numpy().astype(np.int64)
@@ -263,7 +258,7 @@ def _select_sets(rows: _Rows) -> _Selected:
     )
 
 
-def _select_responses(rows: _Rows, cells: pl.Series) -> _Selected:
+def _select_responses(rows: _VoteRows, cells: pl.Series) -> _Selected:
     pair = rows.pair()
     if pair is None:
         raise InputError(f"{rows.where(0)}: no column says who gave the responses; name it with --annotator")
@@ -332,7 +327,7 @@ def _by_judgement(
     )
 
 
-def _split(rows: _Rows) -> pl.Series:
+def _split(rows: _VoteRows) -> pl.Series:
     """(rows,) the list of labels of each row."""
     cells = rows.label
     if cells.dtype == pl.List:
@@ -345,7 +340,7 @@ def _split(rows: _Rows) -> pl.Series:
     return trimmed.list.eval(pl.element().filter(pl.element() != ""))
 
 
-def _judged_once(rows: _Rows) -> Any:
+def _judged_once(rows: _VoteRows) -> Any:
     """The rows to keep so that each annotator judges an item once."""
     pair = rows.pair()
     if pair is None:
@@ -394,7 +389,7 @@ def _judgements(number: int) -> str:
     return "1 judgement" if number == 1 else f"{number:,} judgements"
 
 
-def _seconds_of_judgements(rows: _Rows, judgement: Codes, kept: Any, *, n: int) -> Floats:
+def _seconds_of_judgements(rows: _VoteRows, judgement: Codes, kept: Any, *, n: int) -> Floats:
     """(n,) the seconds that the kept rows of each judgement agree on, NaN where none is known."""
     assert rows.seconds is not None
     row = np.arange(judgement.size)[kept]

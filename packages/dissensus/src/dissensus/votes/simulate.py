@@ -13,7 +13,7 @@ from scipy.special import entr
 
 from dissensus.arrays import places_within
 from dissensus.errors import InputError
-from dissensus.votes.table import NONE, Votes
+from dissensus.votes.table import NONE, Annotators, Votes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,9 +68,8 @@ def simulate_votes(
     return Votes(
         item=item,
         label=said,
-        annotator=annotator,
         items=np.arange(truth.shape[0], dtype=np.int64),
-        annotators=np.arange(annotators, dtype=np.int64),
+        annotators=Annotators(annotator, np.arange(annotators, dtype=np.int64)),
         classes=_names(classes, n_classes),
         ordered=ordered,
     )
@@ -156,12 +155,11 @@ def simulate_responses(
     return Votes(
         item=item[judgement],
         label=label.astype(np.int32),
-        annotator=annotator[judgement],
         unsure=np.column_stack([unsure, np.zeros_like(silent)])[judgement, label],
         judgement=judgement.astype(np.int32),
         seconds=seconds,
         items=np.arange(n_items, dtype=np.int64),
-        annotators=np.arange(annotators, dtype=np.int64),
+        annotators=Annotators(annotator[judgement], np.arange(annotators, dtype=np.int64)),
         classes=(*_names(classes, n_classes), NONE),
         none=n_classes,
     )

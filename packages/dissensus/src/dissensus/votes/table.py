@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
@@ -13,7 +14,7 @@ from dissensus.arrays import places_within, row_sum
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Times
 
@@ -25,6 +26,35 @@ NONE: Final = "none"
 
 KINDS: Final = ("person", "model")
 """Who gave a vote, as a file of votes says it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Annotators:
+    """Who gave the votes.
+
+    Attributes:
+        code: (votes,) the annotator of each vote, as an index into `names`.
+        names: (annotators,) names.
+        attributes: for each attribute of annotators (age, country), its (annotators,) values.
+    """
+
+    code: Codes
+    names: Names
+    attributes: Mapping[str, Names] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_codes("annotator", self.code, len(self.names))
+        for name, values in self.attributes.items():
+            if values.shape != self.names.shape:
+                raise InputError(f"votes: attribute '{name}' needs exactly one value per annotator")
+        _freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def of_votes(self, rows: Ints) -> Annotators:
+        """The annotators of some votes, in that order; all keep their codes."""
+        return replace(self, code=self.code[rows])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,8 +69,7 @@ class Votes:
         label: (votes,) the selected class, as an index into `classes`.
         items: (items,) names.
         classes: names, in class order.
-        annotator: (votes,) an index into `annotators`, or None where votes are anonymous (a table of counts).
-        annotators: (annotators,) names.
+        annotators: who gave each vote; None where votes are anonymous (a table of counts).
         unsure: (votes,) true where the response is unsure, false where it is yes; None where all are yes.
         by_model: (votes,) true where a model gave the vote, false where a person did; None where all are people's.
             What is counted is people: `counts`, and all that is made of it, refuses votes with such a mark, and
@@ -49,7 +78,6 @@ class Votes:
             judgement of its own (single choice).
         seconds: (judgements,) time that each judgement took, in seconds; NaN where unknown.
         time: (judgements,) when each judgement was given, in UTC; NaT where unknown.
-        attributes: for each attribute of annotators (age, country), its (annotators,) values.
         item_attributes: for each attribute of items (text, source, original label), its (items,) values.
         ordered: whether the classes are a scale, lowest first.
         none: the index in `classes` of the class `none`, where every class was answered with yes, no or unsure;
@@ -65,32 +93,27 @@ class Votes:
     label: Codes
     items: Names
     classes: tuple[str, ...]
-    annotator: Codes | None = None
-    annotators: Names | None = None
+    annotators: Annotators | None = None
     unsure: Mask | None = None
     by_model: Mask | None = None
     judgement: Codes | None = None
     seconds: Floats | None = None
     time: Times | None = None
-    attributes: Mapping[str, Names] = field(default_factory=dict)
     item_attributes: Mapping[str, Names] = field(default_factory=dict)
     ordered: bool = False
     none: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("annotator", "unsure", "by_model", "judgement", "label"):
-            column = getattr(self, name)
+        code = None if self.annotators is None else self.annotators.code
+        columns = {name: getattr(self, name) for name in ("unsure", "by_model", "judgement", "label")}
+        for name, column in ({"annotator": code} | columns).items():
             if column is not None and column.shape != self.item.shape:
                 raise InputError(
                     f"votes: column '{name}' has {column.shape} entries and 'item' {self.item.shape}; "
                     "give one entry per vote in each"
                 )
-        if (self.annotator is None) != (self.annotators is None):
-            raise InputError("votes: give 'annotator' codes and 'annotators' names together, or neither")
         _check_codes("item", self.item, len(self.items))
         _check_codes("label", self.label, len(self.classes))
-        if self.annotator is not None and self.annotators is not None:
-            _check_codes("annotator", self.annotator, len(self.annotators))
         if self.by_model is not None:
             self._check_kinds(self.by_model)
         if len(set(self.classes)) != len(self.classes):
@@ -102,31 +125,23 @@ class Votes:
                     f"votes: {column.shape[0]} values of '{name}' for {self.n_judgements} judgements; "
                     "give one value per judgement, NaN or NaT where it is unknown"
                 )
-        for name, values in self.attributes.items():
-            if self.annotators is None or values.shape != self.annotators.shape:
-                raise InputError(f"votes: attribute '{name}' needs exactly one value per annotator")
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, np.ndarray):
-                object.__setattr__(self, each.name, _frozen(value))
         for name, values in self.item_attributes.items():
             if values.shape != self.items.shape:
                 raise InputError(f"votes: item attribute '{name}' needs exactly one value per item")
-        for mapping in ("attributes", "item_attributes"):
-            frozen = {name: _frozen(values) for name, values in getattr(self, mapping).items()}
-            object.__setattr__(self, mapping, frozen)
+        _freeze(self)
 
     def _check_kinds(self, by_model: Mask) -> None:
         """Refuse an annotator, or a judgement, of both kinds; where no vote is a model's, forget the mark."""
         if not by_model.any():
             object.__setattr__(self, "by_model", None)
             return
-        if self.annotator is not None and self.annotators is not None:
+        if self.annotators is not None:
+            code = self.annotators.code
             person = np.zeros(len(self.annotators), dtype=np.bool_)
-            person[self.annotator[~by_model]] = True
-            both = np.flatnonzero(person[self.annotator] & by_model)
+            person[code[~by_model]] = True
+            both = np.flatnonzero(person[code] & by_model)
             if both.size:
-                who = self.annotators[self.annotator[both[0]]]
+                who = self.annotators.names[code[both[0]]]
                 raise InputError(f"votes: annotator '{who}' is a person and a model; give each a name of their own")
         elif self.judgement is not None and (self._once_a_judgement(by_model)[self.judgement] != by_model).any():
             raise InputError("votes: a judgement has votes of a person and of a model; give each their own judgement")
@@ -159,6 +174,11 @@ class Votes:
 
         return hugging_face(self.to_polars())
 
+    @property
+    def annotator_attributes(self) -> Mapping[str, Names]:
+        """The (annotators,) values of each attribute of annotators; empty where votes are anonymous."""
+        return {} if self.annotators is None else self.annotators.attributes
+
     @cached_property
     def n_judgements(self) -> int:
         """The number of judgements."""
@@ -175,7 +195,7 @@ class Votes:
     @cached_property
     def judgement_annotator(self) -> Codes | None:
         """(judgements,) the annotator of each judgement; None where votes are anonymous."""
-        return None if self.annotator is None else self._once_a_judgement(self.annotator)
+        return None if self.annotators is None else self._once_a_judgement(self.annotators.code)
 
     def _once_a_judgement(self, column: Any) -> Any:
         if self.judgement is None:
@@ -198,8 +218,8 @@ class Votes:
     def model_annotators(self) -> Mask:
         """(annotators,) true for those who are models; empty where votes are anonymous."""
         models = np.zeros(0 if self.annotators is None else len(self.annotators), dtype=np.bool_)
-        if self.by_model is not None and self.annotator is not None:
-            models[self.annotator[self.by_model]] = True
+        if self.by_model is not None and self.annotators is not None:
+            models[self.annotators.code[self.by_model]] = True
         return models
 
     @cached_property
@@ -238,15 +258,15 @@ class Votes:
             classes=tuple(self.classes[k] for k in classes),
             none=None if self.none is None else int((classes == self.none).argmax()),
         )
-        if some.annotator is None or self.annotator is None or self.annotators is None:
+        if some.annotators is None or self.annotators is None:
             return some
-        kept = _without(self.annotator, mine, len(self.annotators))
-        return replace(
-            some,
-            annotator=_places(kept, len(self.annotators))[some.annotator],
-            annotators=self.annotators[kept],
-            attributes={name: values[kept] for name, values in self.attributes.items()},
+        kept = _without(self.annotators.code, mine, len(self.annotators))
+        people = Annotators(
+            code=_places(kept, len(self.annotators))[some.annotators.code],
+            names=self.annotators.names[kept],
+            attributes={name: values[kept] for name, values in self.annotators.attributes.items()},
         )
+        return replace(some, annotators=people)
 
     def require_people(self) -> None:
         """Refuse votes that are not all of people."""
@@ -310,7 +330,7 @@ class Votes:
             self,
             item=self.item[rows],
             label=self.label[rows],
-            annotator=None if self.annotator is None else self.annotator[rows],
+            annotators=None if self.annotators is None else self.annotators.of_votes(rows),
             unsure=None if self.unsure is None else self.unsure[rows],
             by_model=None if self.by_model is None else self.by_model[rows],
             judgement=judgement,
@@ -394,6 +414,16 @@ def _check_codes(name: str, codes: Codes, size: int) -> None:
         raise InputError(f"votes: '{name}' must be a flat int32 array, got {codes.dtype} of shape {codes.shape}")
     if codes.size and (int(codes.min()) < 0 or int(codes.max()) >= size):
         raise InputError(f"votes: '{name}' holds codes outside 0 to {size - 1}; each code indexes a name")
+
+
+def _freeze(table: Annotators | Votes) -> None:
+    """Make the arrays of a table, and those of its attributes, read-only views."""
+    for name in (column.name for column in fields(table)):
+        value = getattr(table, name)
+        if isinstance(value, np.ndarray):
+            object.__setattr__(table, name, _frozen(value))
+        elif isinstance(value, Mapping):
+            object.__setattr__(table, name, {key: _frozen(values) for key, values in value.items()})
 
 
 def _frozen(array: Any) -> Any:

@@ -86,8 +86,8 @@ def votes_table(votes: Votes) -> pl.DataFrame:
 
 
 def _own(votes: Votes, format: str, path: Path) -> Own:  # noqa: A002
-    named: dict[str, Names | None] = {"item": votes.items, "annotator": votes.annotators}
-    described = {} if format in ("wide", "counts") else votes.attributes
+    named = {"item": votes.items} | ({} if votes.annotators is None else {"annotator": votes.annotators.names})
+    described = {} if format in ("wide", "counts") else votes.annotator_attributes
     text = {**named, **described, **votes.item_attributes}
     return Own(
         format=format,
@@ -95,7 +95,7 @@ def _own(votes: Votes, format: str, path: Path) -> Own:  # noqa: A002
         ordered=votes.ordered,
         attributes=tuple(described),
         item_attributes=tuple(votes.item_attributes),
-        text=tuple(name for name, values in text.items() if values is not None and values.dtype.kind != "i"),
+        text=tuple(name for name, values in text.items() if values.dtype.kind != "i"),
         separator=_separator(votes) if format == "sets" and is_text(path) else None,
         models=_models(votes) if format == "wide" else (),
     )
@@ -103,7 +103,7 @@ def _own(votes: Votes, format: str, path: Path) -> Own:  # noqa: A002
 
 def _models(votes: Votes) -> tuple[str, ...]:
     """The annotators who are models, by name."""
-    names = votes.annotators if votes.annotators is not None else np.arange(0)
+    names = np.arange(0) if votes.annotators is None else votes.annotators.names
     return tuple(str(name) for name in names[votes.model_annotators].tolist())
 
 
@@ -111,7 +111,7 @@ def _is_plain(votes: Votes, own: Own) -> bool:
     """Whether a long file reads back the same without a word about it."""
     used = np.bincount(votes.label, minlength=len(votes.classes)) > 0
     asked = votes.classes[:-1] if _has_responses(votes) else votes.classes
-    names = [votes.items, *([] if votes.annotators is None else [votes.annotators])]
+    names = [votes.items, *([] if votes.annotators is None else [votes.annotators.names])]
     return (
         not (own.ordered or own.attributes or own.item_attributes)
         and (bool(used.all()) or _has_responses(votes))
@@ -189,18 +189,18 @@ def _separator(votes: Votes) -> str:
 
 def _wide(votes: Votes, path: Path) -> pl.DataFrame:
     """One row per item, one column per annotator."""
-    if votes.annotator is None or votes.annotators is None:
+    if votes.annotators is None:
         raise InputError(
             f"{path}: a wide table needs annotators, and these votes are anonymous; choose --format counts"
         )
     if votes.judgement is not None or votes.unsure is not None or votes.none is not None:
         raise InputError(f"{path}: a cell of a wide table holds one plain vote; choose --format long or sets")
-    if votes.seconds is not None or votes.time is not None or votes.attributes:
+    if votes.seconds is not None or votes.time is not None or votes.annotator_attributes:
         raise InputError(f"{path}: a wide table has no place for seconds, times and attributes; choose --format long")
     _require_votes(votes, path)
-    columns = [str(name) for name in votes.annotators.tolist()]
+    columns = [str(name) for name in votes.annotators.names.tolist()]
     grid = np.full((len(columns), len(votes.items)), -1, dtype=np.int64)
-    grid[votes.annotator, votes.item] = votes.label
+    grid[votes.annotators.code, votes.item] = votes.label
     if int((grid >= 0).sum()) < len(votes):
         raise InputError(
             f"{path}: an annotator judged an item twice, and a wide table has room for one; choose --format long"
@@ -245,15 +245,16 @@ def _require_votes(votes: Votes, path: Path) -> None:
 def _judgements(votes: Votes, path: Path) -> pl.DataFrame:
     """One row per judgement: item, annotator, seconds, time and attributes, as far as they are known."""
     kind = () if votes.by_model is None else (KIND,)
-    taken = [name for name in (*votes.attributes, *votes.item_attributes) if name in (*SYNONYMS, TIME, OWN, *kind)]
-    taken += [name for name in votes.item_attributes if name in votes.attributes]
+    about, about_items = votes.annotator_attributes, votes.item_attributes
+    taken = [name for name in (*about, *about_items) if name in (*SYNONYMS, TIME, OWN, *kind)]
+    taken += [name for name in about_items if name in about]
     if taken:
         raise InputError(f"{path}: the attribute '{taken[0]}' has the name of another column; rename it")
     columns = {"item": _named(votes.items).gather(votes.judgement_item)}
     who = votes.judgement_annotator
     if who is not None and votes.annotators is not None:
-        columns["annotator"] = _named(votes.annotators).gather(who)
-        columns |= {name: _named(values).gather(who) for name, values in votes.attributes.items()}
+        columns["annotator"] = _named(votes.annotators.names).gather(who)
+        columns |= {name: _named(values).gather(who) for name, values in votes.annotators.attributes.items()}
     if votes.judgement_by_model is not None:
         code = votes.judgement_by_model.astype(np.int64)
         columns[KIND] = pl.Series(KIND, KINDS, dtype=pl.Enum(KINDS)).gather(code)

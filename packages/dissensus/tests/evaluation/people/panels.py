@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
 
 
 def simulated(
@@ -43,8 +43,10 @@ def simulated(
         label=np.minimum(label, classes - 1).astype(np.int32),
         items=np.array([f"i{k}" for k in range(items)], dtype=text),
         classes=tuple("abcdefg"[:classes]),
-        annotator=person.astype(np.int32),
-        annotators=np.array([f"p{k}" for k in range(people)], dtype=text),
-        attributes={"group": np.array(["a"] * (people // 2) + ["b"] * (people - people // 2), dtype=text)},
+        annotators=Annotators(
+            person.astype(np.int32),
+            np.array([f"p{k}" for k in range(people)], dtype=text),
+            {"group": np.array(["a"] * (people // 2) + ["b"] * (people - people // 2), dtype=text)},
+        ),
     )
     return votes, truth

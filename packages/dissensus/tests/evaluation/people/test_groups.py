@@ -20,9 +20,9 @@ from tests.evaluation.people.panels import simulated
 def p_of_votes(*, part: float, bias: float, seed: int) -> float:
     votes, _ = simulated(items=60, people=24, bias=bias, part=part, seed=seed)
     said = beyond_item(np.eye(3)[votes.label], votes.item)
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     group = groups_of(votes, "group").group
-    found = permutation_test(said, group=group, annotator=votes.annotator, permutations=199, seed=seed)
+    found = permutation_test(said, group=group, annotator=votes.annotators.code, permutations=199, seed=seed)
     assert found is not None
     return found
 
@@ -43,11 +43,13 @@ def test_the_test_finds_groups_that_differ() -> None:
 def p_of_distance(*, part: float, seed: int) -> float:
     """Of a model that knows group b, where the groups differ, and what people say in the mean where they do not."""
     votes, truth = simulated(items=40, people=24, bias=0.7, part=part, seed=seed)
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     model = truth[:, 12:].mean(axis=1)[votes.item] if part else truth.mean(axis=1)[votes.item]
     off = np.eye(3)[votes.label] - model
     group = groups_of(votes, "group").group
-    found = distance_test(off, group=group, item=votes.item, annotator=votes.annotator, permutations=99, seed=seed)
+    found = distance_test(
+        off, group=group, item=votes.item, annotator=votes.annotators.code, permutations=99, seed=seed
+    )
     assert found is not None
     return found
 
@@ -86,9 +88,9 @@ def test_the_distance_does_not_depend_on_the_size_of_the_group() -> None:
     found = []
     for seed in range(80):
         votes, truth = simulated(items=80, people=60, share=0.15, part=1.5, seed=seed)
-        assert votes.annotator is not None
-        few = votes.take_judgements(np.flatnonzero((votes.annotator >= 30) | (votes.annotator < 12)))
-        assert few.annotator is not None
+        assert votes.annotators is not None
+        few = votes.take_judgements(np.flatnonzero((votes.annotators.code >= 30) | (votes.annotators.code < 12)))
+        assert few.annotators is not None
         model = truth[:, -1][few.item]
         by = group_scores(
             groups_of(few, "group"),
@@ -97,7 +99,7 @@ def test_the_distance_does_not_depend_on_the_size_of_the_group() -> None:
             human=few.label,
             model=model,
             item=few.item,
-            annotator=few.annotator,
+            annotator=few.annotators.code,
         )
         off = ((truth[:, 0] - truth[:, -1]) ** 2).sum(axis=1).mean()
         values = {each.name: each.distance for each in by.groups}
@@ -132,13 +134,13 @@ def test_a_group_that_judged_the_hard_items_is_at_no_disadvantage() -> None:
     """Group a judged mostly items that nobody can predict; on each item the model does equally well for both groups."""
     rng = np.random.default_rng(0)
     votes, _ = simulated(items=100, people=40, classes=2, share=0.5, seed=0)
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     group = groups_of(votes, "group")
-    first = group.group[votes.annotator] == group.names.index("a")
+    first = group.group[votes.annotators.code] == group.names.index("a")
     rows = np.flatnonzero((votes.item < 50) == first)
     rows = np.sort(np.concatenate([rows, rng.choice(len(votes), 300, replace=False)]))
     some = votes.take_judgements(np.unique(rows))
-    assert some.annotator is not None
+    assert some.annotators is not None
     chance = np.where(some.item < 50, 0.5, 0.95)
     label = (rng.random(len(some)) > chance).astype(np.int32)
     model = np.stack([chance, 1 - chance], axis=1)
@@ -149,7 +151,7 @@ def test_a_group_that_judged_the_hard_items_is_at_no_disadvantage() -> None:
         human=label,
         model=model,
         item=some.item,
-        annotator=some.annotator,
+        annotator=some.annotators.code,
     )
     scores = {each.name: each.scores["nll"].value for each in by.groups}
     assert scores["a"] - scores["b"] > 0.2

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.evaluation.people.map import LEVEL, Pairs, parted_items, people_map
+from dissensus.evaluation.people.map import DEALS, LEVEL, Pairs, parted_items, people_map
 from dissensus.votes.privacy import groups_of
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
 from tests.evaluation.people.panels import simulated
 
 
@@ -25,12 +25,18 @@ def test_two_camps_lie_apart_on_the_first_dimension() -> None:
     assert ((found.low <= found.place) & (found.place <= found.high)).all()
 
 
+def test_no_p_value_is_less_than_one_deal_in_all_deals() -> None:
+    """The true panel is one of the deals: where no other has as much structure, p is 1 / (1 + deals)."""
+    votes, _ = simulated(items=150, people=24, share=0.5, part=2.0, seed=1)
+    assert people_map(votes).p_values[0] == pytest.approx(1 / (1 + DEALS))
+
+
 def test_camps_that_lean_to_no_class_are_found_too() -> None:
     """On every item one camp says a and the other b, each as often as not: frequencies of classes tell nothing."""
     rng = np.random.default_rng(0)
     votes, _ = simulated(items=120, people=20, classes=2, share=0.6)
-    assert votes.annotator is not None
-    camp = votes.annotator < 10
+    assert votes.annotators is not None
+    camp = votes.annotators.code < 10
     answer = rng.integers(0, 2, size=120)[votes.item]
     label = np.where(rng.random(len(votes)) < 0.8, answer ^ camp, rng.integers(0, 2, size=len(votes)))
     found = people_map(replace(votes, label=label.astype(np.int32)))
@@ -107,8 +113,7 @@ def grid(said: Any) -> Votes:
         label=said.ravel().astype(np.int32),
         items=np.arange(items),
         classes=("a", "b", "c"),
-        annotator=np.repeat(np.arange(people, dtype=np.int32), items),
-        annotators=np.arange(people),
+        annotators=Annotators(np.repeat(np.arange(people, dtype=np.int32), items), np.arange(people)),
     )
 
 
@@ -118,15 +123,15 @@ def test_too_few_people_are_not_placed() -> None:
     assert found.place.shape[1] == 0
     assert found.reason == "too few of them judged the same items"
     with pytest.raises(InputError, match="anonymous"):
-        people_map(replace(votes, annotator=None, annotators=None, attributes={}))
+        people_map(replace(votes, annotators=None))
 
 
 def test_items_on_which_groups_part_are_found_and_no_others() -> None:
     votes, _ = simulated(items=80, people=40, share=0.6, classes=2, seed=4)
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     # On items 7 and 30 each group is of one mind, and the other of the opposite.
     split = np.isin(votes.item, [7, 30])
-    label = np.where(split, votes.annotator < 20, votes.label).astype(np.int32)
+    label = np.where(split, votes.annotators.code < 20, votes.label).astype(np.int32)
     group = groups_of(votes, "group").group
     found = parted_items(replace(votes, label=label), group, groups=2)
     assert sorted(found.items.tolist()) == [7, 30]
@@ -146,11 +151,11 @@ def test_no_item_parts_groups_that_do_not_differ() -> None:
 
 def test_an_item_with_too_few_votes_of_a_group_tells_nothing_of_it() -> None:
     votes, _ = simulated(items=80, people=40, share=0.6, classes=2, seed=4)
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     split = np.isin(votes.item, [7, 30])
-    label = np.where(split, votes.annotator < 20, votes.label).astype(np.int32)
+    label = np.where(split, votes.annotators.code < 20, votes.label).astype(np.int32)
     # Of item 7 only four people of the first group are left.
-    few = np.flatnonzero((votes.item != 7) | (votes.annotator >= 20) | (votes.annotator < 4))
+    few = np.flatnonzero((votes.item != 7) | (votes.annotators.code >= 20) | (votes.annotators.code < 4))
     left = replace(votes, label=label).take_judgements(few)
     found = parted_items(left, groups_of(votes, "group").group, groups=2)
     assert found.items.tolist() == [30]

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from dissensus.errors import InputError
-from dissensus.evaluation.predictions import Predictions
+from dissensus.evaluation.probabilities import Predictions
 from dissensus.evaluation.stand_in.alternative_annotator import alternative_annotator_test, rejected
 from dissensus.evaluation.stand_in.answers import Answers, likeliest_answers, named_answers, read_model_answers
 from dissensus.votes.official.judged_json import read_alttest
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
 from tests.evaluation.stand_in.plain_loop import minus_rmse, plain_loop, same
+from tests.votes.people import people_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,8 +55,7 @@ def table(people: dict[str, dict[str, str]], classes: int, items: int) -> Votes:
         label=label,
         items=np.array([f"i{i}" for i in range(items)], dtype=text),
         classes=tuple(str(k + 1) for k in range(classes)),
-        annotator=annotator,
-        annotators=np.array(list(people), dtype=text),
+        annotators=Annotators(annotator, np.array(list(people), dtype=text)),
         ordered=True,
     )
 
@@ -258,14 +258,14 @@ def test_what_cannot_be_tested_is_refused_in_a_sentence() -> None:
     said = named_answers(votes, answers)
     with pytest.raises(InputError, match=r"no annotator shares 30 items .* \(the most is \d+\)"):
         alternative_annotator_test(votes, said)
-    alone = votes.take_judgements(np.flatnonzero(votes.annotator == 0))
+    alone = votes.take_judgements(np.flatnonzero(people_of(votes).code == 0))
     with pytest.raises(InputError, match="judged by two people, so that there is nobody to compare with"):
         alternative_annotator_test(alone, said, least_items=2)
     words = replace(votes, classes=("bad", "fair", "good"), ordered=False)
     with pytest.raises(InputError, match="the RMSE needs classes that are a scale, and these are bad, fair, good"):
         alternative_annotator_test(words, replace(said, classes=words.classes), least_items=2, score="rmse")
     with pytest.raises(InputError, match="anonymous"):
-        alternative_annotator_test(replace(votes, annotator=None, annotators=None), said)
+        alternative_annotator_test(replace(votes, annotators=None), said)
     with pytest.raises(InputError, match="epsilon is 1"):
         alternative_annotator_test(votes, said, epsilon=1.0)
     with pytest.raises(InputError, match="has no weights"):

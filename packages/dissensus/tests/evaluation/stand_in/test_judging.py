@@ -12,8 +12,10 @@ from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
-from dissensus.evaluation import judge_stand_ins, named_answers
+from dissensus.evaluation.stand_in import named_answers, stand_in
+from dissensus.evaluation.stand_in.judging import TIED
 from tests.evaluation.stand_in.test_alternative_annotator import crowd
+from tests.votes.people import with_people
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +36,7 @@ def two_models() -> tuple[Votes, dict[str, Any]]:
 
 def test_the_verdict_names_items_people_and_epsilon() -> None:
     votes, models = two_models()
-    found = judge_stand_ins(votes, models, resamples=100)
+    found = stand_in(votes, models, resamples=100)
     assert list(found.models) == ["good", "lazy"]
     assert found.models["good"].verdict.startswith(
         "good may stand in for one of these people: it wins against 5 of 5 annotators (winning rate 1.00, at least one"
@@ -46,7 +48,7 @@ def test_the_verdict_names_items_people_and_epsilon() -> None:
 
 def test_agreement_is_with_the_same_others() -> None:
     votes, models = two_models()
-    lazy = judge_stand_ins(votes, models, resamples=100).models["lazy"]
+    lazy = stand_in(votes, models, resamples=100).models["lazy"]
     counts = votes.counts
     size = counts.sum(axis=1)
     some = size > 1
@@ -62,49 +64,45 @@ def test_agreement_is_with_the_same_others() -> None:
 
 def test_where_it_fails_are_the_classes_items_and_groups_it_gets_wrong() -> None:
     votes, models = two_models()
-    votes = replace(
-        votes,
-        attributes={"country": np.array(["x", "x", "x", "y", "y"], dtype=TEXT)},
-        item_attributes={"source": np.where(np.arange(120) % 2, "news", "talk").astype(TEXT)},
-    )
-    lazy = judge_stand_ins(votes, models, resamples=20, least_people=2).models["lazy"]
+    votes = with_people(votes, attributes={"country": np.array(["x", "x", "x", "y", "y"], dtype=TEXT)})
+    votes = replace(votes, item_attributes={"source": np.where(np.arange(120) % 2, "news", "talk").astype(TEXT)})
+    lazy = stand_in(votes, models, resamples=20, least_people=2).models["lazy"]
     parts = {(each.of, each.name): each for each in lazy.parts}
     assert set(parts) == {
-        *(("class", name) for name in votes.classes),
+        *(("class", name) for name in (*votes.classes, TIED)),
         ("country", "x"),
         ("country", "y"),
         ("source", "news"),
         ("source", "talk"),
     }
+    tied = (votes.counts == votes.counts.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    assert parts["class", TIED].votes == votes.counts[tied].sum(), "no class gets the items that several share"
     assert parts["class", "1"].model_as_good > 0.9 > 0.5 > parts["class", "2"].model_as_good
     countries = parts["country", "x"].votes + parts["country", "y"].votes
-    assert countries == sum(parts["class", name].votes for name in votes.classes)
+    assert countries == sum(parts["class", name].votes for name in (*votes.classes, TIED))
     assert all(each.answer == "1" and "1" not in each.votes for each in lazy.items)
-    hidden = judge_stand_ins(votes, models, resamples=20, least_people=4).models["lazy"].parts
+    hidden = stand_in(votes, models, resamples=20, least_people=4).models["lazy"].parts
     assert "country" not in {each.of for each in hidden}
 
 
 def test_groups_and_domains_have_a_verdict_each() -> None:
     votes, models = two_models()
-    votes = replace(
-        votes,
-        attributes={"country": np.array(["x", "x", "x", "y", "y"], dtype=TEXT)},
-        item_attributes={"source": np.where(np.arange(120) % 2, "news", "talk").astype(TEXT)},
-    )
-    by_group = judge_stand_ins(votes, models, by="country", least_people=2, resamples=0).models["good"]
+    votes = with_people(votes, attributes={"country": np.array(["x", "x", "x", "y", "y"], dtype=TEXT)})
+    votes = replace(votes, item_attributes={"source": np.where(np.arange(120) % 2, "news", "talk").astype(TEXT)})
+    by_group = stand_in(votes, models, by="country", least_people=2, resamples=0).models["good"]
     assert set(by_group.test.by_part()) == {"x", "y"}
-    by_domain = judge_stand_ins(votes, models, by="source", resamples=0).models["lazy"]
+    by_domain = stand_in(votes, models, by="source", resamples=0).models["lazy"]
     assert set(by_domain.test.by_part()) == {"news", "talk"}
     assert "It passes in 0 of 2 parts." in by_domain.verdict
     with pytest.raises(InputError, match="cannot be compared within their group"):
-        judge_stand_ins(votes, models, by="country", least_people=3)
+        stand_in(votes, models, by="country", least_people=3)
     with pytest.raises(InputError, match="nor items have an attribute 'age'; choose country, source"):
-        judge_stand_ins(votes, models, by="age")
+        stand_in(votes, models, by="age")
 
 
 def test_what_falls_short_of_the_authors_advice_is_said() -> None:
     _, answers, votes = crowd(1, items=25, annotators=2)
-    found = judge_stand_ins(votes, {"m": named_answers(votes, answers)}, least_items=5, resamples=10)
+    found = stand_in(votes, {"m": named_answers(votes, answers)}, least_items=5, resamples=10)
     told = " ".join(found.conditions)
     assert "2 annotators are fewer than the 3 that are advised" in told
     assert "fewer than the 30 that are advised" in told

@@ -8,7 +8,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import json_alone, next_step, note
-from dissensus_train.cli.curate.lists import Each, ListFile, Out, crossed, floors_of, named, numbers_of, show_crossed
+from dissensus_train.cli.curate.typed import Each, ListFile, Out, floors_of, named, numbers_of, show_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,8 +42,8 @@ def select(
 
     read = read_items(items)
     quotas: dict[str, dict[str, float] | None] = {}
-    for given in quota or [name for name in ("region", "label") if name in read.columns]:
-        column, _, shares = given.partition(":")
+    for written in quota or [name for name in ("region", "label") if name in read.columns]:
+        column, _, shares = written.partition(":")
         quotas[column] = numbers_of(shares, "--quota") if shares else None
     chosen = select_items(read, n, quotas=quotas, floors=floors_of(least, each), seed=seed)
     row, *rest = chosen.strata or ("source",)
@@ -101,10 +101,10 @@ def _hand_over(
 
     write_items(items, output)
     note(f"{len(items):,} items written to {output}")
-    counts = crossed(items, *by)
+    counts = items.counts(*by)
     if json_alone(json, {"items": len(items), "counts": counts, "not_met": not_met}):
         return
     for sentence in not_met:
         note(f"not met: {sentence}")
-    show_crossed(counts, by[0], beside=output)
+    show_counts(counts, by[0], beside=output)
     next_step(step)

@@ -9,7 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import json_alone, json_to, next_step, note, text_to
-from dissensus_train.cli.curate.lists import ListFile
+from dissensus_train.cli.curate.typed import ListFile
 
 
 def datasheet(
@@ -29,7 +29,9 @@ def datasheet(
     ] = None,
     answers: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Answers to the questions of the form: a TOML file with a table a section."),
+        typer.Option(
+            metavar="FILE", help="Answers to the questions of the form: a TOML file with a table per section."
+        ),
     ] = None,
     project: Annotated[
         Path | None,
@@ -47,31 +49,30 @@ def datasheet(
     from dissensus.votes.reading import Options
     from dissensus_train.curate.item_list import read_items
     from dissensus_train.curate.sheet import datasheet as write
-    from dissensus_train.curate.sheet import sheet_croissant
-    from dissensus_train.curate.sheet_form import merged, read_answers
+    from dissensus_train.curate.sheet import merged, read_answers, sheet_croissant
 
     read = read_items(items)
     licences = {}
-    for given in licence or []:
-        whose, equals, what = given.partition("=")
+    for written in licence or []:
+        source, equals, text = written.partition("=")
         if not equals:
-            raise InputError(f"--licence {given}: give NAME=LICENCE, such as mnist='CC BY-SA 3.0'")
-        licences[whose.strip()] = what.strip()
-    said = None
+            raise InputError(f"--licence {written}: give NAME=LICENCE, such as mnist='CC BY-SA 3.0'")
+        licences[source.strip()] = text.strip()
+    cast = None
     if votes is not None:
-        said, reading = opt.votes_named(votes, Options())
+        cast, reading = opt.votes_named(votes, Options())
         opt.show_reading(reading)
     known: dict[str, dict[str, str]] = {}
     if project is not None:
         of_project = joined("joins", "datasheet.project", part="collect", wanted_by="--project")
         known, collected = of_project(project)
-        said = said or collected
+        cast = cast or collected
     answered = merged(known, {} if answers is None else read_answers(answers))
     sheet = write(
         read,
         name=name or items.stem,
         duplicates=None if groups is None else read_items(groups),
-        votes=said,
+        votes=cast,
         licences=licences,
         answers=answered,
         seed=seed,

@@ -9,15 +9,11 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note
-from dissensus_train.cli.curate.lists import Out, crossed, named, show_crossed, write_columns
-from dissensus_train.cli.curate.sources import Item, Label, Paths, Shape, Text, read_sources
+from dissensus_train.cli.curate.typed import Item, Label, Out, Paths, Shape, Text, named, read_sources, show_counts
 
 Model = Annotated[
     str, typer.Option(help="linear, simple-ffn, deeper-ffn, lenet, resnet18, or package.module:function.")
 ]
-
-
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:0.")]
 
 
 def map_(
@@ -36,14 +32,13 @@ def map_(
     ] = None,
     ambiguous: Annotated[str | None, typer.Option(metavar="RULE", help="Likewise: 'variability > .25'.")] = None,
     hard: Annotated[
-        str | None,
-        typer.Option(metavar="RULE", help="Likewise, such as consistently wrong: 'correctness < .2'."),
+        str | None, typer.Option(metavar="RULE", help="Likewise, such as consistently wrong: 'correctness < .2'.")
     ] = None,
     figure: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the maps of all sources side by side, with sample items, as .html."),
     ] = None,
-    device: Device = "auto",
+    device: opt.Device = "auto",
     seed: opt.Seed = 0,
     shape: Shape = None,
     item: Item = None,
@@ -55,8 +50,8 @@ def map_(
     from dissensus_train.curate.item_list import read_items, write_items
     from dissensus_train.curate.mapping import map_items
 
-    given = {"easy": easy, "ambiguous": ambiguous, "hard": hard}
-    ruled = {region: rule for region, rule in given.items() if rule is not None}
+    rules = {"easy": easy, "ambiguous": ambiguous, "hard": hard}
+    ruled = {region: rule for region, rule in rules.items() if rule is not None}
     read = read_sources(sources, shape=shape, item=item, text=text, label=label)
     mapped = map_items(
         read,
@@ -77,10 +72,10 @@ def map_(
         with whole_file(figure) as part:
             part.write_text(source_maps_page(mapped, read, seed=seed), encoding="utf-8")
         note(f"maps and sample items written to {figure}")
-    counts = crossed(mapped, "region", "source")
+    counts = mapped.counts("region", "source")
     if json_alone(json, {"items": len(mapped), "regions": counts}):
         return
-    show_crossed(counts, "region", beside=output)
+    show_counts(counts, "region", beside=output)
     next_step(f"dissensus curate select {named(output)} -n NUMBER -o chosen.csv")
 
 
@@ -97,7 +92,7 @@ def size(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write the curve as a table; - is standard output."),
     ] = None,
-    device: Device = "auto",
+    device: opt.Device = "auto",
     seed: opt.Seed = 0,
     shape: Shape = None,
     item: Item = None,
@@ -107,20 +102,24 @@ def size(
 ) -> None:
     """Accuracy against the number of training items per class: how many are enough."""
     from dissensus.errors import InputError
+    from dissensus_train.curate.item_list import write_columns
     from dissensus_train.curate.sizes import size_curve, size_table
     from dissensus_train.training.settings import Training
 
-    names = [source, *([] if test is None else [test])]
-    read = [read_sources([name], shape=shape, item=item, text=text, label=label)[0] for name in names]
+    items, tested = (
+        None if name is None else read_sources([name], shape=shape, item=item, text=text, label=label)[0]
+        for name in (source, test)
+    )
+    assert items is not None
     try:
-        wanted = [int(each) for each in sizes.split(",")]
+        wanted = [int(number) for number in sizes.split(",")]
     except ValueError:
         raise InputError(f"--sizes {sizes}: give whole numbers separated by commas, such as 50,100,150") from None
     if test is None:
         note("no --test: a fifth of the items is held out and tested on")
     curve = size_curve(
-        read[0],
-        read[1] if len(read) > 1 else None,
+        items,
+        tested,
         sizes=wanted,
         repeats=repeats,
         model=model,
@@ -131,14 +130,13 @@ def size(
     points = []
     # Line by line, as each size takes its time; but not beside a table or JSON on standard output.
     print_ = console().print if "-" not in (str(output), str(json)) else note
-    print_(f"{'a class':>8}  {'accuracy':>8}  {'sd':>6}  ({repeats} repeats)")
+    print_(f"{'per class':>9}  {'accuracy':>8}  {'sd':>6}  ({repeats} repeats)")
     for point in curve:
         points.append(point)
-        print_(f"{point.size:>8,}  {point.mean:>8.2%}  {point.deviation:>6.2%}")
-    found = [{"size": each.size, "accuracy": each.mean, "sd": each.deviation} for each in points]
+        print_(f"{point.size:>9,}  {point.mean:>8.2%}  {point.deviation:>6.2%}")
     if output is not None:
         write_columns(size_table(points), output)
         note(f"{len(points)} sizes written to {output}")
-    if json_alone(json, found):
+    if json_alone(json, [{"size": point.size, "accuracy": point.mean, "sd": point.deviation} for point in points]):
         return
     next_step("dissensus curate select LIST -n NUMBER -o FILE")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from dissensus.errors import InputError
-from dissensus_train.integrations.loading import Delivered, Order
+from dissensus_train.integrations.loading import Delivered, ExampleOrder
 from dissensus_train.training.losses import cross_entropy
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ class Delivering:
         finally:
             self.data_collator = own
 
-    def _get_train_sampler(self, train_dataset: Any = None) -> Order:
+    def _get_train_sampler(self, train_dataset: Any = None) -> ExampleOrder:
         seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
-        return Order(self.train_dataset if train_dataset is None else train_dataset, seed=seed)
+        return ExampleOrder(self.train_dataset if train_dataset is None else train_dataset, seed=seed)
 
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None

@@ -3,12 +3,12 @@
 One family of tests: the methods against the reference, on the headline metric. A table that tested every metric of
 every baseline too could find nothing with few seeds once it corrected for so many tests. All other differences have an
 interval, and a mark where that excludes zero. With one seed of either system there is no test: of equal systems whose
-seeds differ, one run each is told apart in two of three trials.
+seeds differ, one run each differs significantly in two of three trials.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -17,10 +17,9 @@ from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.intervals import estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.comparison.scores import headline
-from dissensus.evaluation.comparison.tables import DASH, as_list, short_text, shown
+from dissensus.evaluation.comparison.tables import DASH, TextTable, shown
 from dissensus.evaluation.metrics.arithmetic import average_ranks
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.pages import html, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -86,24 +85,11 @@ class Difference:
     p_holm: float | None = None
 
 
-@dataclass(frozen=True)
-class Differences:
-    """Differences to one reference.
-
-    Attributes:
-        rows: one for each system and metric.
-    """
+@dataclass(frozen=True, repr=False)
+class Differences(TextTable):
+    """Differences to one reference: a row for each system and metric."""
 
     rows: tuple[Difference, ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __repr__(self) -> str:
-        return short_text(*self.grid())
-
-    def _repr_html_(self) -> str:
-        return html(*self.grid())
 
     def get(self, system: str, metric: str = "") -> Difference:
         """The difference of a system on a metric."""
@@ -115,15 +101,9 @@ class Differences:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know: how marks are read, and which differences are not over both items and seeds."""
-        special = {
-            (row.system, row.reference, row.over): row for row in self.rows if row.over not in (ITEMS, ITEMS_AND_SEEDS)
-        }
-        told = (f"{row.system} minus {row.reference}: over {row.over}" for row in special.values())
-        return (MARKS, *told) if self.rows else ()
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """The rows, ready for JSON."""
-        return [asdict(row) for row in self.rows]
+        special = [row for row in self.rows if row.over not in (ITEMS, ITEMS_AND_SEEDS)]
+        over = dict.fromkeys(f"{row.system} minus {row.reference}: over {row.over}" for row in special)
+        return (MARKS, *over) if self.rows else ()
 
     def grid(self) -> tuple[list[str], list[list[str]]]:
         """Header and cells of the table, as text."""
@@ -141,10 +121,6 @@ class Differences:
             ]
             for row in self.rows
         ]
-
-    def to_markdown(self) -> str:
-        """The table as Markdown, and below it how it is read."""
-        return f"{markdown(*self.grid())}\n\n{as_list(self.notes)}".rstrip()
 
 
 def shown_p(p: float | None) -> str:
@@ -230,7 +206,7 @@ def differences(
     level: float = 0.95,
     widened: Mapping[str, Callable[[Spread], Spread]] | None = None,
 ) -> list[Difference]:
-    """Differences from statistics that were resampled together.
+    """Differences from statistics that were resampled together, on one stratum.
 
     Args:
         values: by system, (1 + resamples, seeds) values.
@@ -247,37 +223,40 @@ def differences(
     """
     if reference not in values:
         raise InputError(f"comparison: there is no system '{reference}'{choices(reference, values)}")
-    base = values[reference]
+    base, theirs = values[reference], seeds[reference]
     low, high = (METRICS[metric].low, METRICS[metric].high) if metric else (-np.inf, np.inf)
+    better = METRICS[metric].better if metric else better
     rows = []
-    for name, each in values.items():
+    for name, scores in values.items():
         if name == reference or (only is not None and name not in only):
             continue
-        paired, groups = _groups(each, base, seeds[name], seeds[reference])
+        ours = seeds[name]
+        paired, groups = _groups(scores, base, ours, theirs)
         value = float(sum(group[0].mean() for group in groups))
         # Equal scores can differ by rounding after a mean: such a difference is none.
-        rounding = 1e-12 * max(float(np.abs(each[0]).max()), float(np.abs(base[0]).max()))
+        rounding = 1e-12 * max(float(np.abs(scores[0]).max()), float(np.abs(base[0]).max()))
         value = 0.0 if abs(value) <= rounding else value
         spread = spread_over_seeds(groups, items=items)
-        over = _over(name, reference, seeds[name], seeds[reference], paired=paired)
+        over = _over(name, reference, ours, theirs, paired=paired)
         if spread is not None and widened and name in widened:
             spread, over = widened[name](spread), f"annotators, {over}"
-        found = estimate_within(value, spread, level=level, low=low - high, high=high - low, resamples=len(base) - 1)
+        ends: Any = {"level": level, "low": low - high, "high": high - low}
+        estimate = estimate_within(value, spread, **ends, resamples=len(base) - 1)
         gaps = groups[0][0] if paired else None
-        alone = 1 in (len(seeds[name] or ()), len(seeds[reference] or ()))
+        alone = 1 in (len(ours or ()), len(theirs or ()))
         rows.append(
             Difference(
                 system=name,
                 reference=reference,
                 metric=metric,
                 stratum=stratum,
-                value=found,
+                value=estimate,
                 over=over,
-                mark=_mark(found, METRICS[metric].better if metric else better),
-                seeds=len(seeds[name] or ()),
+                mark=_mark(estimate, better),
+                seeds=len(ours or ()),
                 paired=paired,
                 sd=float(gaps.std(ddof=1)) if gaps is not None and gaps.size > 1 else None,
-                seeds_closer=None if gaps is None else _closer(gaps, METRICS[metric].better if metric else better),
+                seeds_closer=None if gaps is None else _closer(gaps, better),
                 p=spread.p_value(value) if spread is not None and name in tested and not alone else None,
             )
         )
@@ -301,13 +280,13 @@ def interval_over(seeds: SeedNumbers) -> str:
     return ITEMS_AND_SEEDS if len(seeds) > 1 else GIVEN_THIS_SEED
 
 
-def _groups(each: Table, base: Table, ours: SeedNumbers, theirs: SeedNumbers) -> tuple[bool, list[Table]]:
+def _groups(scores: Table, base: Table, ours: SeedNumbers, theirs: SeedNumbers) -> tuple[bool, list[Table]]:
     """Whether seeds are paired, and the groups of values that add up to the difference."""
     if ours is None or theirs is None:
-        return True, [each - base]
+        return True, [scores - base]
     if set(ours) == set(theirs):
-        return True, [each - base[:, [theirs.index(number) for number in ours]]]
-    return False, [each, -base]
+        return True, [scores - base[:, [theirs.index(number) for number in ours]]]
+    return False, [scores, -base]
 
 
 def _over(name: str, reference: str, ours: SeedNumbers, theirs: SeedNumbers, *, paired: bool) -> str:
@@ -337,11 +316,12 @@ def _closer(gaps: Floats, better: str) -> int | None:
 def with_holm(rows: Sequence[Difference]) -> Differences:
     """A table of differences, the p-values in it corrected for being tested together, and the marks with them."""
     corrected = iter(holm(np.array([row.p for row in rows if row.p is not None], dtype=np.float64)).tolist())
-    return Differences(tuple(row if row.p is None else _corrected(row, next(corrected)) for row in rows))
-
-
-def _corrected(row: Difference, p: float) -> Difference:
-    return replace(row, p_holm=p, mark=row.mark if p < 1 - row.value.level else "")
+    made = []
+    for row in rows:
+        p = None if row.p is None else next(corrected)
+        doubtful = p is not None and p >= 1 - row.value.level
+        made.append(replace(row, p_holm=p, mark="" if doubtful else row.mark))
+    return Differences(tuple(made))
 
 
 def turned(row: Difference) -> Difference:
@@ -366,7 +346,7 @@ def wilcoxon(gaps: Floats, *, alternative: Alternative = "two-sided") -> float:
     """Exact p-value of Wilcoxon's signed-rank test that differences are symmetric around 0.
 
     For claims of papers that used it. Over seeds it takes the items as given: two systems that are equal in the
-    population and differ on the items at hand are told apart in two of three trials with 6 seeds that are alike.
+    population and differ on the items at hand differ significantly in two of three trials with 6 seeds that are alike.
 
     Differences of 0 are dropped, tied ones share the mean of their ranks, and the distribution of the rank sum over all
     2^n signs is counted out, so that the value is exact with ties too. With nothing but zeros it is 1.

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Table
 
 LEAST_P: Final = 1e-12
-"""Below this no p-value is told apart from 0: no bootstrap variance is known that well."""
-
+"""Below this every p-value is 0: no bootstrap variance is known that well."""
 
 MANY: Final = 10**9
 """Degrees of freedom with which Student's t is normal."""
@@ -41,26 +40,22 @@ class Spread:
 
     parts: tuple[tuple[float, int], ...]
 
-    def half_width(self, level: float = 0.95) -> float:
-        """From the mean to either end of the interval of this level."""
-        return self._half_width((1 - level) / 2)
+    def half_width(self, level: float = 0.95, *, tail: float | None = None) -> float:
+        """From the mean to either end of the interval of this level, or with this chance beyond either end."""
+        beyond = (1 - level) / 2 if tail is None else tail
+        return float(np.sqrt(sum(stdtrit(degrees, beyond) ** 2 * part for part, degrees in self.parts if part)))
 
     def p_value(self, value: float) -> float:
         """Two-sided p-value of a mean of 0: 1 minus the level at which the interval around `value` begins at 0."""
         if not value:
             return 1.0
         low, high = log(LEAST_P), 0.0
-        if self._half_width(LEAST_P / 2) < abs(value):
+        if self.half_width(tail=LEAST_P / 2) < abs(value):
             return 0.0
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (middle, high) if self._half_width(np.exp(middle) / 2) > abs(value) else (low, middle)
+            low, high = (middle, high) if self.half_width(tail=np.exp(middle) / 2) > abs(value) else (low, middle)
         return float(np.exp(high))
-
-    def _half_width(self, tail: float) -> float:
-        return float(
-            np.sqrt(sum(stdtrit(degrees, tail) ** 2 * variance for variance, degrees in self.parts if variance))
-        )
 
 
 def spread_over_seeds(groups: Sequence[Table], *, items: int | None) -> Spread | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints, Table
     from dissensus.bootstrap import Seed
-    from dissensus.evaluation.metrics.metric import Metric
+    from dissensus.evaluation.metrics.registry import Metric
 
     Draws = np.ndarray[tuple[int, int], np.dtype[np.int32]]
     """(resamples, items) numbers of draws, as whole numbers."""
@@ -107,7 +107,7 @@ def statistic_of(metric: Metric, human: Table, model: Table) -> Statistic:
 
     def one_by_one(draws: Table) -> Floats:
         assert metric.over_items is not None
-        rows = (np.repeat(np.arange(len(human)), each) for each in draws.astype(np.int64))
+        rows = (np.repeat(np.arange(len(human)), times) for times in draws.astype(np.int64))
         return np.array([_number(metric.over_items(human[row], model[row])) for row in rows])
 
     return one_by_one
@@ -117,17 +117,13 @@ def _number(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def _shared_mass(human: Table, model: Table) -> tuple[Table, Table]:
-    return np.minimum(human, model), human + model
-
-
 def _soft_micro_f1(human: Table, model: Table) -> Statistic:
-    shared, mass = (table.sum(axis=1) for table in _shared_mass(human, model))
+    shared, mass = np.minimum(human, model).sum(axis=1), (human + model).sum(axis=1)
     return lambda draws: 2 * (draws @ shared) / (draws @ mass)
 
 
 def _soft_macro_f1(human: Table, model: Table) -> Statistic:
-    shared, mass = _shared_mass(human, model)
+    shared, mass = np.minimum(human, model), human + model
 
     def statistic(draws: Table) -> Floats:
         total = draws @ mass
@@ -193,22 +189,6 @@ def _correlation(together: Floats, one: Floats, other: Floats) -> Floats:
     return np.where(defined, np.clip(together / spread, -1.0, 1.0), np.nan)
 
 
-def _ece(human: Table, model: Table) -> Statistic:
-    return _binned(model.max(axis=1, keepdims=True), accuracy(human, model)[:, None])
-
-
-def _ece_votes(human: Table, model: Table) -> Statistic:
-    return _binned(model.max(axis=1, keepdims=True), expected_accuracy(human, model)[:, None])
-
-
-def _classwise_ece(human: Table, model: Table) -> Statistic:
-    return _binned(model, one_hot(human, tie="split"))
-
-
-def _classwise_ece_votes(human: Table, model: Table) -> Statistic:
-    return _binned(model, human)
-
-
 def _ece_equal_mass(human: Table, model: Table, *, bins: int = 10) -> Statistic:
     confidence = model.max(axis=1)
     order = np.argsort(millionths(confidence), kind="stable")
@@ -249,10 +229,12 @@ _STATISTICS: Final[dict[str, Callable[[Table, Table], Statistic]]] = {
     "po_jsd": _po_jsd,
     "entropy_pearson": _entropy_pearson,
     "entropy_spearman": _entropy_spearman,
-    "ece": _ece,
+    "ece": lambda human, model: _binned(model.max(axis=1, keepdims=True), accuracy(human, model)[:, None]),
     "ece_equal_mass": _ece_equal_mass,
-    "ece_votes": _ece_votes,
-    "classwise_ece": _classwise_ece,
-    "classwise_ece_votes": _classwise_ece_votes,
+    "ece_votes": lambda human, model: _binned(
+        model.max(axis=1, keepdims=True), expected_accuracy(human, model)[:, None]
+    ),
+    "classwise_ece": lambda human, model: _binned(model, one_hot(human, tie="split")),
+    "classwise_ece_votes": lambda human, model: _binned(model, human),
 }
 """Measures over items that follow from sums over items; the others are computed resample by resample."""

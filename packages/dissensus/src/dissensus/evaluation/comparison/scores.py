@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.strata import ALL
-from dissensus.evaluation.comparison.tables import DASH, as_list, short_text, shown
+from dissensus.evaluation.comparison.tables import DASH, TextTable, shown
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.pages import html, markdown
 
 if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
@@ -52,24 +51,11 @@ class Score:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Scores:
-    """A table: systems by metrics, in one stratum or several.
-
-    Attributes:
-        rows: the scores, metric by metric.
-    """
+@dataclass(frozen=True, repr=False)
+class Scores(TextTable):
+    """A table: systems by metrics, in one stratum or several; the rows are scores, metric by metric."""
 
     rows: tuple[Score, ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __repr__(self) -> str:
-        return short_text(*self.grid())
-
-    def _repr_html_(self) -> str:
-        return html(*self.grid())
 
     def get(self, system: str, metric: str, *, stratum: str = ALL) -> Score:
         """The score of a system on a metric."""
@@ -81,23 +67,18 @@ class Scores:
     @property
     def notes(self) -> tuple[str, ...]:
         """Every sentence that belongs to a number of the table, or says why it is missing; each once."""
-        said: dict[tuple[str, str], list[str]] = {}
+        sentences: dict[tuple[str, str], list[str]] = {}
         for row in self.rows:
-            of_people = _sentences(BEST, row.best_achievable)
             for sentence in (*row.notes, *_sentences("corrected score", row.corrected)):
-                said.setdefault((row.metric, sentence), []).append(row.system)
-            for sentence in of_people:
-                said.setdefault((row.metric, sentence), [])
+                sentences.setdefault((row.metric, sentence), []).append(row.system)
+            for sentence in _sentences(BEST, row.best_achievable):
+                sentences.setdefault((row.metric, sentence), [])
         everybody = {row.system for row in self.rows}
         return tuple(
             f"{METRICS[metric].short}, {sentence}"
             + ("" if not systems or set(systems) == everybody else f" ({', '.join(dict.fromkeys(systems))})")
-            for (metric, sentence), systems in said.items()
+            for (metric, sentence), systems in sentences.items()
         )
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """The rows, ready for JSON."""
-        return [asdict(row) for row in self.rows]
 
     def grid(self) -> tuple[list[str], list[list[str]]]:
         """Header and cells of the table, as text: metric, system, and numbers.
@@ -121,23 +102,18 @@ class Scores:
                 if len(strata) == 1:
                     values += [shown(across[0].sd), shown(corrected[0])]
                 cells.append([headline(metric), system, *values])
-                if any(each is not None for each in corrected[1:]):
+                if any(corrected[1:]):
                     cells.append([headline(metric), f"{system}, corrected", *map(shown, corrected)])
             best = [_estimate(row.best_achievable) for row in across]
-            if any(each is not None for each in best):
+            if any(best):
                 cells.append([headline(metric), BEST, *map(shown, best), *([DASH] * (len(header) - len(best)))])
         return ["metric", "system", *header], cells
-
-    def to_markdown(self) -> str:
-        """The table as Markdown, and below it the notes of its rows; a dash stands where there is no number."""
-        header, cells = self.grid()
-        return f"{markdown(header, cells)}\n\n{as_list(self.notes)}".rstrip()
 
 
 def headline(metric: str) -> str:
     """A metric's title, its unit, and an arrow that points to people."""
-    told = METRICS[metric]
-    return f"{told.title}{f', {told.unit}' if told.unit else ''} {arrow(metric)}"
+    title, unit = METRICS[metric].title, METRICS[metric].unit
+    return f"{title}{f', {unit}' if unit else ''} {arrow(metric)}"
 
 
 def arrow(metric: str) -> str:

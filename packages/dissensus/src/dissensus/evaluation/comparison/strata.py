@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from dissensus.arrays import places_of, places_within
 from dissensus.errors import InputError
@@ -15,7 +14,7 @@ from dissensus.evaluation.finite_panel.panel import draw_votes
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dissensus.arrays import Ints, Mask, Table
     from dissensus.evaluation.finite_panel.panel import Panel
@@ -58,13 +57,14 @@ class Stratum:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rows:
+class ScoredRows:
     """What a stratum is scored on.
 
     Attributes:
         item: (rows,) the item of each row, in order; twice where either half of its votes put it into the stratum.
         human: (rows, classes) what the scored votes say of it.
-        items: how many items that is; of halves, in the mean over both ways, rounded up.
+        items: how many items that is; of halves, in the mean over both ways, rounded down, so that strata never hold
+            more items than there are; at least 1 where there is a row.
     """
 
     item: Ints
@@ -82,15 +82,17 @@ def halves_of(human: LabelDistribution, panel: Panel, *, seed: int) -> Halves | 
     divided, known = panel.take(items), replace(human.take(items), items=items)
     size = divided.size // 2
     one: Any
-    other: Any
     if divided.single:
         one = draw_votes(divided.counts, size, rng)
         other = divided.counts - one
     else:
         assert divided.item is not None
+        assert divided.vectors is not None
         order = np.lexsort((rng.random(len(divided.item)), divided.item))
         first = places_within(divided.size) < np.repeat(size, divided.size)
-        one, other = (_summed(divided, order[half]) for half in (first, ~first))
+        one, other = np.zeros_like(divided.mass), np.zeros_like(divided.mass)
+        for mass, half in ((one, order[first]), (other, order[~first])):
+            np.add.at(mass, divided.item[half], divided.vectors[half].toarray())
 
     def part(mass: Any, size: Ints) -> LabelDistribution:
         return replace(known, probabilities=mass / size[:, None], counts=np.zeros_like(known.counts), panel_size=size)
@@ -98,29 +100,21 @@ def halves_of(human: LabelDistribution, panel: Panel, *, seed: int) -> Halves | 
     return part(one, size), part(other, divided.size - size)
 
 
-def _summed(panel: Panel, judgements: Ints) -> Table:
-    """(items, classes) sums of some of a panel's judgements."""
-    assert panel.item is not None
-    assert panel.vectors is not None
-    of_item = (np.ones(len(judgements)), (panel.item[judgements], np.arange(len(judgements))))
-    return np.asarray((csr_array(of_item, shape=(len(panel), len(judgements))) @ panel.vectors[judgements]).toarray())
-
-
-def rows_of(stratum: Stratum, human: LabelDistribution, halves: Halves | str) -> Rows:
+def rows_of(stratum: Stratum, human: LabelDistribution, halves: Halves | str) -> ScoredRows:
     """What a stratum is scored on: where votes choose its items, one half of them chooses and the other is scored.
 
     That is done both ways; where there are no halves, the votes that chose are scored.
     """
     if stratum.rule is None or isinstance(halves, str):
         item = np.flatnonzero(stratum.items)
-        said = human.probabilities[item] if stratum.human is None else stratum.human.probabilities
-        return Rows(item=item, human=said, items=len(item))
+        votes = human.probabilities[item] if stratum.human is None else stratum.human.probabilities
+        return ScoredRows(item=item, human=votes, items=len(item))
     one, other = halves
     by_one, by_other = (np.flatnonzero(stratum.rule(half)) for half in halves)
     item = one.items[np.concatenate([by_one, by_other])]
-    said = np.concatenate([other.probabilities[by_one], one.probabilities[by_other]])
+    votes = np.concatenate([other.probabilities[by_one], one.probabilities[by_other]])
     order = np.argsort(item, kind="stable")
-    return Rows(item=item[order], human=said[order], items=-(-len(item) // 2))
+    return ScoredRows(item=item[order], human=votes[order], items=max(len(item) // 2, min(len(item), 1)))
 
 
 def make_strata(human: LabelDistribution, by: str) -> tuple[Stratum, ...]:
@@ -137,7 +131,7 @@ def by_agreement(human: LabelDistribution) -> tuple[Stratum, ...]:
 
     More votes find more dissent: with 51 votes 44 % of CIFAR-10H is unanimous, with 5 of them 84 %.
     """
-    return _all(human), *(_chosen(human, name, partial(_agreement, name)) for name in human.strata if name != ALL)
+    return _by_rule(human, {name: partial(_agreement, name) for name in human.strata if name != ALL})
 
 
 def _agreement(name: str, human: LabelDistribution) -> Mask:
@@ -151,30 +145,30 @@ def by_entropy(human: LabelDistribution, *, parts: int = 4) -> tuple[Stratum, ..
     """
     if parts < 2:
         raise InputError(f"strata: {parts} parts by entropy; give 2 or more")
-    names = [f"entropy {k + 1}/{parts}" for k in range(parts)]
-    return _all(human), *(_chosen(human, name, partial(_entropy_part, k, parts)) for k, name in enumerate(names))
+    return _by_rule(human, {f"entropy {k + 1}/{parts}": partial(_entropy_part, k, parts) for k in range(parts)})
 
 
 def _entropy_part(k: int, parts: int, human: LabelDistribution) -> Mask:
     # Equal votes for other classes give entropies that differ by rounding.
     entropy = np.round(human.entropy, 10)
-    edges = (
-        np.quantile(entropy, np.arange(1, parts) / parts, method="inverted_cdf") if len(human) else np.zeros(parts - 1)
-    )
+    if not len(human):
+        return np.zeros(0, dtype=np.bool_)
+    edges = np.quantile(entropy, np.arange(1, parts) / parts, method="inverted_cdf")
     return np.asarray(np.searchsorted(edges, entropy, side="left") == k)
 
 
 def by_class(human: LabelDistribution) -> tuple[Stratum, ...]:
     """All items, and those of each majority class; a tied majority counts for the first of the tied classes."""
-    return _all(human), *(_chosen(human, name, partial(_majority, k)) for k, name in enumerate(human.classes))
+    return _by_rule(human, {name: partial(_majority, k) for k, name in enumerate(human.classes)})
 
 
 def _majority(k: int, human: LabelDistribution) -> Mask:
     return np.asarray(human.majority().label == k)
 
 
-def _chosen(human: LabelDistribution, name: str, rule: Callable[[LabelDistribution], Mask]) -> Stratum:
-    return Stratum(name=name, items=rule(human), by_votes=True, rule=rule)
+def _by_rule(human: LabelDistribution, rules: Mapping[str, Callable[[LabelDistribution], Mask]]) -> tuple[Stratum, ...]:
+    strata = (Stratum(name=name, items=rule(human), by_votes=True, rule=rule) for name, rule in rules.items())
+    return _all(human), *strata
 
 
 def by_column(human: LabelDistribution, values: Any) -> tuple[Stratum, ...]:
@@ -217,7 +211,7 @@ def by_attribute(
     groups = groups_of(votes.take_items(known[known >= 0]), attribute, least=least)
     annotator = votes.judgement_annotator
     assert annotator is not None, "attributes describe annotators"
-    made = [_all(human)]
+    strata = [_all(human)]
     for k in sorted(np.flatnonzero(groups.shown).tolist(), key=lambda k: groups.names[k]):
         theirs = votes.take_judgements(np.flatnonzero(groups.group[annotator] == k))
         voted = np.flatnonzero(theirs.panel_size > 0)
@@ -225,14 +219,13 @@ def by_attribute(
         items = place >= 0
         name = f"{attribute} {groups.names[k]}"
         if not items.any():
-            made.append(Stratum(name=name, items=items))
+            strata.append(Stratum(name=name, items=items))
             continue
-        said = label(theirs.take_items(voted[place[items]]), scheme)
-        note = (
-            f"compared with {said.panel_size.mean():.1f} judgements per item, not {human.panel_size[items].mean():.1f}"
-        )
-        made.append(Stratum(name=name, items=items, human=said, note=note))
-    return tuple(made)
+        group = label(theirs.take_items(voted[place[items]]), scheme)
+        few, many = group.panel_size.mean(), human.panel_size[items].mean()
+        note = f"compared with {few:.1f} judgements per item, not {many:.1f}"
+        strata.append(Stratum(name=name, items=items, human=group, note=note))
+    return tuple(strata)
 
 
 def _all(human: LabelDistribution) -> Stratum:

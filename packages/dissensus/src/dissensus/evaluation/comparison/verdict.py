@@ -74,9 +74,10 @@ def _worth(evaluation: Evaluation, best: str) -> str:
     if isinstance(evaluation.ruler, str):
         return f"{where}, how many people it is worth cannot be told: {evaluation.ruler}."
     worth = evaluation.worth[best]
+    measure = f"is {worth}" if worth.fewer and worth.known else f"is worth {worth}"
     limit = evaluation.overall.get(best, evaluation.headline).best_achievable
     at_best = "" if limit is None or limit.estimate is None else f"; best achievable {limit.estimate}"
-    return f"{where} it is worth {worth}{at_best}."
+    return f"{where} it {measure}{at_best}."
 
 
 def speaks_against(evaluation: Evaluation, best: str, rival: Difference | None) -> list[str]:
@@ -85,14 +86,14 @@ def speaks_against(evaluation: Evaluation, best: str, rival: Difference | None) 
     It knows the votes, a baseline does as well, chance may have put it first, it is worse in a stratum, it is one run.
     The rival is that of `closest_minus_rival`; without one, strata are compared with the baselines.
     """
-    told = (
+    reasons = (
         next(iter(evaluation.overall.get(best, evaluation.headline).notes), ""),
         _baseline(evaluation, best),
         _chance(rival),
         _worse_stratum(evaluation, best, evaluation.baselines if rival is None else (rival.reference,)),
         _one_run(of_one_run(evaluation, best, rival), best),
     )
-    return [each for each in told if each]
+    return [reason for reason in reasons if reason]
 
 
 def _baseline(evaluation: Evaluation, best: str) -> str:
@@ -100,13 +101,13 @@ def _baseline(evaluation: Evaluation, best: str) -> str:
     if not evaluation.baselines:
         return ""
     name = min(evaluation.baselines, key=evaluation.distance)
-    found = _on_headline(evaluation, name, best, [best])
+    row = _on_headline(evaluation, name, best, [best])
     ahead = evaluation.distance(name) < evaluation.distance(best)
-    if found is None or (found.mark and not ahead):
+    if row is None or (row.mark and not ahead):
         return ""
-    sure = f"the baseline {name} {'beats it' if found.mark == WORSE else 'does no worse'}"
-    doubt = sure if ahead else f"it is not surely closer than the baseline {name}"
-    return f"{doubt}: in {METRICS[evaluation.headline].short} the model minus it is {found.value}"
+    sure = f"the baseline {name} {'beats it' if row.mark == WORSE else 'does no worse'}"
+    doubt = sure if ahead else f"it is not significantly closer than the baseline {name}"
+    return f"{doubt}: in {METRICS[evaluation.headline].short} the model minus it is {row.value}"
 
 
 def _chance(rival: Difference | None) -> str:
@@ -125,10 +126,10 @@ def _worse_stratum(evaluation: Evaluation, best: str, rivals: Sequence[str]) -> 
     behind: list[tuple[float, str]] = []
     for rival, idea, stratum in looked:
         level = 1 - 0.05 / len(looked)
-        found = _on_headline(evaluation, rival, best, [best], by=idea, stratum=stratum, level=level)
-        if found is not None and found.mark == WORSE:
-            told = f"on the items '{stratum}' (by {idea}) {rival} is closer: the model minus it is {found.value}"
-            behind.append((abs(found.value.value), f"{told}, corrected for {len(looked)} comparisons"))
+        row = _on_headline(evaluation, rival, best, [best], by=idea, stratum=stratum, level=level)
+        if row is not None and row.mark == WORSE:
+            reason = f"on the items '{stratum}' (by {idea}) {rival} is closer: the model minus it is {row.value}"
+            behind.append((abs(row.value.value), f"{reason}, corrected for {len(looked)} comparisons"))
     return max(behind)[1] if behind else ""
 
 

@@ -21,10 +21,10 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.special import entr, gammaln, xlog1py, xlogy
+from scipy.special import entr, xlog1py, xlogy
 
 from dissensus.bootstrap import Estimate
-from dissensus.evaluation.finite_panel.bracket import Bracket, fit_polynomials, jsd_of_cell
+from dissensus.evaluation.finite_panel.bracket import Bracket, fit_polynomials, jsd_of_cell, log_ways
 from dissensus.evaluation.finite_panel.corrections import LEVEL, SINGLE_ONLY, mean_bracket
 from dissensus.evaluation.finite_panel.finding import Finding, withheld
 from dissensus.evaluation.finite_panel.patterns import OfTruth, bracket_patterns, entropy_missed, leader_wins
@@ -198,8 +198,7 @@ def expected_of_cell(function: Callable[[Any, Any], Any], p: Any, k: int) -> Any
 
 def _chance(c: Ints, k: int, p: Table) -> Table:
     """The chance of c of k, as SciPy's `binom.pmf` has it, whose import alone takes longer than a small evaluation."""
-    log_ways = gammaln(k + 1) - gammaln(c + 1) - gammaln(k - c + 1)
-    return np.asarray(np.exp(log_ways + xlogy(c, p) + xlog1py(k - c, -p)))
+    return np.asarray(np.exp(log_ways(k, c) + xlogy(c, p) + xlog1py(k - c, -p)))
 
 
 _OF_ENTROPY: Final = {"soft_nll": False, "kl": True, "entce": True}

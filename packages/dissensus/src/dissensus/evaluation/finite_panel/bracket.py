@@ -275,8 +275,7 @@ def above(h: Floats, basis: Table, chance: Floats, *, gamma: float, mean: float)
 def binomial(p: Floats, k: int) -> Table:
     """(p, k + 1) probabilities of 0 to k votes."""
     c = np.arange(k + 1)
-    log_ways = gammaln(k + 1) - gammaln(c + 1) - gammaln(k - c + 1)
-    return np.asarray(np.exp(log_ways + xlogy(c, p[:, None]) + xlogy(k - c, 1 - p[:, None])))
+    return np.asarray(np.exp(log_ways(k, c) + xlogy(c, p[:, None]) + xlogy(k - c, 1 - p[:, None])))
 
 
 def _elevated(degree: int, k: int, counts: Ints) -> Table:
@@ -285,11 +284,10 @@ def _elevated(degree: int, k: int, counts: Ints) -> Table:
     The polynomial stays the same, and the variance falls.
     """
     c, part = counts[:, None], np.arange(degree + 1)
-    possible = (part <= c) & (degree - part <= k - c)
-    inside, outside = np.minimum(part, c), np.minimum(degree - part, k - c)
+    return np.asarray(np.exp(log_ways(c, part) + log_ways(k - c, degree - part) - log_ways(k, degree)))
 
-    def log_ways(n: Any, m: Any) -> Any:
-        return gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
 
-    chance = np.exp(log_ways(c, inside) + log_ways(k - c, outside) - log_ways(k, degree))
-    return np.where(possible, chance, 0.0)
+def log_ways(n: Any, m: Any) -> Any:
+    """Logarithm of the ways to draw m of n; -inf where there are none."""
+    left = np.maximum(n - m, 0)
+    return np.where(m <= n, gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(left + 1.0), -np.inf)

@@ -21,7 +21,6 @@ from math import comb
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-from scipy.special import gammaln
 
 from dissensus.arrays import places_within
 from dissensus.bootstrap import Estimate
@@ -29,6 +28,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.baselines import marginal
 from dissensus.evaluation.comparison.intervals import Spread, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
+from dissensus.evaluation.finite_panel.bracket import log_ways
 from dissensus.evaluation.finite_panel.panel import draw_votes
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, clustered, shared, with_annotators
 from dissensus.evaluation.metrics.distances import FLOOR, soft_nll
@@ -112,39 +112,52 @@ class Worth:
 
     Attributes:
         estimate: in people, from 0 to `most`: ends and value that lie off the ruler are set to its end, and the four
-            marks below say so; None where there is no ruler.
-        fewer: the value is fewer than 0 people: the model scores worse than a constant that knows nothing of the item.
+            marks below say so.
+        fewer: the model scores worse than the marginal, a constant that knows nothing of the item.
         more: the value is more than `most` people.
         low_open: the interval reaches below 0 people.
         high_open: the interval reaches beyond `most` people.
         most: where the ruler ends.
         notes: sentences that belong beside it.
-        reason: why there is no estimate.
     """
 
-    estimate: Estimate | None
+    estimate: Estimate
     fewer: bool = False
     more: bool = False
     low_open: bool = False
     high_open: bool = False
     most: int = 0
     notes: tuple[str, ...] = ()
-    reason: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether the votes tell anything of it: its interval is not the whole ruler."""
+        return not (self.low_open and self.high_open)
 
     def __str__(self) -> str:
-        if self.estimate is None:
-            return self.reason
         low, high = self.estimate.low, self.estimate.high
-        less, beyond = "fewer than 0", f"more than {self.most}"
-        value = less if self.fewer else beyond if self.more else f"{self.estimate.value:.1f}"
+        if not self.known:
+            return "a number of people that these votes cannot tell"
+        beyond = f"more than {self.most}"
+        value = (
+            "worse than the marginal"
+            if self.fewer
+            else f"{beyond if self.more else f'{self.estimate.value:.1f}'} people"
+        )
         if low is None or high is None or (self.fewer and not high) or (self.more and low == self.most):
-            return f"{value} people"
-        ends = less if self.low_open else f"{low:.1f}", beyond if self.high_open else f"{high:.1f}"
-        return f"{value} people [{ends[0]}, {ends[1]}]"
+            return value
+        ends = "below 0" if self.low_open else f"{low:.1f}", beyond if self.high_open else f"{high:.1f}"
+        return f"{value} [{ends[0]}, {ends[1]}]"
+
+    @property
+    def short(self) -> str:
+        """The same for a narrow column: < for below 0, > for beyond the ruler."""
+        text = str(self).replace("worse than the marginal", "< 0").replace("below", "<").replace("more than", ">")
+        return text.replace(" people", "") if self.known else "unknown"
 
     def to_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON, and the number in words."""
-        return asdict(self) | {"words": str(self)}
+        return asdict(self) | {"reason": "", "words": str(self)}
 
 
 def people_ruler(
@@ -194,7 +207,7 @@ def people_ruler(
         notes.append(f"people's forecasts are learnt from {FOLDS} folds of the scored items")
     if nobody is None and question is None:
         known = None if training is None else training / training.sum(axis=1, keepdims=True)
-        nobody = marginal(panel.shares, training=known).runs[0]
+        nobody = marginal(panel.shares, training=known).probabilities[0]
     per_item, without = _scores(panel, most, priors, prior_of, score, seed=seed)
     learning = np.zeros(most + 1)
     if question is None:
@@ -238,12 +251,8 @@ def _lost_by_a_mean(panel: Panel, question: Codes | Ints | None, items: int | No
 
 def _reach(panel: Panel, most: int) -> str:
     reach = int((panel.size > most).sum())
-    told = f"the ruler runs to {most} people, which {reach:,} of {len(panel):,} items reach"
-    return told + ("; each number of people is compared on the items that reach it" if reach < len(panel) else "")
-
-
-def _computed(most: int) -> Ints:
-    return np.array(sorted({most, *(n for n in COMPUTED if n <= most)}))
+    note = f"the ruler runs to {most} people, which {reach:,} of {len(panel):,} items reach"
+    return note + ("; each number of people is compared on the items that reach it" if reach < len(panel) else "")
 
 
 def _scores(
@@ -253,8 +262,8 @@ def _scores(
 
     And what leaving out a vote does to it, as `Ruler.without` says.
     """
-    at = _computed(most)
-    found, without = np.empty((len(at), len(panel))), {}
+    at = np.array(sorted({most, *(n for n in COMPUTED if n <= most)}))
+    scores, without = np.empty((len(at), len(panel))), {}
     draws = max(2, min(MOST_DRAWS, DRAWN // len(panel)))
     people_known = panel.single and shared(panel)
     for row, n in enumerate(at.tolist()):
@@ -262,14 +271,14 @@ def _scores(
         for few in np.unique(np.minimum(n, panel.size - 1)).tolist():
             for which, prior in enumerate(priors):
                 mine = np.flatnonzero((np.minimum(n, panel.size - 1) == few) & (prior_of == which))
-                draw = _Draw(n=few, prior=prior, score=score, draws=draws, seed=seed)
+                how: Any = {"draws": draws, "seed": seed}
                 if len(mine) and panel.single:
-                    of = _moments(panel.counts[mine], draw)
-                    found[row, mine] = _mean_score(of)
-                    if people_known:
-                        change[mine] = _mean_score_without(of) - found[row, mine, None]
+                    votes = panel.counts[mine]
+                    scores[row, mine], left = _mean_scores(votes, few, prior, score, without=people_known, **how)
+                    if left is not None:
+                        change[mine] = left - scores[row, mine, None]
                 elif len(mine):
-                    found[row, mine] = _score_in_random_orders(panel.take(mine), draw)
+                    scores[row, mine] = _score_in_random_orders(panel.take(mine), few, prior, score, **how)
         if people_known:
             without[n] = change
     out = np.empty((1 + most, len(panel)))
@@ -279,7 +288,7 @@ def _scores(
         # On a line in 1 / n, of an item from the number of its own votes that stand behind the value.
         x, low, high = (1 / np.maximum(np.minimum(each, panel.size - 1), 1) for each in (n, at[below], at[above]))
         part = np.divide(low - x, low - high, out=np.zeros(len(panel)), where=low > high)
-        out[n] = (1 - part) * found[below] + part * found[above]
+        out[n] = (1 - part) * scores[below] + part * scores[above]
     # A scored judgement adds |x|^2 to its Brier score, whatever the forecast.
     return out + (0.0 if score == "soft_nll" else panel.squares.sum(axis=1) / panel.size), without
 
@@ -290,72 +299,41 @@ def _change_of_model(panel: Panel, losses: Table) -> Table:
     return np.asarray((own - losses) / np.maximum(panel.size - 1, 1)[:, None])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Draw:
-    """How many votes forecast the others, and how: random draws are so many an item."""
+def _mean_scores(
+    counts: Counts, n: int, prior: Prior, score: Ruled, *, draws: int, seed: int, without: bool
+) -> tuple[Floats, Table | None]:
+    """(items,) expected score of a vote that n of the item's others forecast; and, where asked, without one vote.
 
-    n: int
-    prior: Prior
-    score: Ruled
-    draws: int
-    seed: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Moments:
-    """Means over the ways S to choose n of each item's votes c, with t = (c - S) . L[S] the score of the rest.
-
-    Attributes:
-        counts: (items, classes) c.
-        n: how many are chosen.
-        total: (items,) mean of t.
-        surprise: (items, classes) mean of L[S, k].
-        total_chosen: (items, classes) mean of t S_k.
-        surprise_chosen: (items, classes) mean of S_k L[S, k].
+    The latter is (items, classes), the same in a panel with one vote fewer for the class; of items with n + 2 votes or
+    more. With c an item's votes, S the n of them that are chosen and t = (c - S) . L[S] the score of the rest, it
+    follows from the means over S of t, L[S, k], t S_k and S_k L[S, k]: given S, a vote for k is none of the n with the
+    chance 1 - S_k / c_k.
     """
-
-    counts: Counts
-    n: int
-    total: Floats
-    surprise: Table
-    total_chosen: Table
-    surprise_chosen: Table
-
-
-def _moments(counts: Counts, by: _Draw) -> _Moments:
     rows, back = np.unique(counts, axis=0, return_inverse=True)
-    if len(rows) * comb(by.n + rows.shape[1] - 1, by.n) <= EXACT:
-        chosen = _ways(by.n, rows.shape[1])
-        loss = _losses(by.prior.forecast(chosen), by.score)
+    if len(rows) * comb(n + rows.shape[1] - 1, n) <= EXACT:
+        chosen = _ways(n, rows.shape[1])
+        loss = _losses(prior.forecast(chosen), score)
         chance = _hypergeometric(rows, chosen)
-        total = chance * (rows @ loss.T - (chosen * loss).sum(axis=1))
-        sums = total.sum(axis=1), chance @ loss, total @ chosen, chance @ (chosen * loss)
-        return _Moments(counts, by.n, *(each[back.ravel()] for each in sums))
-    rng = np.random.default_rng([by.seed, by.n])
-    size = np.full(len(counts), by.n)
-    chosen = np.concatenate([draw_votes(counts, size, rng) for _ in range(by.draws)])
-    distinct, back = np.unique(chosen, axis=0, return_inverse=True)
-    loss = _losses(by.prior.forecast(distinct), by.score)[back.ravel()]
-    rest = ((np.tile(counts, (by.draws, 1)) - chosen) * loss).sum(axis=1)
-    tables = rest[:, None], loss, rest[:, None] * chosen, chosen * loss
-    means = [np.asarray(each.reshape(by.draws, len(counts), -1).mean(axis=0)) for each in tables]
-    return _Moments(counts, by.n, means[0][:, 0], *means[1:])
-
-
-def _mean_score(of: _Moments) -> Floats:
-    """(items,) expected score of a vote that is forecast by n of the others."""
-    return np.asarray(of.total / (of.counts.sum(axis=1) - of.n))
-
-
-def _mean_score_without(of: _Moments) -> Table:
-    """(items, classes) the same in a panel with one vote fewer for the class; of items with n + 2 votes or more.
-
-    A vote for k is none of the n with the chance 1 - S_k / c_k, given S.
-    """
-    size = of.counts.sum(axis=1, keepdims=True).astype(np.float64)
-    inside = (of.total_chosen - of.surprise_chosen) / np.maximum(of.counts, 1)
-    rest = of.total[:, None] - of.surprise - inside
-    return np.asarray(rest * size / ((size - of.n) * np.maximum(size - of.n - 1, 1)))
+        rest = chance * (rows @ loss.T - (chosen * loss).sum(axis=1))
+        total = rest.sum(axis=1)[back.ravel()]
+        parts = (chance @ loss, rest @ chosen, chance @ (chosen * loss)) if without else ()
+        means = [part[back.ravel()] for part in parts]
+    else:
+        rng, size = np.random.default_rng([seed, n]), np.full(len(counts), n)
+        chosen = np.concatenate([draw_votes(counts, size, rng) for _ in range(draws)])
+        distinct, back = np.unique(chosen, axis=0, return_inverse=True)
+        loss = _losses(prior.forecast(distinct), score)[back.ravel()]
+        rest = ((np.tile(counts, (draws, 1)) - chosen) * loss).sum(axis=1)
+        total = rest.reshape(draws, len(counts)).mean(axis=0)
+        parts = (loss, rest[:, None] * chosen, chosen * loss) if without else ()
+        means = [part.reshape(draws, len(counts), -1).mean(axis=0) for part in parts]
+    votes = counts.sum(axis=1, keepdims=True).astype(np.float64)
+    mean = np.asarray(total / (votes[:, 0] - n))
+    if not without:
+        return mean, None
+    surprise, total_chosen, surprise_chosen = means
+    left = total[:, None] - surprise - (total_chosen - surprise_chosen) / np.maximum(counts, 1)
+    return mean, np.asarray(left * votes / ((votes - n) * np.maximum(votes - n - 1, 1)))
 
 
 def _losses(forecast: Table, score: Ruled) -> Table:
@@ -380,30 +358,24 @@ def _hypergeometric(counts: Counts, chosen: Counts) -> Table:
     n = int(chosen[0].sum())
     for k in range(counts.shape[1]):
         values, back = np.unique(counts[:, k], return_inverse=True)
-        log += _log_ways(values[:, None], np.arange(n + 1))[back][:, chosen[:, k]]
+        log += log_ways(values[:, None], np.arange(n + 1))[back][:, chosen[:, k]]
     size = counts.sum(axis=1)
-    return np.asarray(np.exp(log - _log_ways(size, np.full(len(size), n))[:, None]))
+    return np.asarray(np.exp(log - log_ways(size, np.full(len(size), n))[:, None]))
 
 
-def _log_ways(of: Any, drawn: Any) -> Any:
-    """Logarithm of the ways to draw so many of so many; -inf where there are none."""
-    rest = np.maximum(of - drawn, 0)
-    return np.where(drawn <= of, gammaln(of + 1.0) - gammaln(drawn + 1.0) - gammaln(rest + 1.0), -np.inf)
-
-
-def _score_in_random_orders(panel: Panel, by: _Draw) -> Floats:
+def _score_in_random_orders(panel: Panel, n: int, prior: Prior, score: Ruled, *, draws: int, seed: int) -> Floats:
     """(items,) the mean, over random orders, of what the first n judgements say of the rest."""
     assert panel.item is not None
     assert panel.vectors is not None
-    rng = np.random.default_rng([by.seed, by.n])
-    vectors, early = panel.vectors.toarray(), (places_within(panel.size) < by.n)[:, None]
+    rng = np.random.default_rng([seed, n])
+    vectors, early = panel.vectors.toarray(), (places_within(panel.size) < n)[:, None]
     begin = np.cumsum(panel.size) - panel.size
     total = np.zeros(len(panel))
-    for _ in range(by.draws):
+    for _ in range(draws):
         order = np.lexsort((rng.random(len(panel.item)), panel.item))
         first = np.add.reduceat(vectors[order] * early, begin, axis=0)
         rest = np.maximum(panel.mass - first, 0.0)
-        total += (rest * _losses(by.prior.forecast(first), by.score)).sum(axis=1) / (panel.size - by.n) / by.draws
+        total += (rest * _losses(prior.forecast(first), score)).sum(axis=1) / (panel.size - n) / draws
     return total
 
 
@@ -443,7 +415,7 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
         notes.append(THESE_PEOPLE)
     if len(runs) == 1:
         notes.append("over items, given this seed")
-    inside = [min(max(each, 0.0), end) for each in (value, min(least, value), max(most, value))]
+    inside = [min(max(n, 0.0), end) for n in (value, min(least, value), max(most, value))]
     return Worth(
         estimate=Estimate(inside[0], inside[1], inside[2], 0.95, resamples),
         fewer=value < 0,

@@ -1,6 +1,11 @@
 """All metrics by name: per item `metric(human, model) -> (items,)`, and over items `metric(human, model) -> number`.
 
 `registry.METRICS` says what the number of each means.
+
+Examples:
+    >>> import dissensus as dis
+    >>> dis.metrics.kl([[0.5, 0.5], [0.0, 1.0]], [[0.5, 0.5], [0.5, 0.5]]).round(3).tolist()
+    [0.0, 0.693]
 """
 
 from __future__ import annotations

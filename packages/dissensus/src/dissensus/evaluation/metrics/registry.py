@@ -1,268 +1,68 @@
-"""Every metric and what its number means: tables, command line and docs are made from this."""
+"""Every metric and what its number means, from `metrics.toml`: tables, command line and docs are made from this."""
 
 from __future__ import annotations
 
+import tomllib
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from math import inf
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dissensus.evaluation.metrics import calibration_error, distances, ranking, set_level
-from dissensus.evaluation.metrics.metric import SHARE, Metric
 
-METRICS: Final[dict[str, Metric]] = {
-    metric.name: metric
-    for metric in (
-        Metric(
-            "kl",
-            "KL(human || model)",
-            "KL",
-            unit="nats",
-            high=distances.WORST,
-            per_item=distances.kl,
-            reference="Kullback and Leibler 1951; the model's probabilities at least 1e-12",
-        ),
-        Metric(
-            "reverse_kl",
-            "KL(model || human)",
-            "reverse KL",
-            unit="nats",
-            high=distances.WORST,
-            per_item=distances.reverse_kl,
-            reference="Uma et al. 2021 (inverse KL); people's probabilities at least 1e-12",
-        ),
-        Metric(
-            "soft_nll",
-            "Soft NLL",
-            "soft NLL",
-            unit="nats",
-            high=distances.WORST,
-            per_item=distances.soft_nll,
-            reference="cross-entropy = KL(human || model) + H(human); the model's probabilities at least 1e-12",
-        ),
-        Metric(
-            "jsd",
-            "Jensen-Shannon divergence",
-            "JSD",
-            unit="nats",
-            high=distances.LN2,
-            per_item=distances.jsd,
-            reference="Lin 1991",
-        ),
-        Metric(
-            "js_distance",
-            "Jensen-Shannon distance",
-            "JS distance",
-            unit="square root of bits",
-            per_item=partial(distances.jsd, base="bits", distance=True),
-            reference="Endres and Schindelin 2003; what Nie et al. 2020 (ChaosNLI) call JSD",
-        ),
-        Metric("tvd", "TVD (DistCE)", "TVD", unit="probability", per_item=distances.tvd, reference="Baan et al. 2022"),
-        Metric(
-            "manhattan",
-            "Manhattan distance",
-            "Manhattan",
-            unit="probability",
-            high=2.0,
-            per_item=distances.manhattan,
-            reference="LeWiDi 2025; twice the TVD",
-        ),
-        Metric(
-            "wasserstein",
-            "Wasserstein distance",
-            "Wasserstein",
-            unit="classes",
-            high=inf,
-            per_item=distances.wasserstein,
-            needs=("ordered",),
-            reference="LeWiDi 2025; cost |i - j|",
-        ),
-        Metric(
-            "brier",
-            "Brier score to the distribution",
-            "Brier",
-            unit="probability squared",
-            high=2.0,
-            per_item=distances.brier,
-            reference="Brier 1950, summed over classes; the generalised energy distance",
-        ),
-        Metric(
-            "brier_majority",
-            "Brier score to the majority",
-            "Brier (majority)",
-            unit="probability squared",
-            high=2.0,
-            per_item=ranking.brier_majority,
-            reference="Brier 1950, summed over classes; the mean over tied majorities",
-        ),
-        Metric(
-            "entce",
-            "EntCE, signed",
-            "EntCE, signed",
-            unit="nats",
-            low=-inf,
-            high=inf,
-            better="zero",
-            per_item=distances.entce,
-            reference="Baan et al. 2022; H(model) - H(human)",
-        ),
-        Metric(
-            "abs_entce",
-            "EntCE",
-            "EntCE",
-            unit="nats",
-            high=inf,
-            per_item=distances.abs_entce,
-            reference="Baan et al. 2022; |H(model) - H(human)|",
-        ),
-        Metric(
-            "rank_cs",
-            "RankCS",
-            "RankCS",
-            unit=SHARE,
-            better="higher",
-            per_item=ranking.rank_cs,
-            reference="Baan et al. 2022; classes that people left tied may come in any order",
-        ),
-        Metric(
-            "accuracy",
-            "Accuracy against the majority",
-            "accuracy",
-            unit=SHARE,
-            better="higher",
-            per_item=ranking.accuracy,
-            reference="top class; the expectation over random breaking of ties",
-        ),
-        Metric(
-            "accuracy_original",
-            "Accuracy against the original label",
-            "accuracy (original)",
-            unit=SHARE,
-            better="higher",
-            per_item=ranking.accuracy_original,
-            needs=("original",),
-            reference="top class; the expectation over random breaking of ties",
-        ),
-        Metric(
-            "second_best_accuracy",
-            "Second-best accuracy",
-            "second-best accuracy",
-            unit=SHARE,
-            better="higher",
-            per_item=ranking.second_best_accuracy,
-            reference="Peterson et al. 2019; the expectation over random breaking of ties",
-        ),
-        Metric(
-            "expected_accuracy",
-            "Expected accuracy",
-            "expected accuracy",
-            unit="probability",
-            better="higher",
-            per_item=ranking.expected_accuracy,
-            reference="the probability that a random vote is the model's top class",
-        ),
-        Metric(
-            "soft_accuracy",
-            "Soft accuracy",
-            "soft accuracy",
-            unit="probability",
-            better="higher",
-            per_item=distances.soft_accuracy,
-            reference="Kurniawan et al. 2026; 1 - TVD",
-        ),
-        Metric(
-            "cosine",
-            "Cosine similarity",
-            "cosine",
-            better="higher",
-            per_item=distances.cosine,
-            reference="the angle between the two distributions",
-        ),
-        Metric(
-            "soft_micro_f1",
-            "Soft micro-F1",
-            "soft micro-F1",
-            better="higher",
-            over_items=set_level.soft_micro_f1,
-            reference="Kurniawan et al. 2026",
-        ),
-        Metric(
-            "soft_macro_f1",
-            "Soft macro-F1",
-            "soft macro-F1",
-            better="higher",
-            over_items=set_level.soft_macro_f1,
-            reference="Kurniawan et al. 2026; over the classes that people or model used",
-        ),
-        Metric(
-            "po_jsd",
-            "PO-JSD",
-            "PO-JSD",
-            unit="bits",
-            better="higher",
-            over_items=set_level.po_jsd,
-            reference="Kurniawan et al. 2026; 1 - mean Jensen-Shannon divergence",
-        ),
-        Metric(
-            "entropy_pearson",
-            "Entropy correlation (Pearson)",
-            "entropy correlation (Pearson)",
-            low=-1.0,
-            better="higher",
-            over_items=set_level.entropy_pearson,
-            reference="of H(human) and H(model) over items; Uma et al. 2021",
-        ),
-        Metric(
-            "entropy_spearman",
-            "Entropy correlation (Spearman)",
-            "entropy correlation (Spearman)",
-            low=-1.0,
-            better="higher",
-            over_items=set_level.entropy_spearman,
-            reference="of H(human) and H(model) over items, by average ranks",
-        ),
-        Metric(
-            "ece",
-            "ECE against the majority",
-            "ECE",
-            unit="probability",
-            over_items=calibration_error.ece,
-            reference="Guo et al. 2017; 10 bins of equal width, (a, b], as in Baan et al. 2022, to 1e-6",
-        ),
-        Metric(
-            "ece_equal_mass",
-            "ECE against the majority, equal mass",
-            "ECE (equal mass)",
-            unit="probability",
-            over_items=partial(calibration_error.ece, binning="equal_mass"),
-            reference="Nixon et al. 2019; 10 bins of equally many items",
-        ),
-        Metric(
-            "ece_votes",
-            "ECE against the votes",
-            "ECE (votes)",
-            unit="probability",
-            over_items=partial(calibration_error.ece, against="votes"),
-            reference="10 bins of equal width; right is the share of votes of the model's top class",
-        ),
-        Metric(
-            "classwise_ece",
-            "Classwise ECE against the majority",
-            "classwise ECE",
-            unit="probability",
-            over_items=calibration_error.classwise_ece,
-            reference="Kull et al. 2019; 10 bins of equal width for each class",
-        ),
-        Metric(
-            "classwise_ece_votes",
-            "Classwise ECE against the votes",
-            "classwise ECE (votes)",
-            unit="probability",
-            over_items=partial(calibration_error.classwise_ece, against="votes"),
-            reference="10 bins of equal width for each class, held against its share of votes",
-        ),
-    )
-}
-"""By name, in the order of a table. `entropy` and `mode_shift_rate` compare no model with people and are not here."""
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SHARE: Final = "share of items"
+"""The unit of a metric that is 0 or 1 for an item, or between where something is tied."""
 
 REPORTED: Final = ("soft_nll", "kl", "brier", "abs_entce", "entropy_spearman", "accuracy", "ece_equal_mass")
 """What a page shows and a study is scored by, closest to the question first."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measure of how close a model is to people.
+
+    Attributes:
+        name: for the command line and columns, such as `kl`.
+        title: for people, such as "KL(human || model)".
+        short: for narrow columns and sentences, such as "KL".
+        unit: nats, bits, probability, share of items, classes, or "" for a pure number.
+        low: the least value it can take.
+        high: the greatest.
+        better: whether lower or higher is closer to people, or zero for a signed error.
+        reference: the paper or definition.
+        per_item: (items, classes) human and model probabilities to (items,) values; None for a measure over items.
+        over_items: the same to one number, or to None where that is undefined; for measures that are not means of
+            per-item values, None for the others.
+        needs: what else it needs: "ordered" classes, the "original" label.
+    """
+
+    name: str
+    title: str
+    short: str
+    _: KW_ONLY
+    reference: str
+    unit: str = ""
+    low: float = 0.0
+    high: float = 1.0
+    better: Literal["lower", "higher", "zero"] = "lower"
+    per_item: Callable[..., Any] | None = None
+    over_items: Callable[..., float | None] | None = None
+    needs: tuple[str, ...] = ()
+
+
+def _metric(name: str, *, title: str, short: str | None = None, needs: list[str] | None = None, **row: Any) -> Metric:
+    call, options = row.pop("call", name), row.pop("options", {})
+    home = next(module for module in (distances, ranking, set_level, calibration_error) if hasattr(module, call))
+    function = partial(getattr(home, call), **options) if options else getattr(home, call)
+    row["per_item" if home in (distances, ranking) else "over_items"] = function
+    return Metric(name, title, short or title, needs=tuple(needs or ()), **row)
+
+
+METRICS: Final = {
+    name: _metric(name, **row)
+    for name, row in tomllib.loads(Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")).items()
+}
+"""By name, in the order of a table. `entropy` and `mode_shift_rate` compare no model with people and are not here."""

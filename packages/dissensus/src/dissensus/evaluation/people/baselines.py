@@ -31,22 +31,20 @@ def own_frequencies(votes: Votes, rows: Ints, *, training: Votes | None = None) 
         rows: the votes to predict.
         training: votes on other items by the same names; a person without any gets everybody's frequencies.
     """
-    assert votes.annotator is not None
     assert votes.annotators is not None
-    person, classes = votes.annotator[rows], len(votes.classes)
+    person, classes = votes.annotators.code[rows], len(votes.classes)
     if training is None:
-        counts = _counts(votes.annotator, votes.label, len(votes.annotators), classes)
+        counts = _counts(votes.annotators.code, votes.label, len(votes.annotators), classes)
         return _forecast(counts, person, own=votes.label[rows])
-    assert training.annotator is not None
     assert training.annotators is not None
     unknown = [name for name in training.classes if name not in votes.classes]
     if unknown:
         raise InputError(f"training votes: nobody chose '{unknown[0]}' in the other votes; give votes of one question")
     label = np.array([votes.classes.index(name) for name in training.classes])[training.label]
-    place = places_of(training.annotators, votes.annotators)[training.annotator]
+    place = places_of(training.annotators.names, votes.annotators.names)[training.annotators.code]
     # Those who voted in training only have rows of their own: they tell what people are like.
     everybody = len(votes.annotators) + len(training.annotators)
-    place = np.where(place >= 0, place, len(votes.annotators) + training.annotator)
+    place = np.where(place >= 0, place, len(votes.annotators) + training.annotators.code)
     return _forecast(_counts(place, label, everybody, classes), person)
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.special import stdtrit
 
+from dissensus.arrays import places_of
+from dissensus.bootstrap import told_by
 from dissensus.errors import InputError
 from dissensus.evaluation.people.baselines import OTHERS, OWN, other_votes, own_frequencies
 from dissensus.evaluation.people.groups import GroupScores, group_scores
 from dissensus.evaluation.people.two_way import mean_over_votes, two_way_spread
 from dissensus.evaluation.people.vote_scores import VotePredictions, score_votes
+from dissensus.frames import Framed
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints, Names, Table
     from dissensus.bootstrap import Estimate
-    from dissensus.evaluation.people.vote_scores import VoteScores
     from dissensus.votes.table import Votes
 
 TITLES: Final = {
@@ -85,11 +87,11 @@ class VoteDifference:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PeopleEvaluation:
+class PeopleEvaluation(Framed):
     """Systems and baselines on single votes.
 
     Attributes:
-        system: the one that people and groups are told of.
+        system: the one that is shown by person and by group.
         headline: the metric of differences, disadvantages and tests.
         votes: how many were scored.
         people: how many cast them.
@@ -115,24 +117,22 @@ class PeopleEvaluation:
     by_group: tuple[GroupScores, ...]
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        about = f"{self.votes:,} votes of {self.people:,} people on {self.items:,} items"
+        return f"PeopleEvaluation({about}, {len(self.scores)} systems)"
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row per system and metric."""
+        return [
+            {"system": name, "metric": metric, **estimate.to_dict()}
+            for name, scores in self.scores.items()
+            for metric, estimate in scores.items()
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; people are in the order of their names."""
         rows = sorted(self.by_person.to_rows(), key=lambda row: str(row["annotator"]))
-        return {
-            "system": self.system,
-            "headline": self.headline,
-            "votes": self.votes,
-            "people": self.people,
-            "items": self.items,
-            "scores": {
-                name: {metric: value.to_dict() for metric, value in each.items()} for name, each in self.scores.items()
-            },
-            "differences": [asdict(each) for each in self.differences],
-            "between_people": self.between_people,
-            "by_person": rows,
-            "by_group": [each.to_dict() for each in self.by_group],
-            "notes": list(self.notes),
-        }
+        return {**told_by(self, but=("by_person",)), "by_person": rows}
 
 
 def evaluate_people(
@@ -150,7 +150,7 @@ def evaluate_people(
 
     Args:
         votes: with annotators, one vote a judgement.
-        systems: by name; the first is told of by person and group, and compared with the others.
+        systems: by name; the first is shown by person and group, and compared with the others.
         training: votes on other items, for the baseline of each person's own frequencies; without it these are their
             frequencies in all their other votes (leave one out).
         labels: the systems that predict labels, which have no NLL and no Brier score.
@@ -159,8 +159,8 @@ def evaluate_people(
         only_common: score the votes that every system predicts; without it a vote that one lacks is refused.
         seed: of the permutation tests.
     """
-    if votes.annotator is None or votes.annotators is None:
-        raise InputError("votes: they are anonymous, so nobody can be told apart; give votes with annotators")
+    if votes.annotators is None:
+        raise InputError("votes: they are anonymous, so that no person is known; give votes with annotators")
     if votes.judgement is not None:
         raise InputError(
             "votes: judgements hold several classes, and single votes are scored; give votes with one class a judgement"
@@ -168,28 +168,26 @@ def evaluate_people(
     if not systems or not all(map(len, systems.values())):
         raise InputError("people: there are no predictions; give at least one system, and a row a vote")
     rows, aligned, notes = align_votes(votes, systems, only_common=only_common)
-    human, item, annotator = votes.label[rows], votes.item[rows], votes.annotator[rows]
+    human, item, annotator = votes.label[rows], votes.item[rows], votes.annotators.code[rows]
     tables = {**aligned, OWN: own_frequencies(votes, rows, training=training), OTHERS: other_votes(votes, rows)}
     where = "in the training votes" if training is not None else "in all their other votes (leave one out)"
     notes.append(f"{OWN}: how often each person chooses each class {where}, drawn towards everybody's")
     notes.append(f"{OTHERS}: what everybody else said of the item, drawn towards how often each class is chosen")
-    named = list(votes.attributes if attributes is None else attributes)
+    named = list(votes.annotator_attributes if attributes is None else attributes)
     if len(named) > 1:
         notes.append(
             f"{len(named)} attributes of people are tested: by chance alone, each p-value falls below 0.05 for one "
             "attribute in 20"
         )
-    scale = votes.scale if votes.ordered else None
-    values = {
-        name: score_votes(human, table, scale=scale if table.shape[1] == len(votes.classes) else None)
-        for name, table in tables.items()
-    }
+    scores = {}
+    for name, table in tables.items():
+        scale = votes.scale if votes.ordered and table.shape[1] == len(votes.classes) else None
+        values = score_votes(human, table, scale=scale).by_name()
+        scores[name] = {metric: values[metric] for metric in values if name not in labels or metric in OF_LABELS}
     system = next(iter(systems))
-    kept = {name: _metrics(values[name], label=name in labels) for name in tables}
-    headline = next(iter(kept[system]))
+    first, headline = scores[system], next(iter(scores[system]))
     who: dict[str, Any] = {"item": item, "annotator": annotator}
-    first = kept[system]
-    by_person, between = _by_person(votes.annotators, first, annotator)
+    by_person, between = _by_person(votes.annotators.names, first, annotator)
     # A group is as large as those of it whose votes are scored.
     scored = votes.take_judgements(rows)
     return PeopleEvaluation(
@@ -199,13 +197,13 @@ def evaluate_people(
         people=len(by_person),
         items=len(np.unique(item)),
         scores={
-            name: {metric: mean_over_votes(each, **who, low=0.0) for metric, each in metrics.items()}
-            for name, metrics in kept.items()
+            name: {metric: mean_over_votes(column, **who, low=0.0) for metric, column in columns.items()}
+            for name, columns in scores.items()
         },
         differences=tuple(
-            _difference(name, first[headline] - kept[name][headline], **who)
-            for name in tables
-            if name != system and headline in kept[name]
+            _difference(name, first[headline] - columns[headline], **who)
+            for name, columns in scores.items()
+            if name != system and headline in columns
         ),
         by_person=by_person,
         between_people=between,
@@ -233,28 +231,23 @@ def item_predictions(votes: Votes, items: Names, probabilities: Table) -> VotePr
         items: (items,) names of the predicted items.
         probabilities: (items, classes) for them.
     """
-    from dissensus.arrays import places_of
-
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     place = places_of(votes.items, items)[votes.item]
     rows = np.flatnonzero(place >= 0)
-    return VotePredictions(votes.item[rows], votes.annotator[rows], np.asarray(probabilities[place[rows]]))
+    return VotePredictions(votes.item[rows], votes.annotators.code[rows], np.asarray(probabilities[place[rows]]))
 
 
 def align_votes(
     votes: Votes, systems: Mapping[str, VotePredictions], *, only_common: bool = False
 ) -> tuple[Ints, dict[str, Table], list[str]]:
     """The votes that are scored, each system's (votes, classes) probabilities for them, and notes."""
-    assert votes.annotator is not None
     assert votes.annotators is not None
-    pair = votes.item.astype(np.int64) * len(votes.annotators) + votes.annotator
-    places = {}
-    for name, each in systems.items():
-        predicted = each.item.astype(np.int64) * len(votes.annotators) + each.annotator
-        order = np.argsort(predicted, kind="stable")
-        at = np.minimum(np.searchsorted(predicted, pair, sorter=order), len(order) - 1)
-        found = order[at]
-        places[name] = np.where(predicted[found] == pair, found, -1)
+    people = len(votes.annotators)
+    pair = votes.item.astype(np.int64) * people + votes.annotators.code
+    places = {
+        name: places_of(pair, system.item.astype(np.int64) * people + system.annotator)
+        for name, system in systems.items()
+    }
     rows = np.flatnonzero(np.all([place >= 0 for place in places.values()], axis=0))
     notes = []
     for name, place in places.items():
@@ -263,8 +256,8 @@ def align_votes(
             vote = missing[0]
             raise InputError(
                 f"{name}: {missing.size:,} votes have no prediction, first item {votes.items[votes.item[vote]]} by "
-                f"annotator {votes.annotators[votes.annotator[vote]]}; predict every vote, or evaluate only the common "
-                "ones (--only-common)"
+                f"annotator {votes.annotators.names[votes.annotators.code[vote]]}; predict every vote, or evaluate "
+                "only the common ones (only_common=)"
             )
         spare = len(systems[name]) - len(np.unique(place[place >= 0]))
         if spare:
@@ -274,10 +267,6 @@ def align_votes(
     if rows.size < len(votes):
         notes.append(f"{rows.size:,} of {len(votes):,} votes have a prediction of every system; these count")
     return rows, {name: systems[name].probabilities[place[rows]] for name, place in places.items()}, notes
-
-
-def _metrics(scores: VoteScores, *, label: bool) -> dict[str, Floats]:
-    return {name: values for name, values in scores.by_name().items() if not label or name in OF_LABELS}
 
 
 def _difference(system: str, values: Floats, *, item: Any, annotator: Any) -> VoteDifference:
@@ -304,5 +293,4 @@ def _by_person(names: Names, scores: Mapping[str, Floats], annotator: Any) -> tu
         known = np.flatnonzero(several)
         spread = mean[known].var(ddof=1) - noise[known].mean() if known.size > 1 else 0.0
         between[metric] = float(np.sqrt(max(spread, 0.0)))
-    found = PeopleScores(annotators=names[people], votes=votes, means=means, low=low, high=high)
-    return found, between
+    return PeopleScores(annotators=names[people], votes=votes, means=means, low=low, high=high), between

@@ -1,6 +1,6 @@
 """Groups of people: whose votes a model predicts best, whose distribution it resembles, and whether groups differ.
 
-A group with few votes an item has a noisy distribution, which looks far from any model. So nothing here compares with
+A group with few votes per item has a noisy distribution, which looks far from any model. So nothing here compares with
 such a distribution. Scores are means over single votes, whose expectation does not depend on how many there are. The
 distance between a model and a group's distribution is a mean over pairs of different votes of one item,
 
@@ -65,7 +65,7 @@ class GroupScores:
         attribute: its name.
         groups: those that may be shown, the largest first.
         worst: the group with the largest disadvantage; None where fewer than two are shown. A group that is of one mind
-            is easier to predict: which group the system resembles is told by the distances.
+            is easier to predict: the distances say which group the system resembles.
         spread: the largest disadvantage minus the smallest; None likewise.
         p_scores: of the hypothesis that the system does equally well for all groups, by permutation of people between
             groups; None where there are fewer than two groups.
@@ -113,40 +113,39 @@ def group_scores(
         seed: of the permutations.
     """
     member = groups.group[annotator]
-    beyond = beyond_item(scores[headline][:, None], item)[:, 0]
-    found = []
+    beyond = beyond_item(scores[headline][:, None], item)
+    rows = []
     for k in np.flatnonzero(groups.shown).tolist():
         mine = np.flatnonzero(member == k)
         if not mine.size:
             continue
         who: dict[str, Any] = {"item": item[mine], "annotator": annotator[mine]}
-        found.append(
+        rows.append(
             GroupScore(
                 name=groups.names[k],
                 people=len(np.unique(annotator[mine])),
                 votes=mine.size,
                 scores={name: mean_over_votes(values[mine], **who, low=0.0) for name, values in scores.items()},
-                disadvantage=mean_over_votes(beyond[mine], **who),
+                disadvantage=mean_over_votes(beyond[mine, 0], **who),
                 distance=squared_distance(human[mine], model[mine], **who),
             )
         )
-    several = len(found) > 1
-    behind = {each.name: each.disadvantage.value for each in found}
-    said = beyond_item(np.eye(model.shape[1])[human], item)
-
-    def test(values: Table) -> float | None:
-        return permutation_test(values, group=groups.group, annotator=annotator, seed=seed) if several else None
-
+    worst = spread = p_scores = p_distance = p_votes = None
+    if len(rows) > 1:
+        behind = {row.name: row.disadvantage.value for row in rows}
+        worst, spread = max(behind, key=behind.__getitem__), max(behind.values()) - min(behind.values())
+        dealt: dict[str, Any] = {"group": groups.group, "annotator": annotator, "seed": seed}
+        p_scores = permutation_test(beyond, **dealt)
+        p_distance = distance_test(_off(human, model), item=item, **dealt)
+        p_votes = permutation_test(beyond_item(np.eye(model.shape[1])[human], item), **dealt)
     return GroupScores(
         attribute=groups.attribute,
-        groups=tuple(found),
-        worst=max(behind, key=lambda name: behind[name]) if several else None,
-        spread=max(behind.values()) - min(behind.values()) if several else None,
-        p_scores=test(beyond[:, None]),
-        p_distance=distance_test(_off(human, model), group=groups.group, item=item, annotator=annotator, seed=seed)
-        if several
-        else None,
-        p_votes=test(said),
+        groups=tuple(rows),
+        worst=worst,
+        spread=spread,
+        p_scores=p_scores,
+        p_distance=p_distance,
+        p_votes=p_votes,
         hidden=groups.hidden,
     )
 
@@ -230,7 +229,7 @@ def distance_test(
         for k in range(groups):
             of_group = (dealt == k).T.astype(np.float64)
             size = votes @ of_group
-            pairs = sum((each @ of_group) ** 2 for each in by_class) - squares @ of_group
+            pairs = sum((column @ of_group) ** 2 for column in by_class) - squares @ of_group
             weights.append((size * (size > 1)).sum(axis=0))
             values.append(np.where(size > 1, pairs / np.maximum(size - 1, 1), 0.0).sum(axis=0))
         weight = np.stack(weights)
@@ -247,12 +246,7 @@ def _p_value(
 ) -> float | None:
     """The share of ways to deal people out, the true one among them, whose statistic is as large.
 
-    Args:
-        statistic: takes (permutations, people) groups and their number, and gives (permutations,) values.
-        group: (people,) the true groups.
-        permutations: how many.
-        held: numbers that a permutation needs at once.
-        seed: of the permutations.
+    The statistic takes (permutations, people) groups and their number; a permutation needs `held` numbers at once.
     """
     _, mine = np.unique(group, return_inverse=True)
     groups = int(mine.max(initial=0)) + 1

@@ -40,7 +40,7 @@ RESAMPLES: Final = 100
 DIMENSIONS: Final = 2
 
 LEVEL: Final = 0.05
-"""A dimension with a larger p-value is not told apart from noise."""
+"""A dimension with a larger p-value may be noise."""
 
 CLEAR: Final = 0.1
 """The share of people who must lie surely to one side of the middle of a dimension: 0.05 do by chance."""
@@ -53,13 +53,13 @@ class PeopleMap:
     Attributes:
         people: (people,) who is placed, as indices into the votes' annotators.
         votes: (people,) how many of their votes count: those on items that three placed people or more judged.
-        place: (people, dimensions) where they lie; no column for a dimension that is not told apart from noise.
+        place: (people, dimensions) where they lie; no column for a dimension that may be noise.
         low: (people, dimensions) lower ends of 95 % intervals for other items.
         high: likewise.
         lean: (people, classes) how much more often they chose each class than the others who judged the same items.
         p_values: of the first and second dimension, of no more structure than votes dealt out at random have.
         left_out: sentences on who was left out.
-        reason: why nobody is placed, where the votes cannot tell people apart at all; else empty.
+        reason: why nobody is placed, where the votes cannot distinguish people at all; else empty.
     """
 
     people: Ints
@@ -80,38 +80,45 @@ def people_map(votes: Votes, *, seed: Seed = 0) -> PeopleMap:
         votes: with annotators, one vote a judgement.
         seed: of resamples and of votes dealt out at random.
     """
-    if votes.annotator is None or votes.annotators is None:
+    if votes.annotators is None:
         raise InputError("map of people: the votes are anonymous; give votes with annotators")
     rng = np.random.default_rng(seed)
     rows, people, left_out = _chosen(votes, rng)
     item = np.unique(votes.item[rows], return_inverse=True)[1]
-    who = np.searchsorted(people, votes.annotator[rows])
+    who = np.searchsorted(people, votes.annotators.code[rows])
     said = np.eye(len(votes.classes))[votes.label[rows]]
     lean = beyond_item(said, item)
     x = beyond_item(votes.scale[votes.label[rows]][:, None], item) if votes.ordered else lean
     size = np.bincount(who, minlength=people.size)
     few = people.size < 3 or not rows.size
-    if few or not lean.any():
-        nothing = np.empty((people.size, 0))
-        return PeopleMap(
-            people=people,
-            votes=size,
-            place=nothing,
-            low=nothing,
-            high=nothing,
-            lean=np.zeros((people.size, len(votes.classes))),
-            p_values=(),
-            left_out=tuple(left_out),
-            reason="too few of them judged the same items"
-            if few
-            else "all who judged the same item say the same of it",
-        )
-    pairs = Pairs(item, who, people.size)
+    place = reach = np.empty((people.size, 0))
+    sums = np.zeros((people.size, len(votes.classes)))
+    p_values: list[float] = []
+    reason = "too few of them judged the same items" if few else "all who judged the same item say the same of it"
+    if not few and lean.any():
+        place, reach, p_values = _placed(Pairs(item, who, people.size), x, item, rng)
+        sums = np.stack([np.bincount(who, weights=column, minlength=people.size) for column in lean.T], axis=1)
+        reason = ""
+    return PeopleMap(
+        people=people,
+        votes=size,
+        place=place,
+        low=place - reach,
+        high=place + reach,
+        lean=sums / np.maximum(size, 1)[:, None],
+        p_values=tuple(p_values),
+        left_out=tuple(left_out),
+        reason=reason,
+    )
+
+
+def _placed(pairs: Pairs, x: Table, item: Ints, rng: np.random.Generator) -> tuple[Table, Table, list[float]]:
+    """(people, dimensions) places, how far their intervals reach, and the p-value of each dimension."""
     agreement = pairs.agreement(x)
     shrunk = pairs.shrink(agreement, x)
     values, place = _leading(agreement * shrunk)
     null = np.array([_leading(pairs.agreement(x[_dealt(item, rng)]) * shrunk)[0] for _ in range(DEALS)])
-    # Where every deal gives the same eigenvalues, rounding must not tell them apart.
+    # The true panel is one deal among the others; where all give the same eigenvalues, rounding must not decide.
     p_values = (1 + (null >= values - 1e-9).sum(axis=0)) / (1 + DEALS)
     # A second dimension means nothing without the first.
     counted = int(np.cumprod(p_values <= LEVEL).sum())
@@ -122,33 +129,21 @@ def people_map(votes: Votes, *, seed: Seed = 0) -> PeopleMap:
         _, again = _leading(pairs.agreement(x, weights) * shrunk)
         turn, _ = orthogonal_procrustes(again[:, :counted], place)
         drawn.append(again[:, :counted] @ turn)
-    reach = 1.96 * np.std(drawn, axis=0) if drawn else np.empty((people.size, 0))
+    reach = 1.96 * np.std(drawn, axis=0) if drawn else np.empty((pairs.people, 0))
     kept = int(np.cumprod((np.abs(place) > reach).mean(axis=0) > CLEAR).sum())
-    place, reach = place[:, :kept], reach[:, :kept]
-    sums = np.stack([np.bincount(who, weights=column, minlength=people.size) for column in lean.T], axis=1)
-    return PeopleMap(
-        people=people,
-        votes=size,
-        place=place,
-        low=place - reach,
-        high=place + reach,
-        lean=sums / np.maximum(size, 1)[:, None],
-        p_values=tuple(p_values.tolist()),
-        left_out=tuple(left_out),
-    )
+    return place[:, :kept], reach[:, :kept], p_values.tolist()
 
 
 def _chosen(votes: Votes, rng: np.random.Generator) -> tuple[Ints, Ints, list[str]]:
     """The votes that count, who cast them, and sentences on who was left out."""
-    assert votes.annotator is not None
     assert votes.annotators is not None
     left_out = []
-    cast = np.bincount(votes.annotator, minlength=len(votes.annotators))
+    cast = np.bincount(votes.annotators.code, minlength=len(votes.annotators))
     people = np.sort(np.argsort(-cast, kind="stable")[:MOST_PEOPLE])
     people = people[cast[people] > 0]
     if (cast > 0).sum() > people.size:
         left_out.append(f"the {people.size} people who judged most are placed, of {int((cast > 0).sum()):,}")
-    mine = np.isin(votes.annotator, people)
+    mine = np.isin(votes.annotators.code, people)
     size = np.bincount(votes.item[mine], minlength=len(votes.items))
     # Of two votes on an item nothing is left beyond the item.
     items = rng.permutation(np.flatnonzero(size >= 3))
@@ -156,7 +151,7 @@ def _chosen(votes: Votes, rng: np.random.Generator) -> tuple[Ints, Ints, list[st
     if fitting.size < items.size:
         left_out.append(f"{fitting.size:,} of {items.size:,} items count, drawn at random")
     rows = np.flatnonzero(mine & np.isin(votes.item, fitting))
-    return rows, np.unique(votes.annotator[rows]).astype(np.int64), left_out
+    return rows, np.unique(votes.annotators.code[rows]).astype(np.int64), left_out
 
 
 class Pairs:
@@ -260,17 +255,17 @@ def parted_items(
         votes: with annotators.
         group: (annotators,) the group of each person, below 0 for those who do not count.
         groups: how many.
-        least: how many votes of a group an item needs for the group to count on it: what fewer people said is told of
+        least: how many votes of a group an item needs for the group to count on it: what fewer people said is shown of
             nobody.
         deals: how often voters are dealt out to groups.
-        most: how many items are told.
+        most: how many items are shown.
         seed: of the deals.
     """
-    assert votes.annotator is not None
-    rows = np.flatnonzero(group[votes.annotator] >= 0)
-    cell = votes.item[rows].astype(np.int64) * groups + group[votes.annotator[rows]]
+    assert votes.annotators is not None
+    rows = np.flatnonzero(group[votes.annotators.code] >= 0)
+    cell = votes.item[rows].astype(np.int64) * groups + group[votes.annotators.code[rows]]
     rows = rows[np.bincount(cell, minlength=1)[cell] >= least]
-    item, label, member = votes.item[rows], votes.label[rows], group[votes.annotator[rows]]
+    item, label, member = votes.item[rows], votes.label[rows], group[votes.annotators.code[rows]]
     items, classes = len(votes.items), len(votes.classes)
 
     def table(member: Ints | Codes) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -288,7 +283,7 @@ def parted_items(
     rng = np.random.default_rng(seed)
     # The true groups are one way of dealing among the others: only so is the test exact.
     ways = [member, *(member[_dealt(item, rng)] for _ in range(deals))]
-    chi = np.stack([parted(table(each)) for each in ways])
+    chi = np.stack([parted(table(way)) for way in ways])
     # Tables of other sizes have other spreads: each item is measured in its own.
     middle, spread = chi.mean(axis=0), chi.std(axis=0)
     compared = spread > 1e-9
@@ -296,7 +291,7 @@ def parted_items(
     furthest = chi.max(axis=1)
     order = np.argsort(-chi[0], kind="stable")[:most]
     as_far = (furthest[:, None] >= chi[0][order]).mean(axis=0)
-    found = order[(as_far <= LEVEL) & compared[order]]
+    sure = order[(as_far <= LEVEL) & compared[order]]
     with np.errstate(invalid="ignore"):
-        shares = observed[found] / of_group[found]
-    return PartedItems(items=found, compared=int(compared.sum()), shares=shares, votes=of_group[found, :, 0])
+        shares = observed[sure] / of_group[sure]
+    return PartedItems(items=sure, compared=int(compared.sum()), shares=shares, votes=of_group[sure, :, 0])

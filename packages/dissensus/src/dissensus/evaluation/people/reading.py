@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -10,39 +9,24 @@ import numpy as np
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
 from dissensus.evaluation.people.vote_scores import VotePredictions
-from dissensus.evaluation.predictions import NPZ, rows_predictions
+from dissensus.evaluation.predictions import rows_predictions
 from dissensus.table_file import open_table, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Codes, Ints, Names
+    from dissensus.arrays import Ints, Names
     from dissensus.evaluation.probabilities import Given
     from dissensus.table_file import Rows
     from dissensus.votes.table import Votes
-
-
-@dataclass(frozen=True, eq=False)
-class ReadVotePredictions:
-    """Predictions of a file, and how it was understood.
-
-    Attributes:
-        predictions: one row a predicted vote.
-        given: whether the file held probabilities, logits or labels; a label has all probability.
-        notes: sentences on what was decided while reading.
-    """
-
-    predictions: VotePredictions
-    given: Given | Literal["labels"]
-    notes: tuple[str, ...]
 
 
 def predicts_people(path: Path, *, annotator: str | None = None) -> bool:
     """Whether a file has a column of annotators, and so predicts votes rather than items."""
     from dissensus.votes.columns import guess
 
-    if path.suffix.lower() == NPZ:
+    if path.suffix.lower() == ".npz":
         return False
     columns = open_table(path).columns
     return annotator in columns or guess("annotator", columns) is not None
@@ -58,7 +42,7 @@ def read_vote_predictions(
     label: str | None = None,
     given: Given | None = None,
     only_common: bool = False,
-) -> ReadVotePredictions:
+) -> VotePredictions:
     """Predictions for single votes: one row for each item and annotator.
 
     Args:
@@ -72,6 +56,7 @@ def read_vote_predictions(
         given: probabilities or logits; None looks at the names and the numbers.
         only_common: leave out rows of items or annotators without votes; without it they are refused.
     """
+    from dissensus.votes.cells import encode_classes
     from dissensus.votes.columns import guess, require
 
     if votes.annotators is None:
@@ -80,52 +65,50 @@ def read_vote_predictions(
     columns = [name for name in rows.table.columns if name not in votes.classes]
     items = require("item", item if item in columns else None, columns, path=rows.path)
     people = require("annotator", annotator if annotator in columns else None, columns, path=rows.path)
-    who, notes = _places(rows, people, votes.annotators, what="annotator", only_common=only_common)
+    who, without = _places(rows, people, votes.annotators.names, what="annotator", only_common=only_common)
     what, more = _places(rows, items, votes.items, what="item", only_common=only_common)
     kept = np.flatnonzero((who >= 0) & (what >= 0))
     if not kept.size:
         raise InputError(f"{rows.path}: no row is for an item and an annotator with votes; check the names")
-    told = [f"items are in the column '{items}', annotators in '{people}'", *notes, *more]
+    notes = [f"items are in the column '{items}', annotators in '{people}'", *without, *more]
     kind: Given | Literal["labels"]
     labels = label if label in columns else guess("label", [name for name in columns if name not in (items, people)])
     if labels is not None and not set(votes.classes) <= set(rows.table.columns):
-        probabilities, kind = np.eye(len(votes.classes))[_labels(rows, labels, votes)], "labels"
-        told.append(f"labels are predicted, in the column '{labels}': there is no NLL and no Brier score of a label")
+        label_of = encode_classes(rows.table[labels], votes.classes, where=rows.where)[0]
+        probabilities, kind = np.eye(len(votes.classes))[label_of], "labels"
+        notes.append(f"labels are predicted, in the column '{labels}': there is no NLL and no Brier score of a label")
     else:
         read = rows_predictions(
             rows, _pairs(rows, items, people), votes.classes, beside=(items, people), order=order, given=given
         )
         probabilities, kind = read.probabilities[0], read.given
-        told += [sentence.removeprefix(f"{rows.path}: ") for sentence in read.notes]
+        notes += [note.removeprefix(f"{rows.path}: ") for note in read.notes]
     pair = what[kept] * len(votes.annotators) + who[kept]
     _, first, times = np.unique(pair, return_index=True, return_counts=True)
     if first.size < pair.size:
         again = int(np.setdiff1d(np.arange(pair.size), first)[0])
         raise InputError(
             f"{rows.where(int(kept[again]))}: item {votes.items[what[kept[again]]]} by annotator "
-            f"{votes.annotators[who[kept[again]]]} has a row already, and so have {int((times > 1).sum()):,} pairs; "
-            "give one row for each item and annotator"
+            f"{votes.annotators.names[who[kept[again]]]} has a row already, and so have "
+            f"{int((times > 1).sum()):,} pairs; give one row for each item and annotator"
         )
-    return ReadVotePredictions(
-        VotePredictions(what[kept], who[kept], np.asarray(probabilities[kept])),
-        kind,
-        tuple(f"{rows.path}: {sentence}" for sentence in told),
-    )
+    sentences = tuple(f"{rows.path}: {note}" for note in notes)
+    return VotePredictions(what[kept], who[kept], np.asarray(probabilities[kept]), kind, sentences)
 
 
 def _places(rows: Rows, column: str, names: Names, *, what: str, only_common: bool) -> tuple[Ints, list[str]]:
     """(rows,) the place of each row's item or annotator among those with votes, and a note where some have none."""
     from dissensus.votes.cells import encode_names
 
-    code, found = encode_names(rows.table[column], where=rows.where)
-    place = places_of(found, names)[code]
+    code, here = encode_names(rows.table[column], where=rows.where)
+    place = places_of(here, names)[code]
     unknown = np.flatnonzero(place < 0)
     if not unknown.size:
         return place, []
     if not only_common:
         raise InputError(
-            f"{rows.where(int(unknown[0]))}: {what} {found[code[unknown[0]]]} has no votes, and {unknown.size:,} rows "
-            f"are for such {what}s; check the names, or evaluate only what is common (--only-common)"
+            f"{rows.where(int(unknown[0]))}: {what} {here[code[unknown[0]]]} has no votes, and {unknown.size:,} rows "
+            f"are for such {what}s; check the names, or evaluate only what is common (only_common=)"
         )
     return place, [f"{unknown.size:,} rows are for {what}s without votes and do not count"]
 
@@ -133,12 +116,5 @@ def _places(rows: Rows, column: str, names: Names, *, what: str, only_common: bo
 def _pairs(rows: Rows, items: str, people: str) -> Names:
     """(rows,) names for sentences."""
     text = np.dtypes.StringDType()
-    of_items, of_people = (np.array([str(each) for each in rows.table[name]], dtype=text) for name in (items, people))
+    of_items, of_people = (np.array(list(map(str, rows.table[name])), dtype=text) for name in (items, people))
     return np.strings.add(np.strings.add(of_items, " by annotator "), of_people)
-
-
-def _labels(rows: Rows, column: str, votes: Votes) -> Codes:
-    """(rows,) the class that each row predicts."""
-    from dissensus.votes.cells import encode_classes
-
-    return encode_classes(rows.table[column], votes.classes, where=rows.where)[0]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -22,11 +22,15 @@ class VotePredictions:
         item: (votes,) the item of each vote, as an index into the `items` of a `Votes`.
         annotator: (votes,) who casts it, as an index into its `annotators`.
         probabilities: (votes, classes) in the order of its `classes`; rows sum to 1.
+        given: whether they came as probabilities, logits or labels; a label has all probability.
+        notes: sentences on what was decided while they were read.
     """
 
     item: Codes | Ints
     annotator: Codes | Ints
     probabilities: Table
+    given: Literal["probabilities", "logits", "labels"] = "probabilities"
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         votes = len(self.probabilities)
@@ -62,8 +66,7 @@ class VoteScores:
 
     def by_name(self) -> dict[str, Floats]:
         """The scores that exist, by name."""
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: values for name, values in found.items() if values is not None}
+        return {name: values for name, values in vars(self).items() if values is not None}
 
 
 def score_votes(human: Codes | Ints, model: Table, *, scale: Floats | None = None) -> VoteScores:

@@ -189,14 +189,14 @@ def alternative_annotator_test(
             "alternative annotator test: Wilcoxon's test, for annotators with few items, has no weights; balance the "
             f"classes, or set the least items below {ENOUGH_ITEMS}, but not both"
         )
-    if votes.annotators is None or votes.annotator is None:
+    if votes.annotators is None:
         raise InputError("alternative annotator test: votes are anonymous; give votes with annotators")
     if groups is not None and (domains is not None or expert is not None):
         raise InputError("alternative annotator test: groups go with neither domains nor an expert; choose one")
     if (answers.label < 0).all():
         raise InputError("alternative annotator test: the model answers no item with votes; check the item names")
     aligned, weight = _aligned(votes, answers, score=score, groups=groups, expert=expert, balanced=balanced)
-    who = votes.annotator[aligned.vote].astype(np.int64)
+    who = votes.annotators.code[aligned.vote].astype(np.int64)
     kinds, kind = (None, None) if domains is None else np.unique(domains, return_inverse=True)
     n_kinds = 1 if kinds is None else len(kinds)
     row = who if kind is None else who * n_kinds + kind[votes.item[aligned.vote]]
@@ -235,7 +235,7 @@ def alternative_annotator_test(
     model, human = compared.as_good
     person = tested // n_kinds
     return AlternativeAnnotatorTest(
-        annotator=votes.annotators[person],
+        annotator=votes.annotators.names[person],
         part=kinds[tested % n_kinds] if kinds is not None else None if groups is None else groups[person],
         items=size[tested],
         model_as_good=model,
@@ -341,17 +341,16 @@ def _aligned(
 ) -> tuple[Alignment, Floats | None]:
     """The alignment of every vote that can be compared, and its weight; None where all weigh the same."""
     assert votes.annotators is not None
-    assert votes.annotator is not None
     if votes.n_judgements < len(votes):
         raise InputError("alternative annotator test: a judgement has several votes; give single choices")
-    who, label = votes.annotator.astype(np.int64), votes.label.astype(np.int64)
+    who, label = votes.annotators.code.astype(np.int64), votes.label.astype(np.int64)
     pair = np.sort(votes.item * np.int64(len(votes.annotators)) + who)
     twice = np.flatnonzero(pair[1:] == pair[:-1])
     if twice.size:
         item, person = divmod(int(pair[twice[0]]), len(votes.annotators))
         raise InputError(
-            f"alternative annotator test: annotator {votes.annotators[person]} judged item {votes.items[item]} twice; "
-            "keep one (--duplicates first)"
+            f"alternative annotator test: annotator {votes.annotators.names[person]} judged item {votes.items[item]} "
+            "twice; keep one (--duplicates first)"
         )
     cell = votes.item.astype(np.int64)
     if groups is not None:
@@ -359,9 +358,9 @@ def _aligned(
         cell = cell * len(names) + group[who]
     counted = np.ones(len(votes), dtype=np.bool_)
     if expert is not None:
-        trusted = int(places_of(np.array([expert]), votes.annotators)[0])
+        trusted = int(places_of(np.array([expert]), votes.annotators.names)[0])
         if trusted < 0:
-            near = meant(expert, map(str, votes.annotators.tolist())) or "; name one of the annotators"
+            near = meant(expert, map(str, votes.annotators.names.tolist())) or "; name one of the annotators"
             raise InputError(f"alternative annotator test: nobody is called '{expert}'{near}")
         counted = who == trusted
     n_cells = int(cell.max(initial=-1)) + 1

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.arrays import places_of, row_argmax
+from dissensus.arrays import places_of
 from dissensus.errors import InputError
-from dissensus.evaluation.predictions import read_column_predictions, read_predictions
+from dissensus.evaluation.arguments import is_by_item, systems_in
+from dissensus.evaluation.model_outputs import read_column_predictions
+from dissensus.evaluation.predictions import MODEL, read_predictions
+from dissensus.labels.schemes import frequency
 from dissensus.table_file import open_file
+from dissensus.votes.reading import votes_in
 from dissensus.votes.table import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from dissensus.arrays import Codes, Floats
-    from dissensus.evaluation.predictions import Predictions
-    from dissensus.evaluation.probabilities import Given
+    from dissensus.evaluation.probabilities import Given, Predictions
     from dissensus.votes.table import Votes
 
 OFFICIAL: Final = ".llm_annotations.json"
@@ -102,8 +106,8 @@ def voted_answers(votes: Votes) -> dict[str, Answers]:
         )
     if models.judgement is not None or models.unsure is not None or models.none is not None:
         raise InputError("stand-in: a model answers one class an item, and these votes hold several, or unsure")
-    names = [KINDS[1]] if models.annotators is None else [str(name) for name in models.annotators.tolist()]
-    who = np.zeros(len(models), dtype=np.int32) if models.annotator is None else models.annotator
+    names = [KINDS[1]] if models.annotators is None else [str(name) for name in models.annotators.names.tolist()]
+    who = np.zeros(len(models), dtype=np.int32) if models.annotators is None else models.annotators.code
     given = np.unique(who.astype(np.int64) * len(models.items) + models.item, return_index=True)[1]
     if given.size < len(models):
         again = int(np.setdiff1d(np.arange(len(models)), given)[0])
@@ -158,6 +162,20 @@ def read_model_answers(
     return {str(model): named_answers(votes, said) for model, said in held.items()}
 
 
-def majority_class(votes: Votes) -> Codes:
-    """(items,) the class with the most votes, the first of several; 0 where nobody voted."""
-    return row_argmax(votes.counts).astype(np.int32)
+def answers_in(votes: Votes | Any, models: Any) -> tuple[Votes, dict[str, Answers]]:
+    """People's votes, and by name what models answered, however they are handed in (see `stand_in`)."""
+    votes = votes_in(votes)
+    if models is None:
+        return votes.people, voted_answers(votes)
+    people = votes.people
+    named = models if isinstance(models, Mapping) and not is_by_item(models, people.items) else {MODEL: models}
+    return people, {str(name): _answers(str(name), answers, people) for name, answers in named.items()}
+
+
+def _answers(name: str, given: Any, votes: Votes) -> Answers:
+    if isinstance(given, Answers):
+        return given
+    if isinstance(given, Mapping) and isinstance(next(iter(given.values()), ""), str | int | float):
+        return named_answers(votes, given)
+    judged = frequency(votes.take_items(np.flatnonzero(votes.panel_size)))
+    return likeliest_answers(votes, systems_in({name: given}, judged)[name])

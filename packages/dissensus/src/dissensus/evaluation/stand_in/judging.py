@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.bootstrap import percentile_estimate
+from dissensus.bootstrap import as_told, percentile_estimate
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.panel import Panel
 from dissensus.evaluation.stand_in.alternative_annotator import ENOUGH_ITEMS, SAME, alternative_annotator_test
-from dissensus.evaluation.stand_in.answers import majority_class
+from dissensus.evaluation.stand_in.answers import answers_in
 from dissensus.evaluation.stand_in.mixed_panel import people_saved
+from dissensus.frames import Framed
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
@@ -32,12 +33,15 @@ ENOUGH_PEOPLE: Final = 3
 WORST: Final = 10
 """Items that are kept of those on which a model falls furthest behind people."""
 
+TIED: Final = "(several as often)"
+"""The part of items of which people chose several classes most often."""
+
 MOST_VALUES: Final = 20
 """Values of an item attribute, or classes, beyond which it says nothing to list them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class VotesPart:
     """How a model does on a part of the votes.
 
     Attributes:
@@ -94,7 +98,7 @@ class Judged:
     model: Estimate | None
     difference: Estimate | None
     saved: list[Saved] | str
-    parts: tuple[Part, ...]
+    parts: tuple[VotesPart, ...]
     items: tuple[FailedItem, ...]
     verdict: str
 
@@ -104,16 +108,16 @@ class Judged:
             "verdict": self.verdict,
             "test": self.test.to_dict(),
             "people_with_people": self.people.to_dict(),
-            "model_with_people": None if self.model is None else self.model.to_dict(),
-            "difference": None if self.difference is None else self.difference.to_dict(),
-            "people_saved": self.saved if isinstance(self.saved, str) else [each.to_dict() for each in self.saved],
-            "parts": [asdict(each) for each in self.parts],
-            "worst_items": [asdict(each) for each in self.items],
+            "model_with_people": as_told(self.model),
+            "difference": as_told(self.difference),
+            "people_saved": as_told(self.saved),
+            "parts": as_told(self.parts),
+            "worst_items": as_told(self.items),
         }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StandIn:
+class StandIn(Framed):
     """What was found of several models, on the same votes.
 
     Attributes:
@@ -128,17 +132,30 @@ class StandIn:
 
     def __repr__(self) -> str:
         models = f"{len(self.models)} {'model' if len(self.models) == 1 else 'models'}"
-        return "\n".join([f"StandIn({models})", *(each.verdict for each in self.models.values())])
+        return "\n".join([f"StandIn({models})", *(model.verdict for model in self.models.values())])
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row per model."""
+        numbers = ("passed", "winning_rate", "advantage_probability")
+        return [
+            {
+                "model": name,
+                **{number: getattr(judged.test, number) for number in numbers},
+                "people": judged.people.to_dict(),
+                **({} if judged.model is None else {"agreement": judged.model.to_dict()}),
+                "saved": judged.saved if isinstance(judged.saved, str) else [str(saved) for saved in judged.saved],
+            }
+            for name, judged in self.models.items()
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        models = {name: each.to_dict() for name, each in self.models.items()}
-        return {"score": self.score, "conditions": list(self.conditions), "models": models}
+        return {"score": self.score, "conditions": list(self.conditions), "models": as_told(self.models)}
 
 
-def judge_stand_ins(
-    votes: Votes,
-    models: Mapping[str, Answers],
+def stand_in(
+    votes: Votes | Any,
+    models: Any = None,
     *,
     score: Score | None = None,
     epsilon: float = 0.2,
@@ -154,8 +171,10 @@ def judge_stand_ins(
     """Whether each of several models may take a person's place among these people.
 
     Args:
-        votes: single choices by people with names.
-        models: answers by model.
+        votes: single choices by people with names, or what `read_votes` reads.
+        models: what models answered about the items: one, or several by name, each as `evaluate` takes predictions
+            (an answer or probabilities per item; the likeliest class is the answer), or as `Answers`; None takes the
+            models that are marked among the votes.
         score: how answers are compared; None takes negative RMSE for a scale and accuracy for other classes.
         epsilon: as in `alternative_annotator_test`.
         false_discoveries: likewise.
@@ -164,23 +183,32 @@ def judge_stand_ins(
         by: an attribute of annotators, whose groups are compared within themselves, or of items, whose domains are
             tested one by one.
         expert: as in `alternative_annotator_test`.
-        least_people: no numbers of a group of fewer people are told.
+        least_people: no numbers of a group of fewer people are shown.
         resamples: of items, behind each interval.
-        seed: of everything random.
+        seed: random seed.
+
+    Examples:
+        >>> import numpy as np
+        >>> import dissensus as dis
+        >>> truth = np.random.default_rng(0).dirichlet([0.3, 0.3], 60)
+        >>> votes = dis.simulate_votes(truth, 6, annotators=6, seed=0)
+        >>> dis.stand_in(votes, truth, epsilon=0.1, resamples=0).models["model"].test.passed
+        True
     """
+    votes, models = answers_in(votes, models)
     chosen: Score = score if score is not None else "rmse" if votes.ordered else "accuracy"
-    told = {"accuracy": "share of the others who say the same", "rmse": "minus the RMSE from the others"}
+    words = {"accuracy": "share of the others who say the same", "rmse": "minus the RMSE from the others"}
     groups = domains = None
-    if by is not None and by in votes.attributes:
-        found = groups_of(votes, by, least=least_people)
-        if found.hidden:
-            raise InputError(f"stand-in: {found.hidden}, so that they cannot be compared within their group")
-        groups = np.array(found.names)[found.group]
+    if by is not None and by in votes.annotator_attributes:
+        of = groups_of(votes, by, least=least_people)
+        if of.hidden:
+            raise InputError(f"stand-in: {of.hidden}, so that they cannot be compared within their group")
+        groups = np.array(of.names)[of.group]
     elif by is not None and by in votes.item_attributes:
         domains = votes.item_attributes[by]
     elif by is not None:
-        known = (*votes.attributes, *votes.item_attributes)
-        remedy = choices(by, known) if known else "; keep its column with --attribute or --keep"
+        known = (*votes.annotator_attributes, *votes.item_attributes)
+        remedy = choices(by, known) if known else "; keep its column with attributes= or item_attributes="
         raise InputError(f"stand-in: neither annotators nor items have an attribute '{by}'{remedy}")
     judged = {}
     for name, answers in models.items():
@@ -211,7 +239,7 @@ def judge_stand_ins(
     return StandIn(
         models={name: judged[name] for name in best},
         conditions=_conditions(votes, judged, expert),
-        score=told[chosen] if isinstance(chosen, str) else "mean similarity with the others",
+        score=words[chosen] if isinstance(chosen, str) else "mean similarity with the others",
     )
 
 
@@ -221,7 +249,8 @@ def _agreement(
     """People's alignment with the others, the model's, and the difference, in the mean over items."""
     item, place = np.unique(votes.item[aligned.vote], return_inverse=True)
     size = np.bincount(place, minlength=len(item))
-    rows = [np.bincount(place, each) / size for each in (aligned.human, aligned.model) if np.isfinite(each).all()]
+    scores = [score for score in (aligned.human, aligned.model) if np.isfinite(score).all()]
+    rows = [np.bincount(place, score) / size for score in scores]
     means = resampled_means(np.stack(rows), resamples=resamples, seed=seed)
     people = percentile_estimate(means[:, 0])
     if len(rows) < 2:
@@ -239,14 +268,16 @@ def _saved(votes: Votes, answers: Answers, domains: Any | None, *, resamples: in
     return people_saved(panel, answers.label[shown], question=question, resamples=resamples, seed=seed)
 
 
-def _parts(votes: Votes, aligned: Alignment, *, least_people: int) -> tuple[Part, ...]:
+def _parts(votes: Votes, aligned: Alignment, *, least_people: int) -> tuple[VotesPart, ...]:
     """By the class that most people chose, by groups of annotators, and by attributes of items with few values."""
-    assert votes.annotator is not None
-    item, who = votes.item[aligned.vote], votes.annotator[aligned.vote]
-    parts: list[Part] = []
+    assert votes.annotators is not None
+    item, who = votes.item[aligned.vote], votes.annotators.code[aligned.vote]
+    parts: list[VotesPart] = []
     if len(votes.classes) <= MOST_VALUES:
-        parts += _part("class", votes.classes, majority_class(votes)[item].astype(np.int64), aligned)
-    for name in votes.attributes:
+        counts, tied = votes.counts, len(votes.classes)
+        several = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1) > 1
+        parts += _part("class", (*votes.classes, TIED), np.where(several, tied, counts.argmax(axis=1))[item], aligned)
+    for name in votes.annotator_attributes:
         groups = groups_of(votes, name, least=least_people)
         some = groups.shown[groups.group[who]]
         parts += _part(name, groups.names, np.where(some, groups.group[who], -1), aligned)
@@ -257,7 +288,7 @@ def _parts(votes: Votes, aligned: Alignment, *, least_people: int) -> tuple[Part
     return tuple(parts)
 
 
-def _part(of: str, names: tuple[str, ...], code: Ints, aligned: Alignment) -> list[Part]:
+def _part(of: str, names: tuple[str, ...], code: Ints, aligned: Alignment) -> list[VotesPart]:
     """The parts that have votes; those of code -1 are in none."""
     known = code >= 0
 
@@ -268,7 +299,7 @@ def _part(of: str, names: tuple[str, ...], code: Ints, aligned: Alignment) -> li
     people, model = summed(aligned.human), summed(aligned.model)
     good = summed((aligned.model >= aligned.human - SAME).astype(np.float64))
     return [
-        Part(
+        VotesPart(
             of=of,
             name=names[place],
             votes=int(size[place]),
@@ -304,7 +335,7 @@ def _verdict(name: str, test: AlternativeAnnotatorTest, expert: str | int | None
     parts = test.by_part()
     where = ""
     if parts:
-        passed = [part for part, each in parts.items() if each["passed"]]
+        passed = [name for name, part in parts.items() if part["passed"]]
         where = f" It passes in {len(passed)} of {len(parts)} parts{': ' if passed else ''}{', '.join(passed)}."
     may, half = ("may", "at least one half") if test.passed else ("may not", "less than one half")
     return (
@@ -316,19 +347,19 @@ def _verdict(name: str, test: AlternativeAnnotatorTest, expert: str | int | None
 
 def _conditions(votes: Votes, judged: Mapping[str, Judged], expert: str | int | None) -> tuple[str, ...]:
     """What the verdicts hold for, and what falls short of what the authors advise."""
-    tests = [each.test for each in judged.values()]
+    tests = [model.test for model in judged.values()]
     compared = [len(np.unique(votes.item[test.alignment.vote])) for test in tests]
     people = max(len(np.unique(test.annotator)) for test in tests)
     items = f"{max(compared):,}" if min(compared) == max(compared) else f"{min(compared):,} to {max(compared):,}"
-    told = [f"This holds for these {items} items and these {people:,} annotators, and for others like them."]
+    notes = [f"This holds for these {items} items and these {people:,} annotators, and for others like them."]
     if expert is None and people < ENOUGH_PEOPLE:
-        told.append(
+        notes.append(
             f"{people} annotators are fewer than the {ENOUGH_PEOPLE} that are advised: then the others are no group."
         )
     fewest = min(int(test.items.min()) for test in tests)
     if fewest < ENOUGH_ITEMS:
-        told.append(f"An annotator has {fewest} compared items, fewer than the {ENOUGH_ITEMS} that are advised.")
-    told += [f"{sentence}." for sentence in dict.fromkeys(sentence for test in tests for sentence in test.notes)]
+        notes.append(f"An annotator has {fewest} compared items, fewer than the {ENOUGH_ITEMS} that are advised.")
+    notes += [f"{note}." for note in dict.fromkeys(note for test in tests for note in test.notes)]
     if len(judged) > 1:
-        told.append("Each model is tested on its own: the rate of false discoveries is over annotators, not models.")
-    return tuple(told)
+        notes.append("Each model is tested on its own: the rate of false discoveries is over annotators, not models.")
+    return tuple(notes)

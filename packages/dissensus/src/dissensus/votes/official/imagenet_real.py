@@ -12,7 +12,7 @@ import numpy as np
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError
 from dissensus.votes.official.opening import official_file
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,8 +49,7 @@ def read_imagenet_real(path: Path) -> Votes:
         label=(said % len(CLASSES))[order].astype(np.int32),
         items=image + " " + asked,
         classes=CLASSES,
-        annotator=rater[order].astype(np.int32),
-        annotators=ids.astype(np.int64),
+        annotators=Annotators(rater[order].astype(np.int32), ids.astype(np.int64)),
         item_attributes={"image": image, "class": asked},
         ordered=True,
     )

@@ -80,8 +80,10 @@ def read_lewidi(path: Path, *, duplicates: Duplicates = "refuse", notes: list[st
         votes.items[whole],
         path,
     )
-    attributes = _attributes(path, votes.annotators) | _groups(entries, votes.annotators)
-    return replace(votes, attributes=attributes, item_attributes=_about(entries))
+    assert votes.annotators is not None
+    names = votes.annotators.names
+    annotators = replace(votes.annotators, attributes=_attributes(path, names) | _groups(entries, names))
+    return replace(votes, annotators=annotators, item_attributes=_about(entries))
 
 
 def _about(entries: Mapping[str, Any]) -> dict[str, Names]:
@@ -151,11 +153,9 @@ def _refuse_other_shares(
         )
 
 
-def _groups(entries: Mapping[str, Any], annotators: Names | None) -> dict[str, Names]:
+def _groups(entries: Mapping[str, Any], annotators: Names) -> dict[str, Names]:
     """The group of each annotator, where every item names the groups of its annotators."""
     known: dict[str, str] = {}
-    if annotators is None:
-        return {}
     for entry in entries.values():
         about = entry.get("other_info")
         codes = about.get("annotators group") if isinstance(about, dict) else None
@@ -166,9 +166,9 @@ def _groups(entries: Mapping[str, Any], annotators: Names | None) -> dict[str, N
     return {"group": np.array([known.get(str(name), "") for name in annotators.tolist()], dtype=_TEXT)}
 
 
-def _attributes(path: Path, annotators: Names | None) -> dict[str, Names]:
+def _attributes(path: Path, annotators: Names) -> dict[str, Names]:
     beside = path.with_name(f"{path.stem.rpartition('_')[0]}_annotators_meta.json")
-    if annotators is None or not beside.is_file():
+    if not beside.is_file():
         return {}
     known = read_json(beside, trailing_commas=True)
     if not isinstance(known, dict) or not all(isinstance(each, dict) for each in known.values()):

@@ -13,14 +13,14 @@ from scipy.special import log_softmax, softmax
 
 from dissensus.errors import InputError
 from dissensus.labels.schemes import frequency
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Annotators, Votes
+from dissensus_train.training.annotator_side import SHRINKAGE, People, PeopleNetwork, panel_of
 from dissensus_train.training.data import TrainingData, split_items
 from dissensus_train.training.engine import train
 from dissensus_train.training.fleet import alike, train_together
 from dissensus_train.training.inputs import network_inputs
 from dissensus_train.training.loop import log_probabilities, train_loop
 from dissensus_train.training.models import network_of, panel_in
-from dissensus_train.training.people import SHRINKAGE, People, PeopleNetwork, panel_of
 from dissensus_train.training.restoring import pair_probabilities, trained_model
 from dissensus_train.training.run import people_run, run_on
 from dissensus_train.training.settings import REGIMES, Training
@@ -28,6 +28,7 @@ from dissensus_train.training.stacked import StackedRuns, stackable
 from dissensus_train.training.store import RunStore, RunWriter
 from dissensus_train.training.streams import StreamedRuns
 from tests.training.problems import QUICK, SGD
+from tests.votes.people import people_of, with_people
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,11 +72,15 @@ def judged(
         label=label,
         items=np.arange(items),
         classes=tuple(f"class {k}" for k in range(classes)),
-        annotator=annotator,
-        annotators=np.array([f"person {a:03}" for a in range(people)], dtype=np.dtypes.StringDType()),
-        attributes={
-            "country": np.array([countries[a % len(countries)] for a in range(people)], dtype=np.dtypes.StringDType())
-        },
+        annotators=Annotators(
+            annotator,
+            np.array([f"person {a:03}" for a in range(people)], dtype=np.dtypes.StringDType()),
+            {
+                "country": np.array(
+                    [countries[a % len(countries)] for a in range(people)], dtype=np.dtypes.StringDType()
+                )
+            },
+        ),
     )
     labels = frequency(given)
     return TrainingData(
@@ -170,9 +175,9 @@ def test_offsets_are_those_of_the_penalised_likelihood() -> None:
     data = replace(judged(truth, items=120, votes=6, seed=2), features=np.zeros((120, 1), dtype=np.float32))
     votes = data.votes
     assert votes is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     inside = np.isin(votes.item, data.splits["train"])
-    annotator, label = votes.annotator[inside], votes.label[inside]
+    annotator, label = votes.annotators.code[inside], votes.label[inside]
 
     def loss(flat: Any) -> float:
         common, own = flat[:3], flat[3:].reshape(6, 3)
@@ -192,13 +197,13 @@ def test_a_person_with_three_votes_is_moved_less_than_one_with_many() -> None:
     data = judged(np.zeros((10, 2)), items=300, seed=4)
     votes = data.votes
     assert votes is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     trained = np.isin(votes.item, data.splits["train"])
     kept = np.ones(len(votes), dtype=bool)
-    kept[np.flatnonzero((votes.annotator == 0) & trained)[3:]] = False
+    kept[np.flatnonzero((votes.annotators.code == 0) & trained)[3:]] = False
     changed = votes.take_judgements(np.flatnonzero(kept))
-    assert changed.annotator is not None
-    label = np.where(changed.annotator <= 1, 0, changed.label).astype(np.int32)
+    assert changed.annotators is not None
+    label = np.where(changed.annotators.code <= 1, 0, changed.label).astype(np.int32)
     data = replace(data, votes=replace(changed, label=label))
     model = trained_model(train_loop(of(data, "annotator-bias"), data), data)
     assert isinstance(model, PeopleNetwork)
@@ -223,9 +228,9 @@ def test_the_panel_is_the_mean_over_people_by_their_training_votes(kind: str) ->
     result = train_loop(of(DATA, kind), DATA)
     votes = DATA.votes
     assert votes is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     items = DATA.splits["test"]
-    heard = np.bincount(votes.annotator[np.isin(votes.item, DATA.splits["train"])], minlength=12)
+    heard = np.bincount(votes.annotators.code[np.isin(votes.item, DATA.splits["train"])], minlength=12)
     each = own_answers(result, DATA, items)
     assert np.ptp(each, axis=0).max() > 0.05, "people differ"
     expected = np.einsum("a,aik->ik", heard / heard.sum(), each)
@@ -235,10 +240,10 @@ def test_the_panel_is_the_mean_over_people_by_their_training_votes(kind: str) ->
 def test_a_stated_population_weighs_its_groups_and_people_within_by_votes() -> None:
     votes = DATA.votes
     assert votes is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     stated = {"country": {"north": 0.9, "south": 0.1}}
     result = train_loop(of(DATA, "annotator-bias", population=stated), DATA)
-    heard = np.bincount(votes.annotator[np.isin(votes.item, DATA.splits["train"])], minlength=12).astype(float)
+    heard = np.bincount(votes.annotators.code[np.isin(votes.item, DATA.splits["train"])], minlength=12).astype(float)
     north = np.arange(12) % 2 == 0
     share = np.where(north, 0.9 * heard / heard[north].sum(), 0.1 * heard / heard[~north].sum())
     items = DATA.splits["test"]
@@ -283,9 +288,11 @@ def test_groups_take_the_place_of_persons() -> None:
 def test_who_was_not_trained_on_still_has_a_group() -> None:
     votes = DATA.votes
     assert votes is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     # The first person's votes are all on items that are not trained on.
-    few = votes.take_judgements(np.flatnonzero((votes.annotator != 0) | ~np.isin(votes.item, DATA.splits["train"])))
+    few = votes.take_judgements(
+        np.flatnonzero((votes.annotators.code != 0) | ~np.isin(votes.item, DATA.splits["train"]))
+    )
     assert panel_of(few, People(kind="annotator-bias"), DATA.splits["train"]).unit[0] == 11, "past the last of eleven"
     assert panel_of(few, People(kind="annotator-bias", by="country"), DATA.splits["train"]).unit[0] == 0
 
@@ -294,9 +301,9 @@ def test_votes_of_held_out_items_are_kept_in_the_order_of_the_votes(tmp_path: Pa
     result = train_loop(of(DATA, "multi-task"), DATA)
     votes = DATA.votes
     assert votes is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     rows = np.flatnonzero(np.isin(votes.item, DATA.splits["test"]))
-    expected = pair_probabilities(result, DATA, votes.item[rows], votes.annotator[rows])
+    expected = pair_probabilities(result, DATA, votes.item[rows], votes.annotators.code[rows])
     assert np.allclose(result.by_vote["test"], expected, atol=1e-6)
     assert set(result.by_vote) == {"validation", "test"}
     with RunWriter(tmp_path) as writer:
@@ -313,7 +320,7 @@ def test_a_judgement_of_several_classes_is_one_example() -> None:
     both = replace(
         votes,
         item=np.repeat(votes.item, 2),
-        annotator=None if votes.annotator is None else np.repeat(votes.annotator, 2),
+        annotators=people_of(votes).of_votes(np.repeat(np.arange(len(votes)), 2)),
         label=np.stack([votes.label, (votes.label + 1) % 3], axis=1).ravel().astype(np.int32),
         judgement=np.repeat(np.arange(len(votes), dtype=np.int32), 2),
     )
@@ -329,8 +336,8 @@ def test_a_judgement_of_several_classes_is_one_example() -> None:
 def test_the_key_of_a_run_covers_who_said_what_and_only_where_it_is_read() -> None:
     votes = DATA.votes
     assert votes is not None
-    assert votes.annotator is not None
-    swapped = replace(DATA, votes=replace(votes, annotator=votes.annotator[::-1].copy()))
+    assert votes.annotators is not None
+    swapped = replace(DATA, votes=with_people(votes, code=people_of(votes).code[::-1].copy()))
     assert of(DATA, "annotator-bias").key != of(swapped, "annotator-bias").key
     plain = {"model": "simple-ffn", "target": "frequency", "delivery": "soft", "seed": 0, "training": QUICK}
     assert run_on(DATA, **plain).key == run_on(swapped, **plain).key  # type: ignore[arg-type]
@@ -383,11 +390,11 @@ def test_an_epoch_is_chosen_on_single_votes() -> None:
     result = train_loop(of(DATA, "annotator-bias"), DATA)
     votes = DATA.votes
     assert votes is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     items = DATA.splits["validation"]
     rows = np.flatnonzero(np.isin(votes.item, items))
     own, place = own_answers(result, DATA, items), np.searchsorted(items, votes.item[rows])
-    said = own[votes.annotator[rows], place, votes.label[rows]]
+    said = own[votes.annotators.code[rows], place, votes.label[rows]]
     best = result.history["selection"].min()
     assert result.history["selection"][result.chosen_epoch] == best
     # Of what was learnt of people by then, the share is kept that is best for the same votes.
@@ -448,7 +455,7 @@ def test_what_cannot_know_people_is_refused() -> None:
     votes = DATA.votes
     assert votes is not None
     with pytest.raises(InputError, match="the votes are anonymous"):
-        of(replace(DATA, votes=replace(votes, annotator=None, annotators=None, attributes={})), "annotator-bias")
+        of(replace(DATA, votes=replace(votes, annotators=None)), "annotator-bias")
     with pytest.raises(InputError, match="no attribute 'age'; there is: country"):
         of(DATA, "annotator-bias", by="age")
     with pytest.raises(InputError, match="choose annotator-bias"):
@@ -489,8 +496,8 @@ def test_a_fine_tuned_network_knows_people_too(tmp_path: Path, kind: str, layer:
     assert np.abs(result.weights["deviation"]).max() > 0 or result.by_vote["test"].std() > 0
     votes = data.votes
     assert votes is not None
-    assert votes.annotator is not None
+    assert votes.annotators is not None
     items = data.splits["test"]
-    heard = np.bincount(votes.annotator[np.isin(votes.item, data.splits["train"])], minlength=10)
+    heard = np.bincount(votes.annotators.code[np.isin(votes.item, data.splits["train"])], minlength=10)
     each = own_answers(result, data, items)
     assert np.allclose(result.predictions["test"], np.einsum("a,aik->ik", heard / heard.sum(), each), atol=1e-5)

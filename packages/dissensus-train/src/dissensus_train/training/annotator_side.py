@@ -103,7 +103,7 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class AnnotatorUnits:
     """The people that a run knows, or their groups: its units.
 
     Attributes:
@@ -134,7 +134,7 @@ def mixed(own: Any, panel: Any, heard: Any) -> Any:
     return (share * own + (1 - share) * panel).astype(np.float32)
 
 
-def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str = "the data") -> Panel:
+def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str = "the data") -> AnnotatorUnits:
     """The people behind the votes on the training items.
 
     Args:
@@ -151,21 +151,22 @@ def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str =
     trained = np.zeros(len(votes.items), dtype=np.bool_)
     trained[training] = True
     heard = np.bincount(votes.judgement_annotator[trained[votes.judgement_item]], minlength=len(votes.annotators))
-    called = _attribute(votes, people.by, name=name) if people.by else votes.annotators
+    called = _attribute(votes, people.by, name=name) if people.by else votes.annotators.names
     units = np.unique(called[heard > 0])
     place = places_of(called, units)
     unit = np.where(place < 0, len(units), place)
     weight = _stated(votes, people.population, heard.astype(np.float64), name=name)
     share = np.bincount(unit, weights=weight, minlength=len(units))[: len(units)]
     by_unit = np.bincount(unit, weights=heard, minlength=len(units) + 1).astype(np.int64)
-    return Panel(units, unit, share / share.sum(), by_unit)
+    return AnnotatorUnits(units, unit, share / share.sum(), by_unit)
 
 
 def _attribute(votes: Votes, wanted: str, *, name: str) -> Names:
-    if wanted not in votes.attributes:
-        known = ", ".join(votes.attributes) or "none"
+    attributes = votes.annotator_attributes
+    if wanted not in attributes:
+        known = ", ".join(attributes) or "none"
         raise InputError(f"{name}: annotators have no attribute '{wanted}'; there is: {known}")
-    return votes.attributes[wanted]
+    return attributes[wanted]
 
 
 def _stated(votes: Votes, population: Mapping[str, Mapping[str, float]], heard: Floats, *, name: str) -> Floats:
@@ -355,7 +356,7 @@ def most_trusted(measured: Floats) -> Floats:
 
 
 def with_people(
-    network: nn.Module, people: People, panel: Panel, *, classes: int, trial: Any, adaptive: bool = True
+    network: nn.Module, people: People, panel: AnnotatorUnits, *, classes: int, trial: Any, adaptive: bool = True
 ) -> PeopleNetwork:
     """A network over items with an annotator side for the people of a panel.
 

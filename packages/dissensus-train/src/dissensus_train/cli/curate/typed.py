@@ -1,0 +1,157 @@
+"""What people type: sources of items and lists of them, with shares and floors; and the counts of a list as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dissensus.cli.printing import console, plain, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Names
+    from dissensus.datasets.sources import Source
+    from dissensus_train.curate.selecting import Floor
+
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE...",
+        help="A folder of images, .npz, idx, CIFAR .bin, or a table of texts; NAME=PATH gives it a name.",
+    ),
+]
+Shape = Annotated[
+    str | None, typer.Option(help="Bring images to channels,height,width.", rich_help_panel="Reading sources")
+]
+Item = Annotated[str | None, typer.Option(help="Column of item names.", rich_help_panel="Reading sources")]
+Text = Annotated[str | None, typer.Option(help="Column of texts.", rich_help_panel="Reading sources")]
+Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="Reading sources")]
+ListFile = Annotated[Path, typer.Argument(metavar="LIST", help="A list of items: a table with a column 'item'.")]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="The list to write: .csv, .tsv or .parquet; - is standard output."
+    ),
+]
+Each = Annotated[
+    str, typer.Option(help="The column for each of whose values a floor holds; 'none' for one floor over all.")
+]
+
+
+def read_sources(
+    sources: Sequence[str],
+    *,
+    shape: str | None,
+    item: str | None,
+    text: str | None,
+    label: str | None,
+    streamed: bool = False,
+) -> list[Source]:
+    """The sources that a command names, as its options say."""
+    from dissensus.datasets.sources import read_source
+    from dissensus.errors import InputError, meant_path
+
+    brought = None
+    if shape is not None:
+        numbers = shape.replace("x", ",").split(",")
+        if len(numbers) != 3 or not all(number.strip().isdigit() and int(number) > 0 for number in numbers):
+            raise InputError(f"--shape {shape}: give channels,height,width, such as 1,28,28")
+        brought = (int(numbers[0]), int(numbers[1]), int(numbers[2]))
+    read = []
+    for written in sources:
+        name, equals, path = written.partition("=")
+        if not equals or Path(written).exists():
+            name, path = "", written
+        if not Path(path).exists():
+            near = meant_path(Path(path)) or "; give a source, or NAME=PATH"
+            raise InputError(f"{path}: there is no such file or folder{near}")
+        read.append(
+            read_source(path, name=name or None, shape=brought, streamed=streamed, item=item, text=text, label=label)
+        )
+    return read
+
+
+def splits_of(split: str | None, sources: Sequence[Source]) -> Names | None:
+    """(items,) the split of each item, from a column of the sources, a list of items, or the sources' names."""
+    import numpy as np
+
+    from dissensus.errors import InputError, choices
+    from dissensus_train.curate.item_list import listed, places, read_items
+
+    if split is None:
+        return None
+    everything = listed(sources)
+    if split == "source":
+        return everything.sources
+    if Path(split).is_file():
+        read = read_items(split)
+        if (read.sources == "").all() and len(sources) == 1:
+            read = type(read)(items=read.items, sources=np.full(len(read), sources[0].name), columns=read.columns)
+        split_of = np.full(len(everything), "", dtype=object)
+        split_of[places(read, everything, where=split)] = read.column("split")
+        if (split_of == "").any():
+            missing = everything.items[int((split_of == "").argmax())]
+            raise InputError(f"{split}: item '{missing}' has no split; list every item with its split")
+        return split_of.astype(np.str_)
+    without = next((source for source in sources if split not in source.columns), None)
+    if without is not None:
+        raise InputError(
+            f"--split {split}: neither a list of items nor a column of source '{without.name}'"
+            f"{choices(split, ['source', *without.columns])}, or a file"
+        )
+    return np.concatenate([source.columns[split] for source in sources])
+
+
+def numbers_of(written: str, option: str) -> dict[str, float]:
+    """Numbers by name: easy=0.5,hard=0.2."""
+    from dissensus.errors import InputError
+
+    numbers: dict[str, float] = {}
+    for part in written.split(","):
+        name, equals, number = part.rpartition("=")
+        try:
+            value = float(number) if equals and name.strip() else -1.0
+        except ValueError:
+            value = -1.0
+        if not 0 <= value < float("inf"):
+            raise InputError(f"{option}: '{part.strip()}' is not NAME=NUMBER; write them as in easy=0.5,hard=0.2")
+        numbers[name.strip()] = value
+    return numbers
+
+
+def floors_of(least: Sequence[str] | None, each: str, *, in_split: bool = False) -> list[Floor]:
+    """Floors as they are written on the command line: region:easy=150, or train:region:easy=150."""
+    from dissensus.errors import InputError
+    from dissensus_train.curate.selecting import Floor
+
+    floors = []
+    for written in least or []:
+        split, colon, rest = written.partition(":") if in_split else (None, ":", written)
+        column, second, counts = rest.partition(":")
+        if not colon or not second:
+            shape = "SPLIT:COLUMN:VALUE=NUMBER, as in train:region:easy=150" if in_split else "COLUMN:VALUE=NUMBER"
+            raise InputError(f"--least {written}: write {shape}")
+        for value, count in numbers_of(counts, "--least").items():
+            if count < 1 or count != int(count):
+                raise InputError(f"--least {written}: '{count:g}' is not a number of items; give 1 or more")
+            of_each = None if each == "none" else each
+            floors.append(Floor(column=column, value=value, least=int(count), each=of_each, split=split))
+    return floors
+
+
+def named(output: Path | None) -> str:
+    """What the next command calls a list that was written."""
+    return "LIST" if str(output) in ("-", "None") else str(output)
+
+
+def show_counts(counts: dict[str, dict[str, int]], row: str, *, beside: Path) -> None:
+    """The counts of items by two columns as a table; not beside a list on the screen."""
+    if str(beside) == "-" or not counts:
+        return
+    rows = table(row, ">items", *(f">{plain(name)}" for name in next(iter(counts.values()))))
+    for name, across in counts.items():
+        rows.add_row(plain(name), f"{sum(across.values()):,}", *(f"{number:,}" for number in across.values()))
+    console().print(rows)

@@ -1,0 +1,281 @@
+"""What people hand to `evaluate`, `report` and `plot`: votes, labels and predictions, however they keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.arrays import column_names, places_of
+from dissensus.errors import InputError
+from dissensus.evaluation.metrics.arithmetic import to_numpy
+from dissensus.evaluation.metrics.distances import FLOOR
+from dissensus.evaluation.predictions import MODEL, TRAINED_ON, align_predictions, read_predictions, trained_on_rows
+from dissensus.evaluation.probabilities import Predictions, are_counts, checked_human, checked_probabilities
+from dissensus.labels.distribution import LabelDistribution
+from dissensus.labels.schemes import frequency
+from dissensus.votes.table import Votes
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Names
+
+ITEM: Final = "item"
+"""The column, or the index, of a frame by which its rows are matched with the items that people judged."""
+
+SURE: Final = 5.0
+"""Standard errors by which another order of unnamed columns must fit the votes better to be asked about."""
+
+RIGHT_CALL: Final = "people come first: dis.evaluate(votes, predictions)"
+
+
+def refuse_swapped(human: Any, model: Any) -> None:
+    """Refuse predictions that come before votes, or before labels made of votes."""
+    of_people = isinstance(human, Votes | LabelDistribution) or _is_table(human)
+    if isinstance(human, Predictions) or isinstance(model, Votes):
+        raise InputError(f"evaluate: here predictions come first; {RIGHT_CALL}")
+    if isinstance(model, LabelDistribution) and model.counts.any() and not of_people:
+        raise InputError(f"evaluate: here predictions come before labels; {RIGHT_CALL}")
+
+
+def people_in(human: Any) -> tuple[LabelDistribution, Votes | None]:
+    """The label distributions of what people said, and their votes where these are known.
+
+    Args:
+        human: votes, or what `read_votes` reads (a path, a frame, a list of dictionaries, a dictionary of columns);
+            label distributions; or (items, classes) probabilities as an array or as a frame with a column per class.
+    """
+    if isinstance(human, LabelDistribution):
+        return human, None
+    if isinstance(human, Votes):
+        return frequency(human), human
+    if isinstance(human, str | Path) or _is_table(human):
+        from dissensus.labels.reading import read_labels
+        from dissensus.votes.reading import read_votes
+
+        if not isinstance(human, str | Path) and _holds_distributions(human):
+            return read_labels(human), None
+        votes = read_votes(human)
+        return frequency(votes), votes
+    p = checked_human(human)
+    return LabelDistribution(
+        probabilities=p,
+        counts=np.zeros(p.shape, dtype=np.int64),
+        panel_size=np.zeros(len(p), dtype=np.int64),
+        items=np.arange(len(p)),
+        classes=tuple(str(k) for k in range(p.shape[1])),
+        scheme="given",
+    ), None
+
+
+def systems_in(
+    model: Any, people: LabelDistribution, *, classes: Sequence[str] | None = None
+) -> dict[str, Predictions]:
+    """By name, each system's predictions for the items that people judged, in their order.
+
+    Args:
+        model: one system, or several by name. A system is (items, classes) or (seeds, items, classes) probabilities, a
+            label per item, a frame with a column per class (rows are matched by a column or an index `item` where there
+            is one), a dictionary with the probabilities or the label of each item, label distributions, a path, or
+            `Predictions`. One without a name is called `model`.
+        people: the items that they are of.
+        classes: the names of an array's columns in order; None takes the classes of the labels, and refuses an array
+            whose columns fit the votes clearly better in another order.
+    """
+    many = isinstance(model, Mapping) and not (is_by_item(model, people.items) or _is_by_class(model, people))
+    named = {str(name): system for name, system in model.items()} if many else {MODEL: model}
+    if not named:
+        raise InputError("evaluate: there are no predictions; give at least one system")
+    stated = None if classes is None else tuple(map(str, classes))
+    return {name: _system(name, system, people, stated) for name, system in named.items()}
+
+
+def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str, ...] | None) -> Predictions:
+    if isinstance(given, Votes):
+        raise InputError(f"{name}: these are votes of people; {RIGHT_CALL}")
+    if isinstance(given, str | Path):
+        given = read_predictions(given, people.classes, order=stated)
+    if isinstance(given, Predictions):
+        return _aligned(name, given, people)
+    if isinstance(given, LabelDistribution):
+        return _matched(name, given.probabilities, given.items, people, classes=given.classes)
+    if isinstance(given, Mapping) and is_by_item(given, people.items):
+        return _of_dictionary(name, given, people, stated)
+    if _is_table(given):
+        return _of_frame(name, given, people, stated)
+    return _of_array(name, given, people, stated)
+
+
+def _of_dictionary(
+    name: str, given: Mapping[Any, Any], people: LabelDistribution, stated: tuple[str, ...] | None
+) -> Predictions:
+    """Predictions by item: a label, a row of probabilities, or probabilities by class; a class not named has none."""
+    items, rows = np.array([str(item) for item in given], dtype=np.dtypes.StringDType()), list(given.values())
+    if isinstance(rows[0], Mapping):
+        by_class = [{str(label): float(share) for label, share in row.items()} for row in rows]
+        stated = tuple(dict.fromkeys([*people.classes, *(label for row in by_class for label in row)]))
+        rows = [[row.get(label, 0.0) for label in stated] for row in by_class]
+    return _matched(name, rows, items, people, classes=stated)
+
+
+def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[str, ...] | None) -> Predictions:
+    """Predictions of a frame with a column per class, or as many as are stated; `item` and `trained_on` are none."""
+    from dissensus.table_file import table_in_memory
+
+    table = table_in_memory(frame).rows().table
+    index = getattr(frame, "index", None)
+    items = table[ITEM].to_numpy() if ITEM in table.columns and ITEM not in people.classes else None
+    if items is None and getattr(index, "name", None) == ITEM:
+        items = np.asarray(index)
+    columns = tuple(column for column in table.columns if column not in (ITEM, TRAINED_ON) or column in people.classes)
+    lacking = [label for label in people.classes if label not in columns]
+    by_name = stated is None or not lacking
+    if lacking and by_name:
+        raise InputError(
+            f"{name}: no column is called after the class '{lacking[0]}'; its columns are {', '.join(columns)}. Name a "
+            f"column after each class, or, if these are votes, {RIGHT_CALL}"
+        )
+    marked = TRAINED_ON in table.columns and TRAINED_ON not in columns
+    seen = trained_on_rows(table[TRAINED_ON], lambda row: f"{name}: row {row}") if marked else None
+    rows = table[list(columns)].to_numpy()
+    return _matched(name, rows, items, people, classes=columns if by_name else stated, trained_on=seen)
+
+
+def _matched(
+    name: str,
+    rows: Any,
+    items: Names | None,
+    people: LabelDistribution,
+    *,
+    classes: tuple[str, ...] | None,
+    trained_on: Any = None,
+) -> Predictions:
+    """Predictions whose rows have item names, in the order of the items that people judged."""
+    made = _of_array(name, rows, people if items is None else _of_items(people, items), classes)
+    made = replace(made, trained_on=trained_on)
+    return made if items is None else align_predictions(people, {name: made})[1][name]
+
+
+def _aligned(name: str, predictions: Predictions, people: LabelDistribution) -> Predictions:
+    """Predictions in the order of the items; where people are an array, whose rows have no names, as they are."""
+    place = places_of(people.items, predictions.items)
+    in_order = place.size == predictions.items.size and (place == np.arange(place.size)).all()
+    unnamed = people.scheme == "given" and (place < 0).all()
+    return predictions if in_order or unnamed else align_predictions(people, {name: predictions})[1][name]
+
+
+def _of_items(people: LabelDistribution, items: Names) -> LabelDistribution:
+    """The classes of these labels, for other items; nothing is known of these."""
+    shares = np.full((len(items), len(people.classes)), 1 / len(people.classes))
+    counts = np.zeros(shares.shape, dtype=np.int64)
+    return replace(people, items=items, probabilities=shares, counts=counts, panel_size=counts.sum(axis=1), model=None)
+
+
+def _of_array(name: str, given: Any, people: LabelDistribution, stated: tuple[str, ...] | None) -> Predictions:
+    """Predictions of numbers without names, or of one label per item."""
+    if is_hard(given):
+        runs, classes = hard_labels(name, given, people, stated), people.classes
+    else:
+        if are_counts(given, name):
+            raise InputError(f"{name}: these are counts of votes; {RIGHT_CALL}")
+        runs = checked_probabilities(given, name)
+        classes = people.classes if stated is None else _checked_names(name, stated, people.classes)
+    if runs.shape[1:] != (len(people), len(classes)):
+        raise InputError(
+            f"{name}: predictions for {runs.shape[1]:,} items and {runs.shape[2]} classes, and people judged "
+            f"{len(people):,} items and {len(classes)} classes; give one row for each item that people judged, and "
+            "state classes= where the model has other classes"
+        )
+    if stated is None and people.scheme != "given":
+        _refuse_other_order(name, runs.mean(axis=0), people)
+    return Predictions(probabilities=runs, items=people.items, classes=classes, seeds=tuple(range(len(runs))))
+
+
+def _checked_names(name: str, stated: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    if set(known) <= set(stated) and len(set(stated)) == len(stated):
+        return stated
+    raise InputError(
+        f"{name}: its classes are stated as {', '.join(stated)}, and people voted for {', '.join(known)}; name each of "
+        "these once"
+    )
+
+
+def _refuse_other_order(name: str, model: Any, people: LabelDistribution) -> None:
+    """Refuse columns without names that fit what people said clearly better in another order."""
+    from scipy.optimize import linear_sum_assignment
+
+    surprise = -np.log(np.maximum(model, FLOOR))
+    _, order = linear_sum_assignment(people.probabilities.T @ surprise)
+    gain = (people.probabilities * (surprise - surprise[:, order])).sum(axis=1)
+    if gain.sum() > 0 and gain.mean() > SURE * gain.std() / np.sqrt(len(gain)) and len(gain) > 1:
+        better = [""] * len(order)
+        for label, column in zip(people.classes, order, strict=True):
+            better[column] = label
+        raise InputError(
+            f"{name}: its columns have no names, and as {', '.join(people.classes)} (the classes of the labels) they "
+            f"fit the votes worse than as {', '.join(better)}; state their order: classes={better!r}, or "
+            f"classes={list(people.classes)!r} if they are right"
+        )
+
+
+def is_hard(given: Any) -> bool:
+    """Whether these are labels, one for each item, and no probabilities."""
+    try:
+        labels = to_numpy(given)
+    except ValueError:
+        # Rows of unequal length, which are refused as what they are not.
+        return False
+    return labels.ndim == 1 and labels.size > 0 and labels.dtype.kind in "biuUSTO"
+
+
+def hard_labels(name: str, given: Any, people: LabelDistribution, stated: Sequence[str] | None) -> Any:
+    """(1, items, classes) all probability on the label of each item: a class, or its place among stated classes.
+
+    Whole numbers are places only where they are not all classes: ratings from 1 to 5 are called so.
+    """
+    labels = to_numpy(given)
+    names = [str(label) for label in labels.tolist()]
+    if stated is not None and labels.dtype.kind in "iu" and not set(names) <= set(people.classes):
+        unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
+        names = [str(stated[place]) for place in labels] if not unknown.size else names
+    lacking = [label for label in dict.fromkeys(names) if label not in people.classes]
+    if lacking:
+        remedy = "give a class name for each item" if labels.dtype.kind not in "iu" else "state classes="
+        raise InputError(
+            f"{name}: '{lacking[0]}' is none of the classes {', '.join(people.classes)}; {remedy}, or one row of "
+            "probabilities for each item"
+        )
+    return np.eye(len(people.classes))[[people.classes.index(label) for label in names]][None]
+
+
+def _is_table(given: Any) -> bool:
+    """Whether this is a frame, a list of dictionaries or a dictionary of columns."""
+    if isinstance(given, Mapping):
+        return all(isinstance(column, Sequence | np.ndarray) for column in given.values())
+    return column_names(given) is not None or (
+        isinstance(given, Sequence) and bool(given) and all(isinstance(row, Mapping) for row in given)
+    )
+
+
+def _holds_distributions(frame: Any) -> bool:
+    """Whether all columns but one of items are numbers, and each row of them sums to 1."""
+    from dissensus.table_file import table_in_memory
+
+    table = table_in_memory(frame).rows().table
+    columns = [column for column in table.columns if column != ITEM]
+    if len(columns) < 2 or not all(table[column].dtype.is_numeric() for column in columns):
+        return False
+    return bool(np.abs(table[columns].to_numpy().sum(axis=1) - 1).max() < 1e-3)
+
+
+def is_by_item(given: Mapping[Any, Any], items: Names) -> bool:
+    """Whether the keys of a dictionary are items that people judged, and no names of systems."""
+    one = np.ndim(next(iter(given.values()), 0)) < 2
+    return one and bool(given) and {str(key) for key in given} <= set(map(str, items.tolist()))
+
+
+def _is_by_class(given: Mapping[Any, Any], people: LabelDistribution) -> bool:
+    """Whether a dictionary has a column of numbers for each class, and so is one system."""
+    return set(people.classes) <= set(map(str, given)) and np.ndim(given[next(iter(given))]) == 1

@@ -1,0 +1,138 @@
+"""What people hand to `evaluate`: the same votes and predictions, however they keep them, give the same numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from dissensus.errors import InputError
+from dissensus.evaluation.arguments import people_in, systems_in
+from dissensus.evaluation.evaluating import evaluate
+from dissensus.labels.schemes import frequency
+from dissensus.votes.reading import read_votes
+
+CLASSES = ("cat", "dog", "owl")
+ITEMS = [f"picture {number}" for number in range(30)]
+RNG = np.random.default_rng(0)
+TRUTH = RNG.dirichlet([0.4] * 3, len(ITEMS))
+ROWS = [
+    {"item": item, "annotator": f"person {person}", "label": CLASSES[RNG.choice(3, p=TRUTH[place])]}
+    for place, item in enumerate(ITEMS)
+    for person in range(5)
+]
+VOTES = read_votes(ROWS)
+LABELS = frequency(VOTES)
+MODEL = 0.7 * TRUTH[[ITEMS.index(str(item)) for item in VOTES.items]] + 0.1
+
+
+def score(human: Any, model: Any, **options: Any) -> float:
+    result = evaluate(human, model, metrics=["soft_nll"], baselines=False, resamples=0, **options)
+    value = result.overall.get(result.models[0], "soft_nll").value
+    assert value is not None
+    return value.value
+
+
+EXPECTED = float(-(LABELS.probabilities * np.log(MODEL)).sum(axis=1).mean())
+
+
+@pytest.mark.parametrize(
+    "human",
+    [
+        VOTES,
+        LABELS,
+        ROWS,
+        pd.DataFrame(ROWS),
+        pl.DataFrame(ROWS),
+        {name: [row[name] for row in ROWS] for name in ROWS[0]},
+        pd.DataFrame(LABELS.probabilities, columns=CLASSES),
+        LABELS.probabilities,
+    ],
+    ids=["votes", "labels", "rows", "pandas", "polars", "columns", "shares", "array"],
+)
+def test_people_are_votes_labels_frames_dictionaries_or_arrays(human: Any) -> None:
+    assert score(human, MODEL) == pytest.approx(EXPECTED)
+
+
+SHUFFLED = np.random.default_rng(1).permutation(len(ITEMS))
+FRAME = pd.DataFrame(MODEL[:, ::-1], columns=CLASSES[::-1])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MODEL,
+        MODEL[None],
+        {"ours": MODEL},
+        FRAME,
+        pl.from_pandas(FRAME),
+        FRAME.assign(item=VOTES.items.tolist()).iloc[SHUFFLED],
+        FRAME.set_index(pd.Index(VOTES.items.tolist(), name="item")).iloc[SHUFFLED],
+        {name: FRAME[name].tolist() for name in CLASSES[::-1]},
+        {str(VOTES.items[row]): MODEL[row].tolist() for row in SHUFFLED},
+        {str(VOTES.items[row]): dict(zip(CLASSES, MODEL[row], strict=True)) for row in SHUFFLED},
+        {"ours": {str(VOTES.items[row]): dict(zip(CLASSES, MODEL[row], strict=True)) for row in SHUFFLED}},
+    ],
+    ids=[
+        "array",
+        "seeds",
+        "named",
+        "pandas",
+        "polars",
+        "item",
+        "index",
+        "columns",
+        "rows",
+        "by class",
+        "named by class",
+    ],
+)
+def test_predictions_are_arrays_frames_or_dictionaries_in_any_order_that_names_give(model: Any) -> None:
+    assert score(VOTES, model) == pytest.approx(EXPECTED)
+
+
+def test_votes_know_their_people_wherever_they_are_handed_in() -> None:
+    assert evaluate(VOTES, MODEL, resamples=0).worth == evaluate(LABELS, MODEL, votes=VOTES, resamples=0).worth
+    assert people_in(VOTES)[1] is VOTES
+    assert people_in(LABELS)[1] is None
+
+
+def test_labels_are_a_system_too_matched_by_item() -> None:
+    assert score(VOTES, LABELS.take(SHUFFLED)) == pytest.approx(float(LABELS.entropy.mean()))
+
+
+def test_one_label_per_item_may_come_by_item() -> None:
+    winner = {str(item): CLASSES[k] for item, k in zip(LABELS.items, LABELS.majority().label, strict=True)}
+    assert systems_in(winner, LABELS)["model"].probabilities[0].tolist() == LABELS.one_hot().tolist()
+
+
+@pytest.mark.parametrize(
+    ("human", "model"),
+    [
+        (MODEL, VOTES),
+        (MODEL, LABELS.counts),
+        (MODEL, pd.DataFrame(ROWS)),
+        ({"ours": MODEL}, VOTES),
+        (systems_in(MODEL, LABELS)["model"], VOTES),
+    ],
+    ids=["array", "counts", "frame", "systems", "predictions"],
+)
+def test_swapped_arguments_are_recognised_and_answered_by_the_right_call(human: Any, model: Any) -> None:
+    with pytest.raises(InputError, match=r"dis\.evaluate\(votes, predictions\)"):
+        evaluate(human, model)
+
+
+def test_a_model_that_is_no_better_in_another_order_is_not_asked_for_one() -> None:
+    """Noise fits every order alike, and so does a model that knows nothing."""
+    for seed in range(20):
+        noise = np.random.default_rng(seed).dirichlet([1.0] * 3, len(ITEMS))
+        systems_in(noise, LABELS)
+    systems_in(np.full((len(ITEMS), 3), 1 / 3), LABELS)
+
+
+def test_an_item_that_only_votes_or_only_predictions_have_is_refused() -> None:
+    with pytest.raises(InputError, match="1 items with votes have no prediction, first picture"):
+        evaluate(VOTES, {str(item): row for item, row in zip(VOTES.items[1:], MODEL[1:].tolist(), strict=True)})
