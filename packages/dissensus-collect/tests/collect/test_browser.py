@@ -82,7 +82,7 @@ def opened(browser: Any, *, phone: bool = False, scheme: str = "light") -> Itera
     """A page, which must end without having complained of anything."""
     size = {"width": 390, "height": 844} if phone else {"width": 1280, "height": 900}
     context = browser.new_context(viewport=size, has_touch=phone, is_mobile=phone, color_scheme=scheme)
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(60_000)
     # As on plain HTTP in a laboratory, where browsers keep this from pages.
     context.add_init_script("delete Crypto.prototype.randomUUID")
     complaints: list[str] = []
@@ -139,7 +139,7 @@ def until_answered(page: Any, count: int) -> None:
     """Waits until so many answers are on the screen."""
     from playwright.sync_api import expect
 
-    expect(page.locator("#answers input:checked")).to_have_count(count)
+    expect(page.locator("#answers input:checked")).to_have_count(count, timeout=60_000)
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def test_a_whole_project_by_keyboard_alone(browser: Any, tmp_path: Path) -> None
             ((total, hidden, frame),) = site.read(
                 "SELECT seconds, hidden_seconds, frame_ms FROM judgement WHERE id = ?", judgement
             )
-            assert 0 < in_order[-1] <= total < 60
+            assert 0 < in_order[-1] <= total < 600, "seconds"
             assert hidden == 0
             assert frame is not None
 
@@ -244,9 +244,10 @@ def test_a_minute_before_an_item_goes_to_somebody_else_the_page_says_so(browser:
     with served(web_project(tmp_path, items=1, k=1)) as site, opened(browser, phone=True) as page:
         page.clock.install()
         begin(page, site)
-        page.clock.run_for(530_000)
+        # The page's clock also goes by itself, so that there is a margin for a slow machine on both sides of 540 s.
+        page.clock.run_for(500_000)
         assert page.locator("#lease").is_hidden()
-        page.clock.run_for(15_000)
+        page.clock.run_for(45_000)
         assert "Are you still there?" in page.locator("#lease").inner_text()
         assert page.title().startswith("Still there?")
         assert violations(page, axe) == [], "a warning"
@@ -506,7 +507,7 @@ def test_a_server_that_stumbles_is_asked_again_with_the_same_answer(browser: Any
         answer(page, site.project)
         page.keyboard.press("Enter")
         # The page's clock stands still, the server's does not: an answer under way needs real time, too.
-        for _ in range(200):
+        for _ in range(1200):
             page.clock.run_for(2_000)
             if page.locator('body[data-number="2"]').count():
                 break

@@ -213,10 +213,14 @@ def test_a_proxy_that_is_not_trusted_is_named_to_the_researcher(tmp_path: Path) 
         assert "--trusted-proxy 172.18.0.2" in desk.open("/researcher/progress").text
 
 
+PATIENCE = 120.0
+"""Seconds after which an answer is given up; no machine is so busy."""
 SERVE = """
 import json, resource, sys
+from dissensus_collect.hosting import connections
 if sys.argv[2] != "0":
     resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]), int(sys.argv[2])))
+    connections.REQUEST_SECONDS = 3600.0
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.hosting.serving import serve_project
 given = {"port": int(sys.argv[3]), "base_url": "http://project.test"}
@@ -250,9 +254,9 @@ def serving(folder: Path, *, files: int = 0) -> Iterator[tuple[tuple[str, int], 
         process.stdout.close()
 
 
-def ask(place: tuple[str, int], path: bytes = b"/static/icon.svg", *, more: bytes = b"", within: float = 5.0) -> bytes:
-    with socket.create_connection(place, timeout=within) as line:
-        line.settimeout(within)
+def ask(place: tuple[str, int], path: bytes = b"/static/icon.svg", *, more: bytes = b"") -> bytes:
+    with socket.create_connection(place, timeout=PATIENCE) as line:
+        line.settimeout(PATIENCE)
         line.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n" + more + b"Connection: close\r\n\r\n")
         answer = b""
         while got := line.recv(65536):
@@ -268,14 +272,13 @@ def test_eleven_hundred_half_sent_requests_starve_nobody_and_do_not_fill_the_log
     try:
         with serving(tmp_path, files=1024) as (place, log):
             for number in range(1100):
-                held.append(socket.create_connection(place, timeout=5))
+                held.append(socket.create_connection(place, timeout=PATIENCE))
                 half = b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: " if number % 2 else b""
                 body = b"POST /api/save HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n{"
                 held[-1].sendall(half or body)
+            # No request of theirs is ever overdue here, so that nothing but their making room lets others in.
             for _ in range(20):
-                began = time.perf_counter()
                 assert ask(place).startswith(b"HTTP/1.1 200")
-                assert time.perf_counter() - began < 2
             for each in held:
                 each.close()
             assert ask(place).startswith(b"HTTP/1.1 200")

@@ -168,7 +168,7 @@ def _attributes(cursor: Any, project: Project, ids: Ints) -> dict[str, Names]:
     """
     answers = final_answers(cursor)
     free_text = {asked.name for asked in project.questions if not asked.options}
-    asked = (question.name for question in (*project.eligibility, *project.questions))
+    asked = [*(question.name for question in project.eligibility), *(question.name for question in project.questions)]
     other = sorted({name for person in answers.values() for name in person})
     return {
         name: _text([answers.get(person, {}).get(name, "") for person in ids.tolist()])

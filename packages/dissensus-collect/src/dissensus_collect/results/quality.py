@@ -159,14 +159,13 @@ def annotator_quality(cursor: Any, project: Project) -> list[AnnotatorQuality]:
     panel = {name: _median(columns[name]) for name in ("seconds", "straight_lining")}
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     measured = [person | dict(zip(columns, row, strict=True)) for person, row in zip(known, rows, strict=True)]
-    return [
-        AnnotatorQuality(
-            **{name: None if value != value else value for name, value in person.items()}
-            | {name: bool(person[name]) for name in ("paid", "counts", "exported")},
-            flags=_flags(person, panel),
-        )
-        for person in measured
-    ]
+    return [AnnotatorQuality(**_as_known(person), flags=_flags(person, panel)) for person in measured]
+
+
+def _as_known(person: dict[str, Any]) -> dict[str, Any]:
+    """With None for what is not known, and with flags of the database as such."""
+    known = {name: None if value != value else value for name, value in person.items()}
+    return known | {name: bool(person[name]) for name in ("paid", "counts", "exported")}
 
 
 def item_quality(cursor: Any, project: Project, *, draws: int = 200, seed: int = 0) -> list[ItemQuality]:
