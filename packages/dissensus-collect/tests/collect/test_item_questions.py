@@ -58,6 +58,14 @@ def test_classes_are_numbered_through_and_every_question_keeps_its_layout(tmp_pa
     assert (sorted(order[:3]), sorted(order[3:5]), order[5]) == ([0, 1, 2], [3, 4], 5)
 
 
+def test_the_words_of_a_scale_are_those_of_its_question_or_else_ours(tmp_path: Path) -> None:
+    project = make_project(tmp_path, more=MORE, language='"de"', scale__low='"never"')
+    tone, clear = project.item_questions
+    assert (clear.scale.low, clear.scale.high) == ("murky", "crystal")
+    assert (tone.scale.low, tone.scale.high) == ("gar nicht", "völlig")
+    assert project.scale.low == "never"
+
+
 @pytest.mark.parametrize(
     ("change", "kind", "sentence"),
     [

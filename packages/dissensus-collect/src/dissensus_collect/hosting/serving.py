@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import importlib.util
 import signal
@@ -47,12 +48,7 @@ LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 @dataclass(frozen=True, kw_only=True)
 class Links:
-    """Where a project can be reached.
-
-    Attributes:
-        annotator: the link for everybody who takes part.
-        researcher: the link for the researcher, which works once.
-    """
+    """Where a project can be reached: by everybody who takes part, and by the researcher, once."""
 
     annotator: str
     researcher: str
@@ -102,14 +98,8 @@ def serve_project(
 
     base_url = None if base_url is None else checked_base_url(base_url)
     trusted = [*checked_networks(trusted_proxies), *(LOOPBACK[:2] if base_url is not None else ())]
-    listening = _listen(host, port)
-    address = base_url or _address(host, listening.getsockname()[1])
-    try:
-        database = open_database(project, database_url)
-    except BaseException:
-        listening.close()
-        raise
-    try:
+    with contextlib.closing(_listen(host, port)) as listening, open_database(project, database_url) as database:
+        address = base_url or _address(host, listening.getsockname()[1])
         settings = ServerSettings(clock=clock, rate_limits=rate_limits, base_url=base_url, password=password)
         app = create_app(project, database, settings=settings)
         app.state.site.logins.set_address(address)
@@ -133,15 +123,14 @@ def serve_project(
 
         async def serve() -> None:
             asyncio.get_running_loop().set_exception_handler(quiet_errors())
-            beside = [
-                asyncio.create_task(_every(SWEEP_SECONDS, lambda: hang_up_overdue(server.server_state.connections))),
-                asyncio.create_task(_every(EXPIRY_SECONDS / pace, lambda: _expire(database, clock))),
-                asyncio.create_task(_every(BACKUP_SECONDS / pace, lambda: _back_up(project, database))),
+            chores: list[tuple[float, Callable[[], Awaitable[None]]]] = [
+                (SWEEP_SECONDS, lambda: hang_up_overdue(server.server_state.connections)),
+                (EXPIRY_SECONDS / pace, lambda: _expire(database, clock)),
+                (BACKUP_SECONDS / pace, lambda: _back_up(project, database)),
             ]
             if project.adaptive.on:
-                beside.append(
-                    asyncio.create_task(_every(ROUND_SECONDS / pace, lambda: _round(project, database, clock)))
-                )
+                chores.append((ROUND_SECONDS / pace, lambda: _round(project, database, clock)))
+            beside = [asyncio.create_task(_every(seconds, chore)) for seconds, chore in chores]
             ready(Links(annotator=f"{address}/", researcher=f"{address}{one_time_link(app)}"))
             try:
                 await server.serve(sockets=[listening])
@@ -162,29 +151,26 @@ def serve_project(
         def stop(number: int, frame: FrameType | None) -> None:
             server.should_exit = True
 
-        before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             # Not asyncio.run: it would leave uvloop aside where that is installed.
             with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
                 runner.run(serve())
         finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
-    finally:
-        database.close()
-        listening.close()
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
-def checked_networks(given: Sequence[str]) -> list[str]:
+def checked_networks(addresses: Sequence[str]) -> list[str]:
     """Addresses and networks of proxies, or a refusal."""
-    for each in given:
+    for address in addresses:
         try:
-            ip_network(each, strict=False)
+            ip_network(address, strict=False)
         except ValueError:
             raise InputError(
-                f"trusted proxy '{each}': not an address or a network; write it like 172.18.0.2 or 172.16.0.0/12"
+                f"trusted proxy '{address}': not an address or a network; write it like 172.18.0.2 or 172.16.0.0/12"
             ) from None
-    return list(given)
+    return list(addresses)
 
 
 def serving_warnings(*, host: str, base_url: str | None, password: str | None) -> list[str]:
@@ -233,7 +219,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.listen(2048)
     except OSError as error:
         raise InputError(
-            f"{host}:{port} cannot be listened on ({error.strerror or error}); choose another --host or --port"
+            f"{host}:{port} cannot be listened on ({error.strerror or error}); choose another host= or port="
         ) from error
     return listening
 

@@ -167,9 +167,7 @@ def _filled_in(read: ProjectFile, given: Mapping[str, Any], path: Path) -> dict[
         "scale": scale(read.scale, given),
         "reason": filled(read.reason, given.get("reason", {}), question=own.say("Why did you answer like this?")),
         "item_questions": tuple(
-            replace(
-                asked, classes=asked.classes or read.classes.names, scale=scale(asked.scale, written.get("scale", {}))
-            )
+            replace(asked, classes=asked.classes or read.classes.names, scale=scale(asked.scale, written))
             for asked, written in zip(read.item_questions, given.get("item_questions", ()), strict=True)
         ),
         "texts": filled(read.texts, given.get("texts", {}), title=name),

@@ -58,13 +58,11 @@ def join_demographics(
         raise InputError(f"{path}: there is no column '{unknown[0]}'{choices(unknown[0], spelled)}")
     rows = table.rows([who, *(spelled[name] for name in wanted)]).table.select(pl.all().cast(pl.String).fill_null(""))
     known = dict(cursor.execute("SELECT external, annotator FROM identity").fetchall())
-    found = 0
-    for external, *values in rows.iter_rows():
-        if external in known:
-            found += 1
-            told = {name: value for name, value in zip(wanted, values, strict=True) if value not in UNKNOWN}
-            remember(cursor, known[external], told)
-    if not found:
+    joined = [row for row in rows.iter_rows() if row[0] in known]
+    for external, *values in joined:
+        answers = {name: value for name, value in zip(wanted, values, strict=True) if value not in UNKNOWN}
+        remember(cursor, known[external], answers)
+    if not joined:
         raise InputError(f"{path}: none of its {rows.height} people has taken part; is it the export of this project?")
-    log_event(cursor, "demographics", None, {"people": found, "names": wanted}, now=now)
-    return found, wanted
+    log_event(cursor, "demographics", None, {"people": len(joined), "names": wanted}, now=now)
+    return len(joined), wanted

@@ -31,7 +31,7 @@ from dissensus_collect.results.collected import collected_votes, names_of_items,
 from dissensus_collect.store.events import is_simulated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.votes.table import Votes
     from dissensus_collect.project.reading import Project
@@ -41,10 +41,15 @@ SCHEMES: Final = ("equal-weighted", "uncertainty-weighted")
 _FORMULA: Final = r"^[=+\-@\t\r]"
 _NUMBER: Final = r"^[+-]?\d+(\.\d+)?$"
 
-CODEBOOK: Final[dict[str, dict[str, str]]] = tomllib.loads(
-    (resources.files(__package__) / "codebook.toml").read_text(encoding="utf-8")
-)
+
+def _data(name: str) -> dict[str, Any]:
+    return tomllib.loads((resources.files(__package__) / name).read_text(encoding="utf-8"))
+
+
+CODEBOOK: Final[dict[str, dict[str, str]]] = _data("codebook.toml")
 """What each column of each file holds."""
+QUERIES: Final[dict[str, str]] = _data("queries.toml")
+"""The tables that are queries."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -85,7 +90,7 @@ def export_project(
             run as a formula.
     """
     target = Path(folder)
-    unknown = [each for each in formats if each not in FORMATS]
+    unknown = [kind for kind in formats if kind not in FORMATS]
     if unknown or not formats:
         raise InputError(f"export: '{', '.join(unknown)}' is not a format{choices(''.join(unknown[:1]), FORMATS)}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -120,39 +125,20 @@ def _write_all(
         "answers": _answers(cursor, project),
         "surplus": _answers(cursor, project, counting=False),
         "set_aside": _answers(cursor, project, used=False),
-        **_plain_tables(cursor),
     }
-    if identities:
-        tables["identities"] = _query(
-            cursor,
-            "SELECT n.pseudonym, d.platform, d.external, d.study, d.session FROM identity d "
-            "JOIN annotator n ON n.id = d.annotator ORDER BY n.id",
-            "identities",
-        )
-        for kind in formats:
-            # Made before it is written, so that nobody else can read it at any moment.
-            (folder / f"identities.{kind}").touch(mode=0o600)
-    if project.reason.ask != "off":
-        tables["reasons"] = _query(
-            cursor,
-            "SELECT n.pseudonym, i.name, j.reason FROM judgement j JOIN assignment a ON a.id = j.assignment "
-            "JOIN annotator n ON n.id = a.annotator JOIN item i ON i.id = a.item "
-            "WHERE j.current = 1 AND j.reason IS NOT NULL AND n.exported = 1 ORDER BY a.id",
-            "reasons",
-        )
-    told = _query(
-        cursor,
-        "SELECT n.pseudonym, f.name, f.answer FROM final_answer f JOIN annotator n ON n.id = f.annotator "
-        "WHERE n.exported = 1 ORDER BY n.id, f.name",
-        "final_answers",
-    )
-    if project.questions or len(told):
-        tables["final_answers"] = told
-    first = None
-    written = []
-    for place, asked in enumerate(project.asked):
-        if not tables["answers"].height:
-            break
+    unwanted = {"identities": not identities, "reasons": project.reason.ask == "off"}
+    for name, sql in QUERIES.items():
+        if unwanted.get(name):
+            continue
+        rows = cursor.execute(sql).fetchall()
+        if rows or name != "final_answers" or project.questions:
+            columns = list(CODEBOOK[name])
+            tables[name] = pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
+    for kind in formats if identities else ():
+        # Made before it is written, so that nobody else can read it at any moment.
+        (folder / f"identities.{kind}").touch(mode=0o600)
+    first, written = None, []
+    for place, asked in enumerate(project.asked if tables["answers"].height else ()):
         votes = collected_votes(cursor, project, question=place)
         first = votes if first is None else first
         ending = f"-{asked.name}" if asked.name else ""
@@ -163,12 +149,16 @@ def _write_all(
             write_votes(votes, path)
             if kind == "csv":
                 write_guarded_csv(pl.read_csv(path, infer_schema=False), path)
+    writers: dict[str, Callable[..., Any]] = {
+        "csv": write_guarded_csv, "jsonl": pl.DataFrame.write_ndjson, "parquet": pl.DataFrame.write_parquet,
+    }  # fmt: skip
     for name, table in tables.items():
-        _write_table(table, folder / name, formats)
+        for kind in formats:
+            writers[kind](table, folder / f"{name}.{kind}")
     (folder / FILE).write_text(project.toml, encoding="utf-8")
     # The votes of the first question come last, because the codebook ends with what they are.
-    named = [*tables, *reversed(written)]
-    (folder / "codebook.md").write_text(_codebook(cursor, project, named, formats, first), encoding="utf-8")
+    codebook = _codebook(cursor, project, [*tables, *reversed(written)], formats, first)
+    (folder / "codebook.md").write_text(codebook, encoding="utf-8")
     return first
 
 
@@ -189,15 +179,6 @@ def write_guarded_csv(table: pl.DataFrame, path: Path) -> None:
     safe.rename(dict(zip(table.columns, heads.to_list(), strict=True))).write_csv(path)
 
 
-def _write_table(table: pl.DataFrame, stem: Path, formats: Sequence[str]) -> None:
-    if "csv" in formats:
-        write_guarded_csv(table, Path(f"{stem}.csv"))
-    if "jsonl" in formats:
-        table.write_ndjson(Path(f"{stem}.jsonl"))
-    if "parquet" in formats:
-        table.write_parquet(Path(f"{stem}.parquet"))
-
-
 def _answers(cursor: Any, project: Project, *, counting: bool = True, used: bool = True) -> pl.DataFrame:
     """One row for each judgement, question and class: those that count, those that do not, or those not used."""
     cursor.execute(
@@ -205,74 +186,55 @@ def _answers(cursor: Any, project: Project, *, counting: bool = True, used: bool
         "JOIN judgement j ON j.assignment = a.id AND j.current = 1 JOIN item i ON i.id = a.item "
         "WHERE a.state = 'done' ORDER BY a.id"
     )
-    shown = cursor.fetchall()
-    ids = np.array([row[0] for row in shown], dtype=np.int64)
+    rows = cursor.fetchall()
+    ids = np.array([row[0] for row in rows], dtype=np.int64)
+
+    def texts(at: list[int], column: int) -> pl.Series:
+        return pl.Series([rows[row][column] for row in at], dtype=pl.String)
+
     apart = [] if used else ["voided", "retired"]
     tables = []
     first = 0
     for question, asked in enumerate(project.asked):
-        found = read_judgements(cursor, project, question=question, counted=counting and used, used=used)
+        judgements = read_judgements(cursor, project, question=question, counted=counting and used, used=used)
         if used and not counting:
-            found = found.where(~found.counts)
+            judgements = judgements.where(~judgements.counts)
         n_classes = len(asked.classes)
-        at = np.searchsorted(ids, found.assignment).tolist()
-        orders = np.array([json.loads(shown[row][1])[first : first + n_classes] for row in at], dtype=np.int64)
-        place, inclusion = inclusion_of_votes(cursor, project, found)
+        at = np.searchsorted(ids, judgements.assignment).tolist()
+        orders = np.array([json.loads(rows[row][1])[first : first + n_classes] for row in at], dtype=np.int64)
+        place, inclusion = inclusion_of_votes(cursor, project, judgements)
         judged = {
-            "annotator": _named(pseudonyms(cursor), found.annotator),
-            "item": _named(names_of_items(cursor), found.item),
-            "number": found.number,
-            "seconds": found.seconds,
-            "hidden_seconds": found.hidden_seconds,
-            "input": pl.Series([shown[row][3] for row in at], dtype=pl.String),
-            "done_at": found.done_at,
-            "late": found.late,
-            "vote": np.where(found.counts, place, 0),
+            "annotator": _named(pseudonyms(cursor), judgements.annotator),
+            "item": _named(names_of_items(cursor), judgements.item),
+            "number": judgements.number,
+            "seconds": judgements.seconds,
+            "hidden_seconds": judgements.hidden_seconds,
+            "input": texts(at, 3),
+            "done_at": judgements.done_at,
+            "late": judgements.late,
+            "vote": np.where(judgements.counts, place, 0),
             "inclusion": inclusion,
-            "version": pl.Series([shown[row][2] for row in at], dtype=pl.String),
-            "voided": pl.Series([shown[row][4] for row in at], dtype=pl.String),
-            "retired": pl.Series([shown[row][5] for row in at], dtype=pl.String),
+            "version": texts(at, 2),
+            "voided": texts(at, 4),
+            "retired": texts(at, 5),
         }
-        table = pl.DataFrame(judged)[np.repeat(np.arange(len(found)), n_classes)]
+        table = pl.DataFrame(judged)[np.repeat(np.arange(len(judgements)), n_classes)]
         classes = pl.Series(asked.classes, dtype=pl.String)
         responses = pl.DataFrame(
             {
-                "question": pl.Series([asked.name] * (n_classes * len(found)), dtype=pl.String),
-                "class": classes.gather(np.tile(np.arange(n_classes), len(found))),
-                "response": pl.Series(RESPONSES, dtype=pl.String).gather(found.response.ravel()),
-                "amount": found.amount.ravel(),
+                "question": pl.Series([asked.name] * (n_classes * len(judgements)), dtype=pl.String),
+                "class": classes.gather(np.tile(np.arange(n_classes), len(judgements))),
+                "response": pl.Series(RESPONSES, dtype=pl.String).gather(judgements.response.ravel()),
+                "amount": judgements.amount.ravel(),
                 "position": np.argsort(orders.reshape(-1, n_classes), axis=1).ravel() + 1,
-                "first_seconds": found.first_seconds.ravel(),
-                "last_seconds": found.last_seconds.ravel(),
-                "changes": found.changes.ravel(),
+                "first_seconds": judgements.first_seconds.ravel(),
+                "last_seconds": judgements.last_seconds.ravel(),
+                "changes": judgements.changes.ravel(),
             }
         )
         tables.append(table.hstack(responses).select(*CODEBOOK["answers"], *apart))
         first += n_classes
     return pl.concat(tables).with_columns(pl.selectors.float().fill_nan(None))
-
-
-def _plain_tables(cursor: Any) -> dict[str, pl.DataFrame]:
-    queries = {
-        "annotators": "SELECT pseudonym, state, paid, counts, exported, reason, done, gold_done, gold_missed, "
-        "arrived_at, consented_at, finished_at FROM annotator WHERE state <> 'deleted' ORDER BY id",
-        "items": "SELECT name, role, media, text, wanted, counted, problems, hash, retired_at, retired_reason "
-        "FROM item ORDER BY id",
-        "payments": "SELECT n.pseudonym, p.at, p.decision, p.pay, p.bonus, p.currency, p.reason, p.sent_at "
-        "FROM payment p JOIN annotator n ON n.id = p.annotator ORDER BY p.id",
-        "problems": "SELECT n.pseudonym, i.name, a.problem FROM assignment a JOIN item i ON i.id = a.item "
-        "JOIN annotator n ON n.id = a.annotator WHERE a.problem IS NOT NULL AND n.state <> 'deleted' ORDER BY a.id",
-        "sessions": "SELECT n.pseudonym, s.since FROM session s JOIN annotator n ON n.id = s.annotator "
-        "WHERE n.state <> 'deleted' ORDER BY s.since, n.id",
-        "events": "SELECT e.id, e.at, n.pseudonym, e.kind, e.detail FROM event e "
-        "LEFT JOIN annotator n ON n.id = e.annotator ORDER BY e.id",
-    }
-    return {name: _query(cursor, sql, name) for name, sql in queries.items()}
-
-
-def _query(cursor: Any, sql: str, name: str) -> pl.DataFrame:
-    cursor.execute(sql)
-    return pl.DataFrame(cursor.fetchall(), schema=list(CODEBOOK[name]), orient="row", infer_schema_length=None)
 
 
 def _named(names: dict[int, str], ids: Any) -> pl.Series:
@@ -292,8 +254,8 @@ def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Seq
             + "  ",
         ]
     if project.prescreening:
-        told = "; ".join(f"{name}: {value}" for name, value in project.prescreening.items())
-        lines += [f"Prescreening on the recruitment platform: {told}  "]
+        screened = "; ".join(f"{name}: {value}" for name, value in project.prescreening.items())
+        lines += [f"Prescreening on the recruitment platform: {screened}  "]
     lines += [
         f"Votes per item: {project.k}  ",
         f"Instrument version: {project.version} (collect.toml)  ",
@@ -301,7 +263,7 @@ def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Seq
     ]
     for name in tables:
         # The votes and labels of a further question are what those of the first are.
-        columns = CODEBOOK.get(name) or CODEBOOK[next(each for each in _BY_QUESTION if _is_of(name, each))]
+        columns = CODEBOOK.get(name) or CODEBOOK[next(table for table in _BY_QUESTION if _is_of(name, table))]
         lines += ["", f"## {name}"]
         lines += [f"- {f'`{column}`: ' if column else ''}{meaning}" for column, meaning in columns.items()]
     if votes is not None and not is_simulated(cursor):

@@ -90,15 +90,12 @@ class Live:
     simulated: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class NextStep:
-    """What a researcher should do next.
+    """What a researcher should do next, and why.
 
-    Attributes:
-        state: complete, paused, empty, short (people are wanted) or running.
-        heading: in a few words.
-        sentence: why, and what.
-        links: addresses and names of the pages where it is done, the most important first.
+    The state is complete, paused, empty, short (people are wanted) or running. Links are addresses and names of the
+    pages where it is done, the most important first.
     """
 
     state: str
@@ -108,53 +105,36 @@ class NextStep:
 
 
 def next_step(now: Live, project: Project, *, paused: bool, link: str | None) -> NextStep:
-    """What a researcher should do next.
-
-    Args:
-        now: how the project is doing.
-        project: the project.
-        paused: whether no items are being handed out.
-        link: for annotators; None if it is not known.
-    """
+    """What a researcher should do next; the link is that for annotators, and None if it is not known."""
     status = now.status
     missing = status.needed - status.counted
     if status.needed and missing <= 0:
         where = {"prolific": "Stop the study on Prolific. ", "mturk": "Let the HIT expire on MTurk. "}
-        return NextStep(
-            state="complete",
-            heading="All votes are in",
-            sentence=f"Every item has the votes it wants. {where.get(project.recruitment.kind, '')}Look at the quality "
-            "of the answers: an exclusion opens its items again. Then export.",
-            links=(("/researcher/export", "Export"), ("/researcher/quality", "Look at the quality")),
+        sentence = (
+            f"Every item has the votes it wants. {where.get(project.recruitment.kind, '')}Look at the quality of the "
+            "answers: an exclusion opens its items again. Then export."
         )
+        links = (("/researcher/export", "Export"), ("/researcher/quality", "Look at the quality"))
+        return NextStep("complete", "All votes are in", sentence, links)
     if paused:
-        return NextStep(
-            state="paused",
-            heading="Paused",
-            sentence="Nobody is given another item. Those who are there wait, and carry on when you resume.",
-        )
+        waiting = "Nobody is given another item. Those who are there wait, and carry on when you resume."
+        return NextStep("paused", "Paused", waiting)
     if not status.annotators:
         sentence = f"Send people this link: {link}" if link else "Send people the link that the server printed."
-        return NextStep(
-            state="empty",
-            heading="Nobody is here yet",
-            sentence=f"{sentence} Before that, the set-up page shows what is missing and what it will cost.",
-            links=(("/researcher/", "Set-up"),),
-        )
+        sentence = f"{sentence} Before that, the set-up page shows what is missing and what it will cost."
+        return NextStep("empty", "Nobody is here yet", sentence, (("/researcher/", "Set-up"),))
     if not status.leases:
         people = -(-missing // max(1, min(project.items_per_annotator, status.items)))
-        return NextStep(
-            state="short",
-            heading="People are wanted",
-            sentence=f"{missing:,} votes are missing and nobody is at work: invite {people:,} more "
-            f"{'person' if people == 1 else 'people'} or more, since some leave early.",
+        sentence = (
+            f"{missing:,} votes are missing and nobody is at work: invite {people:,} more "
+            f"{'person' if people == 1 else 'people'} or more, since some leave early."
         )
-    return NextStep(
-        state="running",
-        heading="Nothing to do for now",
-        sentence=f"{status.leases:,} {'item is' if status.leases == 1 else 'items are'} being looked at, and "
-        f"{missing:,} {'vote is' if missing == 1 else 'votes are'} missing. This page follows by itself.",
+        return NextStep("short", "People are wanted", sentence)
+    sentence = (
+        f"{status.leases:,} {'item is' if status.leases == 1 else 'items are'} being looked at, and {missing:,} "
+        f"{'vote is' if missing == 1 else 'votes are'} missing. This page follows by itself."
     )
+    return NextStep("running", "Nothing to do for now", sentence)
 
 
 def status_of(cursor: Cursor, project: Project, *, now: float) -> Status:
@@ -207,22 +187,19 @@ def live(cursor: Cursor, project: Project, *, now: float) -> Live:
     pace = done / stretch
     left = so_far.needed - so_far.counted
     vote = project.cost.seconds_per_item / 3600 * project.cost.pay_per_hour * (1 + project.cost.platform_fee)
-    simulated = is_simulated(cursor)
     lines = pay_sheet(cursor, project)
-    owed = sum(
-        each.pay + each.bonus for each in lines if each.decision == "approved" or (each.due and not each.decision)
-    )
+    due = [line for line in lines if line.decision == "approved" or (line.due and not line.decision)]
     return Live(
         status=so_far,
         median_seconds=_median_seconds(cursor),
         votes_per_hour=3600 * pace,
         seconds_left=left / pace if pace and left else None,
-        spent=owed * (1 + project.cost.platform_fee),
+        spent=sum(line.pay + line.bonus for line in due) * (1 + project.cost.platform_fee),
         still=left * vote,
         quotas=tuple(quotas_so_far(cursor, project, now=now)),
         realised=realised(lines),
         alerts=tuple(_alerts(cursor, project, so_far, now=now)),
-        simulated=simulated,
+        simulated=is_simulated(cursor),
     )
 
 
@@ -245,7 +222,7 @@ def _alerts(cursor: Cursor, project: Project, so_far: Status, *, now: float) -> 
     (clock,) = cursor.execute("SELECT max(at) FROM event").fetchone()
     if clock is not None and clock > now + 60:
         yield f"The clock of this machine is {(clock - now) / 60:.0f} minutes behind the last event; set it right."
-    ended = sum(so_far.annotators.get(each, 0) for each in ("working", "finished"))
+    ended = so_far.annotators.get("working", 0) + so_far.annotators.get("finished", 0)
     if ended >= 10 and so_far.excluded > HIGH_MISSES * ended:
         yield f"{so_far.excluded} of {ended} annotators are excluded; look at the gold items before you look at people."
     if so_far.retired:
