@@ -25,14 +25,9 @@ def of_project(folder: Path) -> tuple[dict[str, dict[str, str]], Votes]:
 
 
 def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:
-    """By section and key of a datasheet, answers from the project file and from what was collected.
-
-    Args:
-        cursor: a cursor that reads the database.
-        project: the project.
-    """
+    """By section and key of a datasheet, answers from the project file and from what was collected."""
     cursor.execute("SELECT COUNT(*), SUM(exported), SUM(paid) FROM annotator")
-    arrived, kept, paid = (int(each or 0) for each in cursor.fetchone())
+    arrived, kept, paid = (int(count or 0) for count in cursor.fetchone())
     cursor.execute(
         "SELECT COALESCE(reason, ''), COUNT(*) FROM annotator WHERE exported = 0 GROUP BY COALESCE(reason, '') "
         "ORDER BY COUNT(*) DESC, 1"
@@ -48,8 +43,8 @@ def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:
         else "",
     ]
     measured = realised(pay_sheet(cursor, project))
-    told = "; ".join(f"{name}: {value}" for name, value in project.prescreening.items())
-    invited = f" Prescreening: {told}." if told else ""
+    screened = "; ".join(f"{name}: {value}" for name, value in project.prescreening.items())
+    invited = f" Prescreening: {screened}." if screened else ""
     checks += [f"{len(project.eligibility)} questions before consent decided who may take part"] * bool(
         project.eligibility
     )

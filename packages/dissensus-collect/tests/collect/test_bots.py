@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 DIGITS = tuple(str(digit) for digit in range(4))
 ROUGH = Behaviour(
-    abandon=0.4, late=0.4, duplicate=0.1, reload=0.1, second_tab=0.1, careless=0.15, exclude=0.35, void=0.4, retire=0.2,
+    abandon=0.3, late=0.4, duplicate=0.1, reload=0.1, second_tab=0.1, careless=0.15, exclude=0.3, void=0.4, retire=0.2,
     items_before_leaving=3,
 )  # fmt: skip
 QUOTAS = """
@@ -87,29 +87,29 @@ class Rough:
         retired, voided = self.found.outcomes["retired"], self.found.outcomes["voided"]
         assert self.stored("SELECT count(*) FROM item WHERE retired_at IS NOT NULL") == [(retired,)]
         assert self.stored("SELECT count(*) FROM assignment WHERE voided IS NOT NULL") == [(voided,)]
-        assert self.found.votes_per_item == {3: 40 - retired}
+        assert self.found.votes_per_item == {3: 30 - retired}
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def rough(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Rough:
-    """40 items x 3 with people who abandon, reload, send twice, open tabs, come late, are excluded or turned away.
+    """30 items x 3 with people who abandon, reload, send twice, open tabs, come late, are excluded or turned away.
 
     Meanwhile the researcher voids judgements and sets items aside, and there are quotas.
     """
     folder = tmp_path_factory.mktemp("rough")
     project = text_project(
-        folder / "project", items=42, k=3, classes=DIGITS, gold={"item0": "1", "item1": "2"},
+        folder / "project", items=32, k=3, classes=DIGITS, gold={"item0": "1", "item1": "2"},
         items_per_annotator="items_per_annotator = 12",
     )  # fmt: skip
     with (folder / "project" / "collect.toml").open("a") as file:
         file.write(QUOTAS)
     project = read_project(folder / "project")
-    for seed in range(5, 15):
+    for seed in range(10, 20):
         url = None
         if request.param == "postgres":
             url = in_schema(request.getfixturevalue("postgres_server"), f"rough_{seed}")
         found = simulate(
-            project, folder / f"seed {seed}", annotators=12, behaviour=ROUGH, seed=seed, pace=400.0, database_url=url
+            project, folder / f"seed {seed}", annotators=12, behaviour=ROUGH, seed=seed, pace=800.0, database_url=url
         )
         rough = Rough(found, url)
         if not rough.not_tried:

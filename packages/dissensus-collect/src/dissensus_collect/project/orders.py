@@ -1,6 +1,6 @@
 """Random orders that can be reproduced: each is a function of the project's seed and of what it is for.
 
-They are drawn by hashing, not from a stream: an order must not depend on how many others were asked for before.
+They are drawn by hashing, not from a stream: an order must not depend on how many others were question for before.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def shuffled(n: int, seed: int, *what: int | str) -> tuple[int, ...]:
 def class_order(project: Project, annotator: int, item: int) -> tuple[int, ...]:
     """The classes in the order in which an annotator sees them for an item, question after question."""
     rule, order = project.order.classes, list[int]()
-    for asked in project.asked:
+    for question in project.asked:
         # The name of the first question is empty and left out, so that its order is that of a project with one.
-        what, n = (asked.name,) if asked.name else (), len(asked.classes)
+        what, n = (question.name,) if question.name else (), len(question.classes)
         if rule == "fixed":
             places = tuple(range(n))
         elif rule == "rotated":

@@ -170,13 +170,13 @@ class _Bot:
             return "turned away"
         if session["screen"] == "/eligibility":
             answers = {
-                f"answer-{place}": asked.eligible[int(self.draw.integers(len(asked.eligible)))]
-                for place, asked in enumerate(project.eligibility)
+                f"answer-{place}": question.eligible[int(self.draw.integers(len(question.eligible)))]
+                for place, question in enumerate(project.eligibility)
             }
             await self._ask(partial(self.browser.submit, "/eligibility", {"csrf": self.browser.csrf, **answers}))
         nothing = np.zeros(len(project.classes.names), dtype=np.int64)
         screens = [answers_of(project, nothing, milliseconds=1000.0)] * max(len(project.practice_items), 1)
-        right = {f"answer-{place}": asked.right for place, asked in enumerate(project.comprehension)}
+        right = {f"answer-{place}": question.right for place, question in enumerate(project.comprehension)}
         forms = {
             "/consent": {"agreed": "yes"},
             "/instructions": {},
@@ -206,10 +206,10 @@ class _Bot:
         return {name: group for name, group in drawn.items() if group}
 
     async def _work(self) -> str:
-        shown = await self._next()
+        step = await self._next()
         judged = 0
         while True:
-            state = shown.get("state")
+            state = step.get("state")
             if state == "finished" and not judged:
                 return "found nothing left"
             if state == "finished":
@@ -224,38 +224,38 @@ class _Bot:
                 if state == "elsewhere":
                     await self._post("/api/take-over", {"tab": self.tab})
                 else:
-                    await asyncio.sleep(max(float(shown.get("retry_seconds", 30)) / self.pace, 0.02))
-                shown = await self._next()
+                    await asyncio.sleep(max(float(step.get("retry_seconds", 30)) / self.pace, 0.02))
+                step = await self._next()
                 continue
             if state != "item":
-                self.tally.wrong.append(f"a next item was answered with {shown}"[:300])
+                self.tally.wrong.append(f"a next item was answered with {step}"[:300])
                 return "failed"
-            shown = await self._disturb(shown)
+            step = await self._disturb(step)
             if self.leaves and judged >= self.leaves_after:
-                return await self._leave(shown)
+                return await self._leave(step)
             if self.behaviour.think_seconds:
                 await asyncio.sleep(self.behaviour.think_seconds)
-            reply = await self._save(shown)
+            reply = await self._save(step)
             if reply.status != 201:
                 self._complain(f"a save was answered {reply.status}", reply)
                 return "failed"
             judged += 1
-            shown = reply.json()["next"]
+            step = reply.json()["next"]
 
     async def _tell(self) -> Reply:
         """Answer the questions after the last item; returns the finish page that follows."""
         answers = {
-            f"answer-{place}": asked.options[int(self.draw.integers(len(asked.options)))]
-            if asked.options
+            f"answer-{place}": question.options[int(self.draw.integers(len(question.options)))]
+            if question.options
             else "simulated"
-            for place, asked in enumerate(self.crowd.project.questions)
+            for place, question in enumerate(self.crowd.project.questions)
         }
         await self._ask(partial(self.browser.submit, "/questions", {"csrf": self.browser.csrf, **answers}))
         return await self._ask(lambda: self.browser.get("/finish"))
 
-    async def _disturb(self, shown: dict[str, Any]) -> dict[str, Any]:
+    async def _disturb(self, step: dict[str, Any]) -> dict[str, Any]:
         """Reload, or open a second tab; either must show the same item."""
-        again = shown
+        again = step
         if self.draw.random() < self.behaviour.reload:
             self.tally.reloads += 1
             again = await self._next()
@@ -269,25 +269,25 @@ class _Bot:
             await self._post("/api/take-over", {"tab": self.tab})
             again = await self._next()
         # An item may be set aside between the two.
-        if again.get("assignment") != shown["assignment"] and not self.behaviour.retire:
+        if again.get("assignment") != step["assignment"] and not self.behaviour.retire:
             self.tally.wrong.append(f"a reload gave another item: {again}"[:300])
-        return again if again.get("state") == "item" else shown
+        return again if again.get("state") == "item" else step
 
-    async def _leave(self, shown: dict[str, Any]) -> str:
+    async def _leave(self, step: dict[str, Any]) -> str:
         if not self.comes_late:
             return "left"
         await asyncio.sleep(1.2 * self.crowd.project.lease.seconds / self.pace)
-        reply = await self._save(shown)
+        reply = await self._save(step)
         if reply.status != 201:
             self._complain(f"a late save was answered {reply.status}", reply)
         return "came late"
 
-    async def _save(self, shown: dict[str, Any]) -> Reply:
-        row = await self._row(shown["item"])
+    async def _save(self, step: dict[str, Any]) -> Reply:
+        row = await self._row(step["item"])
         answers = answers_of(
             self.crowd.project, self.responses[row], milliseconds=float(round(self.draw.gamma(4.0, 3000.0)))
         )
-        saved = {"uuid": self._id(), "assignment": shown["assignment"], "tab": self.tab, "answers": answers}
+        saved = {"uuid": self._id(), "assignment": step["assignment"], "tab": self.tab, "answers": answers}
         began = time.perf_counter()
         reply = await self._post("/api/save", saved)
         self.tally.milliseconds.append(1000 * (time.perf_counter() - began))

@@ -93,8 +93,8 @@ class Crowd:
         else:
             votes = simulate_responses(self.truth, 1, annotators=1, seed=seed)
             assert votes.unsure is not None
-            asked, doubt = votes.label < shape[1], UNSURE if self.project.classes.unsure else NO
-            responses[votes.item[asked], votes.label[asked]] = np.where(votes.unsure[asked], doubt, YES)
+            named, doubt = votes.label < shape[1], UNSURE if self.project.classes.unsure else NO
+            responses[votes.item[named], votes.label[named]] = np.where(votes.unsure[named], doubt, YES)
         for row, right in self.gold.items():
             responses[row] = right
         return np.asarray(responses)
@@ -125,10 +125,10 @@ def make_crowd(project: Project, *, truth: Table | None = None, seed: int = 0) -
 def answers_of(project: Project, responses: Any, *, milliseconds: float) -> dict[str, Any]:
     """What a browser sends for the responses (classes,) to one item."""
     values: dict[str, Any] = {}
-    for asked, places in questions_of(project):
+    for question, places in questions_of(project):
         # Bots perceive only the first question; to further ones they answer its beginning, over and over.
         codes = np.resize(responses, len(places)).tolist()
-        values |= {str(place): value for place, value in zip(places, _values_of(asked, codes), strict=True)}
+        values |= {str(place): value for place, value in zip(places, _values_of(question, codes), strict=True)}
     step = milliseconds / len(responses)
     times = {str(k): round(step * (k + 1), 1) for k in range(len(responses))}
     return {
@@ -145,21 +145,21 @@ def answers_of(project: Project, responses: Any, *, milliseconds: float) -> dict
     }
 
 
-def _values_of(asked: ItemQuestion, codes: list[int]) -> list[Any]:
+def _values_of(question: ItemQuestion, codes: list[int]) -> list[Any]:
     """What is sent for the classes of one question."""
-    if asked.layout == "rating":
-        steps = asked.scale.values
+    if question.layout == "rating":
+        steps = question.scale.values
         return [{NO: steps[0], UNSURE: steps[len(steps) // 2], YES: steps[-1]}[code] for code in codes]
-    if asked.layout == "points":
+    if question.layout == "points":
         weight = np.array([{NO: 0, UNSURE: 1, YES: 2}[code] for code in codes])
         weight = weight if weight.any() else np.ones_like(weight)
         points = 100 * weight // weight.sum()
         points[int(weight.argmax())] += 100 - int(points.sum())
         return list(points.tolist())
-    if asked.layout == "single-choice":
+    if question.layout == "single-choice":
         first = codes.index(YES) if YES in codes else 0
         return ["yes" if k == first else "no" for k in range(len(codes))]
-    if asked.layout == "select-all" or not asked.unsure:
-        yes = (YES, UNSURE) if asked.layout == "select-all" else (YES,)
+    if question.layout == "select-all" or not question.unsure:
+        yes = (YES, UNSURE) if question.layout == "select-all" else (YES,)
         return ["yes" if code in yes else "no" for code in codes]
     return [RESPONSES[code] for code in codes]

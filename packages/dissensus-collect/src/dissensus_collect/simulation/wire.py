@@ -45,10 +45,10 @@ class Reply:
     @property
     def location(self) -> str:
         """Where a redirect leads, without the host."""
-        found = _LOCATION.search(self.head)
-        if found is None:
+        match = _LOCATION.search(self.head)
+        if match is None:
             return ""
-        parts = urlsplit(found[1].decode("latin-1"))
+        parts = urlsplit(match[1].decode("latin-1"))
         return parts.path + (f"?{parts.query}" if parts.query else "")
 
 
@@ -89,7 +89,7 @@ class Browser:
             self._line = None
 
     async def _send(self, method: bytes, path: str, headers: bytes, body: bytes) -> Reply:
-        cookies = b"; ".join(b"%b=%b" % each for each in self.cookies.items())
+        cookies = b"; ".join(b"%b=%b" % cookie for cookie in self.cookies.items())
         head = b"%b %b HTTP/1.1\r\n%b%b" % (method, path.encode(), self._fixed, headers)
         if cookies:
             head += b"Cookie: %b\r\n" % cookies

@@ -55,7 +55,7 @@ class Offered:
     def file(self, name: str, sessions: tuple[str, ...]) -> str | None:
         """The file behind a name, or None if it was not handed to any of these sessions."""
         owner, media = self._files.get(name, ("", ""))
-        return media if any(owner == keyed_name(each, "owner") for each in sessions) else None
+        return media if any(owner == keyed_name(session, "owner") for session in sessions) else None
 
 
 def inside(folder: Path, name: str) -> Path | None:

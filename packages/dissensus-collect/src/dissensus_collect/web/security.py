@@ -57,23 +57,18 @@ def keyed_name(session: str, about: str) -> str:
     return base64.urlsafe_b64encode(digest[:18]).decode()
 
 
-def same_secret(given: str, right: str) -> bool:
+def same_secret(secret: str, right: str) -> bool:
     """Whether two secrets are equal, taking a time that does not reveal where they differ."""
-    return hmac.compare_digest(given.encode(), right.encode())
+    return hmac.compare_digest(secret.encode(), right.encode())
 
 
 def same_origin(headers: Mapping[str, str], *, base_url: str | None) -> bool:
     """Whether a post comes from one of our own pages, by ``Origin`` or, if a browser leaves that out, ``Referer``.
 
-    Args:
-        headers: of the request, with lower-case names.
-        base_url: the address that people use, if a proxy hides it; otherwise it is the ``Host`` they asked for.
+    Our address is the base URL, if a proxy hides it; otherwise it is the ``Host`` that was asked for.
     """
-    told = headers.get("origin") or headers.get("referer")
-    if not told:
-        return False
     try:
-        come_from = urlsplit(told)
+        come_from = urlsplit(headers.get("origin") or headers.get("referer") or "")
     except ValueError:
         return False
     if base_url is not None:
@@ -82,32 +77,32 @@ def same_origin(headers: Mapping[str, str], *, base_url: str | None) -> bool:
     return come_from.scheme in ("http", "https") and bool(come_from.netloc) and come_from.netloc == headers.get("host")
 
 
-def checked_base_url(given: str) -> str:
+def checked_base_url(url: str) -> str:
     """A base URL as browsers write an origin: scheme, host in lower case, and the port unless it is the usual one.
 
     Raises:
         InputError: it is no address of a whole host by http or https, and every post would be refused as forged.
     """
     try:
-        parts = urlsplit(given)
+        parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise InputError(f"base URL '{given}': not an address; write it like https://study.example.org") from None
+        raise InputError(f"base URL '{url}': not an address; write it like https://study.example.org") from None
     if parts.scheme not in ("http", "https") or not parts.netloc:
         # "localhost:8000" is read as a scheme and a path.
-        bare = given.rpartition("://")[2].strip("/") or "study.example.org"
-        raise InputError(f"base URL '{given}': it does not begin with https:// or http://; write https://{bare}")
+        bare = url.rpartition("://")[2].strip("/") or "study.example.org"
+        raise InputError(f"base URL '{url}': it does not begin with https:// or http://; write https://{bare}")
     if not host or re.search(r"[^\w.:\[\]-]", host):
-        raise InputError(f"base URL '{given}': not an address; write it like https://study.example.org")
+        raise InputError(f"base URL '{url}': not an address; write it like https://study.example.org")
     usual = {"http": 80, "https": 443}[parts.scheme]
-    shown = f"[{host}]" if ":" in host else host
-    address = f"{parts.scheme}://{shown}{'' if port in (None, usual) else f':{port}'}"
+    name = f"[{host}]" if ":" in host else host
+    address = f"{parts.scheme}://{name}{'' if port in (None, usual) else f':{port}'}"
     if parts.path.strip("/") or parts.query or parts.fragment:
         raise InputError(
-            f"base URL '{given}': a project cannot live below a path; give it a host name of its own, such as {address}"
+            f"base URL '{url}': a project cannot live below a path; give it a host name of its own, such as {address}"
         )
     if parts.username is not None:
-        raise InputError(f"base URL '{given}': leave out the name and the password; write {address}")
+        raise InputError(f"base URL '{url}': leave out the name and the password; write {address}")
     return address
 
 
@@ -120,8 +115,8 @@ def hash_password(password: str) -> str:
 def check_password(password: str, hashed: str) -> bool:
     """Whether a password is the one that was hashed."""
     salt, digest = hashed.split("$")
-    given = hashlib.scrypt(password.encode(), salt=bytes.fromhex(salt), **SCRYPT)
-    return hmac.compare_digest(given, bytes.fromhex(digest))
+    attempt = hashlib.scrypt(password.encode(), salt=bytes.fromhex(salt), **SCRYPT)
+    return hmac.compare_digest(attempt, bytes.fromhex(digest))
 
 
 @dataclass
@@ -326,10 +321,9 @@ class Guard:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 # Our own files may be cached if the browser checks them each time; pages and answers never.
-                kept = (b"cache-control", b"no-cache" if scope["path"].startswith("/static/") else b"no-store")
-                given = message["headers"]
-                there = {name for name, _ in given}
-                message["headers"] = [*given, *(each for each in (*self.headers, kept) if each[0] not in there)]
+                cached = (b"cache-control", b"no-cache" if scope["path"].startswith("/static/") else b"no-store")
+                own = {name for name, _ in message["headers"]}
+                message["headers"] += [header for header in (*self.headers, cached) if header[0] not in own]
             await send(message)
 
         refused = self._refused(scope)
@@ -378,13 +372,7 @@ def address_of(scope: Scope) -> str:
 
 @dataclass(frozen=True)
 class TurnedAway:
-    """A request that is refused before a page has seen it.
-
-    Attributes:
-        status: of HTTP.
-        kind: for scripts.
-        wait: seconds after which it may be tried again; None for never.
-    """
+    """A request that is refused before a page has seen it; after `wait` seconds it may be tried again."""
 
     status: int
     kind: str

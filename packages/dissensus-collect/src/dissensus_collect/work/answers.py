@@ -78,8 +78,8 @@ def check_answers(project: Project, raw: Any) -> Answer:
     if not isinstance(raw, dict) or not isinstance(raw.get("values"), dict):
         raise Refused("illegal", 'answers must be an object with "values" by class')
     values = check_values(project, raw["values"])
-    for asked, places in questions_of(project):
-        _check_complete(asked, values, places)
+    for question, places in questions_of(project):
+        _check_complete(question, values, places)
     window = raw.get("window")
     if window is not None and not (isinstance(window, list) and len(window) == 3):
         raise Refused("illegal", "the window must be its width, height and pixel ratio")
@@ -104,15 +104,15 @@ def check_answers(project: Project, raw: Any) -> Answer:
 def questions_of(project: Project) -> Iterator[tuple[ItemQuestion, range]]:
     """The questions about an item, each with the numbers of its classes."""
     first = 0
-    for asked in project.asked:
-        yield asked, range(first, first + len(asked.classes))
-        first += len(asked.classes)
+    for question in project.asked:
+        yield question, range(first, first + len(question.classes))
+        first += len(question.classes)
 
 
 def check_values(project: Project, raw: Mapping[Any, Any]) -> dict[int, int | float]:
     """Values by class, each legal by itself; not necessarily complete (a draft)."""
     names = project.all_classes
-    legal = [values for asked, places in questions_of(project) for values in [_legal(asked)] * len(places)]
+    legal = [values for question, places in questions_of(project) for values in [_legal(question)] * len(places)]
     values: dict[int, int | float] = {}
     for key, value in raw.items():
         place = _class(project, key)
@@ -131,12 +131,12 @@ def responses_of(project: Project, values: Mapping[int, int | float]) -> tuple[i
     yes, others with any points are unsure, and zero points are no.
     """
     out: list[int] = []
-    for asked, places in questions_of(project):
+    for question, places in questions_of(project):
         numbers = [values[place] for place in places]
-        if asked.layout == "rating":
-            twice = asked.scale.least + asked.scale.most
+        if question.layout == "rating":
+            twice = question.scale.least + question.scale.most
             out += (YES if 2 * value > twice else UNSURE if 2 * value == twice else NO for value in numbers)
-        elif asked.layout == "points":
+        elif question.layout == "points":
             out += (YES if value == max(numbers) else UNSURE if value > 0 else NO for value in numbers)
         else:
             out += (int(value) for value in numbers)
@@ -146,36 +146,36 @@ def responses_of(project: Project, values: Mapping[int, int | float]) -> tuple[i
 def amounts_of(project: Project, values: Mapping[int, int | float]) -> tuple[float | None, ...]:
     """(classes,) the ratings or points themselves; None in the other layouts."""
     return tuple(
-        float(values[place]) if asked.layout in ("rating", "points") else None
-        for asked, places in questions_of(project)
+        float(values[place]) if question.layout in ("rating", "points") else None
+        for question, places in questions_of(project)
         for place in places
     )
 
 
 @functools.lru_cache(maxsize=64)
-def _legal(asked: ItemQuestion) -> dict[str | int | float, int | float]:
+def _legal(question: ItemQuestion) -> dict[str | int | float, int | float]:
     """What may be sent for a class, and what it is stored as."""
-    if asked.layout == "rating":
-        return {rating: rating for rating in asked.scale.values}
-    if asked.layout == "points":
+    if question.layout == "rating":
+        return {rating: rating for rating in question.scale.values}
+    if question.layout == "points":
         return {points: points for points in range(POINTS + 1)}
-    unsure = asked.unsure and asked.layout in ("rows", "one-at-a-time")
+    unsure = question.unsure and question.layout in ("rows", "one-at-a-time")
     return {RESPONSES[code]: code for code in ((YES, NO, UNSURE) if unsure else (YES, NO))}
 
 
-def _check_complete(asked: ItemQuestion, values: dict[int, int | float], places: range) -> None:
+def _check_complete(question: ItemQuestion, values: dict[int, int | float], places: range) -> None:
     """Fills in what an unanswered class means in a layout, and refuses answers that are not complete."""
-    if asked.layout in ("select-all", "single-choice"):
+    if question.layout in ("select-all", "single-choice"):
         values.update({place: NO for place in places if place not in values})
     missing = tuple(place for place in places if place not in values)
     if missing:
-        named = ", ".join(asked.classes[place - places.start] for place in missing[:10])
+        named = ", ".join(question.classes[place - places.start] for place in missing[:10])
         left = "1 class" if len(missing) == 1 else f"{len(missing)} classes"
         raise Refused("incomplete", f"{left} left: {named}", classes=missing)
     chosen = sum(values[place] == YES for place in places)
-    if asked.layout == "single-choice" and chosen != 1:
+    if question.layout == "single-choice" and chosen != 1:
         raise Refused("incomplete" if not chosen else "illegal", f"choose one class; {chosen} are chosen")
-    if asked.layout == "points" and (total := sum(values[place] for place in places)) != POINTS:
+    if question.layout == "points" and (total := sum(values[place] for place in places)) != POINTS:
         raise Refused("incomplete", f"the points sum to {total:g}; share out all {POINTS}")
 
 
