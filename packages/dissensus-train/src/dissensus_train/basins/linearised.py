@@ -160,7 +160,8 @@ def _simplify(graph: Graph) -> None:
         if instead is None:
             if _is_zero(node, zero):
                 zero.add(node)
-            instead = seen.setdefault(_key(node), node)
+            # Nodes are written by their names, and 1, 1.0 and True differ.
+            instead = seen.setdefault((node.target, repr(node.args), repr(node.kwargs)), node)
         if instead is not node:
             node.replace_all_uses_with(instead)
             graph.erase_node(node)
@@ -203,16 +204,3 @@ def _alike(node: Node, other: Any) -> bool:
         return False
     form, other_form = ((part.shape, part.dtype, part.device, part.stride()) for part in (one, two))
     return form == other_form
-
-
-def _key(node: Node) -> Any:
-    """Equal for nodes that compute the same from the same."""
-
-    def hashable(value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return tuple(hashable(part) for part in value)
-        # 1 and 1.0 and True are equal keys but not equal arguments.
-        return (type(value).__name__, value)
-
-    arguments = map_arg(node.args, lambda part: part)
-    return node.target, hashable(arguments), hashable(sorted(node.kwargs.items()))
