@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.table_file import OpenTable, Rows
-    from dissensus.votes.formats import Format
+    from dissensus.votes.official.opening import Format
     from dissensus.votes.own import Own
 
 FORMATS: Final = {

@@ -10,7 +10,7 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.table_file import explained
 from dissensus.votes.columns import Columns, listed
-from dissensus.votes.official.opening import glance, official_file
+from dissensus.votes.official.opening import Format, begins, official_file
 from dissensus.votes.rows import votes_from_rows
 
 if TYPE_CHECKING:
@@ -78,12 +78,6 @@ def read_varierr(path: Path, *, label: str | None = None, notes: list[str] | Non
     )
 
 
-def is_varierr(path: Path) -> bool:
-    """Whether the file begins as a line of VariErr's own file."""
-    start = glance(path, FILE)
-    return start.lstrip("\ufeff \t\r\n").startswith("{") and '"label_set_round_1"' in start and '"idk"' in start
-
-
 def _entries(path: Path) -> list[tuple[str, Any]]:
     """The place and the content of each line that holds something."""
     with explained(path):
@@ -103,3 +97,11 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
         seen.add(str(name))
         found.append((where, entry))
     return found
+
+
+VARIERR: Final = Format(
+    "varierr",
+    "VariErr NLI: varierr.json; --label round_1 or round_2",
+    read_varierr,
+    begins("{", "label_set_round_1", "idk", files=[FILE]),
+)
