@@ -112,14 +112,10 @@ class AnnotatorModel:
 class FitVotes:
     """Votes as an annotator model reads them.
 
-    Attributes:
-        votes: the votes.
-        weight: (votes,) what each vote counts: 1 / (classes that its judgement selects).
-        frequencies: (items, classes) the shares of votes, gold items already decided.
-        gold_item: (gold items,) index of each item of known class.
-        gold_class: (gold items,) index of that class.
-        prior: (annotators, true classes, said classes) pseudo-votes, or None.
-        possible: (classes,) true where a vote, a gold item or a prior count names the class.
+    `weight` is (votes,) what each vote counts, 1 / (classes that its judgement selects); `frequencies` (items, classes)
+    the shares of votes, gold items already decided; `gold_item` and `gold_class` (gold items,) codes; `prior`
+    (annotators, true classes, said classes) pseudo-votes; `possible` (classes,) true where a vote, a gold item or a
+    prior count names it.
     """
 
     votes: Votes
@@ -172,10 +168,8 @@ class FitVotes:
     def e_step(self, score: Table, class_prior: Floats, *, learned: bool = True) -> tuple[Table, float]:
         """The posterior, and the log-likelihood of the votes, plus the log-density of a class prior that is learned.
 
-        Args:
-            score: (items, classes) log-likelihood of the votes on each item, were it of each class; overwritten.
-            class_prior: (classes,) probability of each class before any vote.
-            learned: whether the class prior is a parameter, with `FLOOR` pseudo-items of each class.
+        `score` is (items, classes), the log-likelihood of the votes on each item, were it of each class; it is
+        overwritten.
         """
         log_prior = np.log(class_prior, out=np.full(len(class_prior), -np.inf), where=self.possible)
         score += log_prior
@@ -296,14 +290,8 @@ def votes_matrix(fit_votes: FitVotes) -> csr_array[np.float64]:
 class Agreements:
     """Which entry of the posterior each vote agrees with, and whose vote it is.
 
-    This is all that a model needs that makes no difference between wrong classes.
-
-    Attributes:
-        cell: (votes,) item * classes + said class: the entry of the posterior that a vote agrees with; rising.
-        by: (votes,) whose vote it is, a number below `size`.
-        weight: (votes,) what each vote counts.
-        shape: (items, classes).
-        size: the number of annotators, or of pairs of annotator and said class.
+    This is all that a model needs that makes no difference between wrong classes. `cell` is (votes,) item * classes +
+    said class, rising; `by` (votes,) whose vote it is, of `size` annotators, or pairs of annotator and said class.
     """
 
     cell: Ints
@@ -383,22 +371,12 @@ def expectation_maximisation(
     tolerance: float,
     **options: Any,
 ) -> AnnotatorModel:
-    """Alternate M-steps and E-steps until the objective gains less than `tolerance` nats per judgement.
+    """Alternate M-steps and E-steps until the objective gains less than `tolerance` nats per judgement, or never for 0.
 
     One iteration is an M-step and the E-step after it, so that the posterior, the parameters and the objective that
-    come out belong together.
-
-    Args:
-        name: of the model.
-        fit_votes: what it is fitted to.
-        parameters: to begin with.
-        posterior: (items, classes) to begin with; None for that of the parameters.
-        m_step: the parameters of a posterior, and of the parameters before.
-        e_step: the posterior of parameters, and the objective in nats.
-        estimates: what `AnnotatorModel` calls the parameters in the end.
-        max_iterations: the most iterations.
-        tolerance: in nats per judgement; 0 runs `max_iterations`.
-        options: what else the fit was asked for.
+    come out belong together. Without a `posterior` to begin with, it is that of the parameters. An M-step takes the
+    posterior and the last parameters, an E-step makes posterior and objective of parameters; `estimates` are the
+    parameters as `AnnotatorModel` calls them, and `options` what else the fit was asked for.
     """
     if max_iterations < 1:
         raise InputError(f"labels: max_iterations is {max_iterations}; give 1 or more")

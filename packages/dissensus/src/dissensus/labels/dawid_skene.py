@@ -135,14 +135,7 @@ def one_coin(
 
     The model of Zhang, Chen, Zhou and Jordan (2016), by expectation-maximisation from the vote shares, as crowd-kit's
     `OneCoinDawidSkene`. Few votes per annotator are enough for it. An annotator without votes has the skill of chance.
-
-    Args:
-        votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
-        gold: items of known class; their posterior is that class.
-        prior: (true class, said class) pseudo-votes of annotators; it only matters whether they are right.
-        max_iterations: the most iterations.
-        tolerance: stop where an iteration gains less, in nats per judgement; 0 runs all iterations.
-        start: an earlier fit to continue from, matched by the names of items and annotators.
+    The arguments are those of `dawid_skene`; of pseudo-votes it only matters whether they are right.
     """
     fit_votes = read_fit_votes(votes, "one-coin", gold=gold, prior=prior, start=start)
     _, n_annotators, n_classes = fit_votes.shape

@@ -48,14 +48,8 @@ def glad(
     that its iteration n + 1 is ours n; its M-step stops at a coarse gradient, so posteriors agree to about 0.002; and
     a missing label, which `Votes` does not hold, counts there as a wrong answer for every class.
 
-    Args:
-        votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
-        gold: items of known class; their posterior is that class.
-        prior: (true class, said class) pseudo-votes of annotators, on items of the expected difficulty exp(-1); it
-            only matters whether they are right.
-        max_iterations: the most iterations.
-        tolerance: stop where an iteration gains less, in nats per judgement; 0 runs all iterations.
-        start: an earlier fit to continue from, matched by the names of annotators and items.
+    The arguments are those of `dawid_skene`. Pseudo-votes are on items of the expected difficulty exp(-1), and it only
+    matters whether they are right.
     """
     fit_votes = read_fit_votes(votes, "glad", gold=gold, prior=prior, start=start)
     n_items, n_annotators, n_classes = fit_votes.shape

@@ -30,12 +30,8 @@ def wawa(
 
     One pass, nothing is maximised, so there is no log-likelihood. A tied majority goes to the first class in class
     order; crowd-kit's `Wawa`, otherwise the same, gives it to the class that it read first (and fails as shipped on
-    scikit-learn 1.7 and later). An annotator without votes has skill 0.
-
-    Args:
-        votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
-        gold: items of known class, which stands for their majority; their posterior is that class.
-        prior: (true class, said class) pseudo-votes of annotators; right ones count as votes with the majority.
+    scikit-learn 1.7 and later). An annotator without votes has skill 0. Gold items (`dawid_skene`) have their class as
+    majority and posterior, and right pseudo-votes count as votes with the majority.
     """
     fit_votes = read_fit_votes(votes, "wawa", gold=gold, prior=prior)
     n_items, n_annotators, n_classes = fit_votes.shape

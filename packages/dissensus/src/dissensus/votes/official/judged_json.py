@@ -25,10 +25,7 @@ ALTTEST_FILE: Final = ".human_annotations.json"
 def read_judge_bench(path: Path, *, label: str | None = None, notes: list[str] | None = None) -> Votes:
     """Anonymous votes of a JUDGE-BENCH file, such as DICES: a list of answers for each instance, which is an item.
 
-    Args:
-        path: the file.
-        label: the metric, where the file has several.
-        notes: takes a sentence on instances without answers, which are left out.
+    `label` names the metric where the file has several. Instances without answers are left out and noted.
     """
     path = official_file(path, "*.json")
     found = read_json(path)

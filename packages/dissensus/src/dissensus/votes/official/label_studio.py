@@ -50,12 +50,7 @@ def read_label_studio(
     Cancelled annotations, predictions, and annotations that leave the question unanswered are skipped; a task without
     any vote is not an item. Several choices are several votes in one judgement; ratings are a scale from 1 to the
     highest one given; the levels of a taxonomy are joined by ' / '. The time of a judgement is when it was created.
-
-    Args:
-        path: the file.
-        label: the name of the control tag (`from_name`) to read; needed where the project has several.
-        duplicates: what to do where one annotator judged one task twice.
-        notes: takes a sentence on results of a type that is no vote, which are left out.
+    `label` is the name of the control tag (`from_name`) to read, needed where the project has several.
     """
     path = official_file(path, "*.json")
     records = read_json(path)

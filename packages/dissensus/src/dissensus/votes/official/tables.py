@@ -142,12 +142,7 @@ def read_crehate(path: Path, *, duplicates: Duplicates = "refuse", notes: list[s
 
 
 def read_emobank(path: Path, *, label: str | None = None) -> Votes:
-    """Anonymous ratings 1 to 5 of EmoBank's readers (Buechel and Hahn 2017).
-
-    Args:
-        path: `individual_reader_ratings.csv`, or the folder that holds it.
-        label: valence, arousal or dominance; valence if not given.
-    """
+    """Anonymous ratings 1 to 5 by EmoBank's readers (Buechel and Hahn 2017) of valence, arousal or dominance."""
     path = official_file(path, EMOBANK)
     column = DIMENSIONS.get(label or "valence", label or "")
     if column not in DIMENSIONS.values():
@@ -174,12 +169,7 @@ def read_davidson(path: Path) -> Votes:
 
 
 def read_crema_d(path: Path, *, label: str | None = None) -> Votes:
-    """Anonymous counts of six emotions for each clip of CREMA-D (Cao et al. 2014).
-
-    Args:
-        path: `tabulatedVotes.csv`, or the folder that holds it.
-        label: what people met: voice, face or both; both if not given.
-    """
+    """Anonymous counts of six emotions for each clip of CREMA-D (Cao et al. 2014), by voice, face or both."""
     path = official_file(path, CREMA_D)
     condition = label or "both"
     if condition not in CONDITIONS:

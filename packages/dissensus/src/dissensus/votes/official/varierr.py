@@ -28,13 +28,9 @@ ROUNDS: Final = ("round_1", "round_2")
 def read_varierr(path: Path, *, label: str | None = None, notes: list[str] | None = None) -> Votes:
     """Votes of `varierr.json`, one JSON object a line: the set of labels that each annotator gave to an item.
 
-    Who answered "I don't know" gives no vote; an item without any vote is left out, and both are told.
-
-    Args:
-        path: the file, or the folder that holds it.
-        label: round_1, the labels as given (the default), or round_2, without those that their own annotator took back
-            when all explanations were judged.
-        notes: takes sentences on what was left out.
+    Who answered "I don't know" gives no vote; an item without any vote is left out, and both are told. `label` is
+    round_1, the labels as given (the default), or round_2, without those that their own annotator took back when all
+    explanations were judged.
     """
     path = official_file(path, FILE)
     asked = label or ROUNDS[0]
