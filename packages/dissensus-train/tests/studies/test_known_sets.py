@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dissensus.datasets.cifar import _three_votes
 from dissensus.datasets.labelled import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.schemes import frequency
+from dissensus.votes.cifar import read_cifar_10n_labels
 from dissensus.votes.simulate import simulate_votes
 from dissensus_train.studies import read_study
 from dissensus_train.studies.data import study_data
@@ -193,20 +193,22 @@ class Evil:
 def test_labels_of_cifar_10n_are_read_without_running_anything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = {f"random_label{number}": np.arange(10) for number in (1, 2, 3)}
-    assert _three_votes(labels_file(tmp_path / "a.pt", said)).shape == (3, 10)
+    names = ("random_label1", "random_label2", "random_label3", "clean_label")
+    said = {name: np.arange(50_000) % 10 for name in names}
+    votes = read_cifar_10n_labels(labels_file(tmp_path / "a.pt", said))
+    assert votes.counts.tolist() == (3 * np.eye(10, dtype=np.int64)[np.arange(50_000) % 10]).tolist()
     for held, sentence in (
         ({**said, "more": Evil()}, "which is no plain array"),
-        ({"random_label1": np.arange(3)}, "it holds no 'random_label2'"),
-        ({**said, "random_label2": np.arange(1, 11)}, "its labels are not 0 to 9"),
+        ({"random_label1": np.arange(3)}, "cannot be read as CIFAR-10_human.pt .'random_label2'."),
+        ({**said, "random_label2": 1 + np.arange(50_000) % 10}, "expected three labels from 0 to 9"),
     ):
         path = labels_file(tmp_path / "b.pt", held)
         with pytest.raises(InputError, match=sentence):
-            _three_votes(path)
+            read_cifar_10n_labels(path)
     assert not capsys.readouterr().out
     (tmp_path / "c.pt").write_bytes(b"no zip")
     with pytest.raises(InputError, match="cannot be read as a file of plain arrays"):
-        _three_votes(tmp_path / "c.pt")
+        read_cifar_10n_labels(tmp_path / "c.pt")
 
 
 @pytest.mark.parametrize("by_file", [False, True])

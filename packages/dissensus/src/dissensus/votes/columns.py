@@ -64,7 +64,7 @@ def plain(name: str) -> str:
 
 
 def guess(role: str, available: Iterable[str]) -> str | None:
-    """The column whose name fits a role, or `gold` (the known class), best, the first of equals; None where none fits."""
+    """The column whose name best fits a role, or `gold` (the known class), the first of equals; None if none does."""
     spelled = {plain(column): column for column in reversed(list(available))}
     names = _NAMES["gold"] if role == "gold" else SYNONYMS[role]
     return next((spelled[name] for name in names if name in spelled), None)
