@@ -122,6 +122,9 @@ def study_basins(
         over: what calls a function on each of many jobs, here systems and pairs of runs; one that shares them among
             machines takes the place of `map`.
         progress: called with how many measurements are there and how many there will be.
+
+    Raises:
+        InputError: where the study asks for none and no settings are given, or a run has no weights.
     """
     chosen = settings or opened.study.basins
     if chosen is None:
@@ -285,6 +288,9 @@ def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device:
     """How well each system of a study tells out-of-distribution items from held-out ones, measured once and kept.
 
     What is measured is the study's own `[ood]`, unless settings are given.
+
+    Raises:
+        InputError: where the study asks for none and no settings are given, or a run has no weights.
     """
     chosen = settings or opened.study.ood
     if chosen is None:

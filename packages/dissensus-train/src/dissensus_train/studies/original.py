@@ -55,6 +55,9 @@ def mode_shift_audit(scored: ScoredStudy, *, resamples: int = 2000, seed: int = 
 
     How much of what soft targets gain in accuracy is the changed mode, how much is softness (see `mode_shift`); by
     stratum. Empty where the grid lacks the target `original`, or a system trained on majority labels.
+
+    Raises:
+        InputError: where no seed trained in all systems that are compared.
     """
     data, audits = scored.opened.data, []
     if ORIGINAL not in data.targets:
@@ -106,6 +109,9 @@ def scores_against(
     """The systems of a study, scored against one of its targets, such as `original`, in place of what people said.
 
     Strata stay those of people's agreement.
+
+    Raises:
+        InputError: where the study has no such target.
     """
     data = scored.opened.data
     if target not in data.targets:

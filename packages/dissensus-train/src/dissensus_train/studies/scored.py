@@ -277,6 +277,9 @@ def score_folds(folds: Sequence[OpenStudy], *, resamples: int = 1000, seed: int 
 
     The runs of a seed in all folds count as one run. A seed that failed in a fold is left out. Baselines are fitted
     across fifths of the items, no item on itself. Intervals are over resamples of items and seeds.
+
+    Raises:
+        InputError: where folds are missing, or no seed trained in all of them.
     """
     first = folds[0]
     if len(folds) != first.study.folds or [fold.study.fold for fold in folds] != list(range(1, len(folds) + 1)):
