@@ -106,7 +106,7 @@ def _subject(
             "or label distributions with predictions="
         )
     people, votes = people_in(about)
-    systems = systems_in(predictions, people, classes=classes)
+    people, systems, _ = systems_in(predictions, people, classes=classes)
     evaluation = evaluate(people, systems, votes=votes, metrics=REPORTED, seed=seed)
     if texts is not None and len(texts) != len(people):
         raise InputError(f"report: {len(texts):,} texts for {len(people):,} items; give one for each")
