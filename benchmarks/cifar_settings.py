@@ -57,7 +57,7 @@ def ours(data: TrainingData, together: StreamedRuns, human: Tensor) -> None:
     seen = [together.features] * len(NAMES)
     raw = torch.from_numpy(np.asarray(data.features, dtype=np.float32)).to(GPU)
     train, (mean, deviation) = together.members["train"], data.normalisation
-    _, nesterov, drawn, channels, _, black, _, undecayed = together.each
+    _, nesterov, drawn, channels, _, black, _, undecayed = together.singles
     for group in nesterov.optimiser.param_groups:
         group["nesterov"] = True
     for layer in drawn.model.modules():
@@ -81,7 +81,7 @@ def ours(data: TrainingData, together: StreamedRuns, human: Tensor) -> None:
             rate = np.full(len(NAMES), rates(epoch))
             rate[6] /= 2
             together.train_epoch(epoch, rate)
-        for name, one, features in zip(NAMES, together.each, seen, strict=True):
+        for name, one, features in zip(NAMES, together.singles, seen, strict=True):
             log_q = log_probabilities(one.model, features, together.members["test"], together.settings)
             print(f"{name:28}{scores(log_q, human)}")
 

@@ -109,8 +109,8 @@ def write_huge(n_votes: int, path: Path) -> None:
 
 def ours(name: str) -> Any:
     def contender(path: Path) -> Any:
+        from dissensus.labels.labelling import ANNOTATOR_MODELS
         from dissensus.labels.schemes import frequency, majority
-        from dissensus.labels.updating import ANNOTATOR_MODELS
         from dissensus.votes.table import Annotators, Votes
 
         columns = np.load(path)

@@ -251,7 +251,7 @@ VOCABULARY = {
     "vote": "one class that one annotator chose for one item.",
     "label distribution": "for each item a share for each class; the shares sum to 1.",
     "target": "the label distributions that a model is trained towards.",
-    "delivery": "how labels reach the loss, epoch by epoch.",
+    "delivery": "how labels become training targets, epoch by epoch: soft labels, label sampling, majority labels.",
     "run": "one model trained once: a target, a delivery, a network and a seed.",
     "study": "a grid of runs on one set of votes, written down in a small TOML file.",
     "store": "the folder in which finished runs are kept; none is trained twice.",

@@ -21,7 +21,7 @@ labels = dis.label(votes)
 dis.plot.contested(labels)
 
 # %% [markdown]
-# ## A delivery
+# ## Training targets: a delivery
 # The same item over twelve epochs. `soft` shows the loss the whole distribution each time. `majority` shows one class each time.
 # `sls` (stochastic label sampling) draws a class from the distribution anew, and `multipass` goes through the six votes in turn; over many
 # epochs both show what `soft` shows.
@@ -61,21 +61,21 @@ dis.plot.people_ruler(result)
 result
 
 # %% [markdown]
-# Both models have the same top class on every item, so accuracy cannot tell them apart. Soft NLL and worth in people can.
+# Both models have the same top class on every item, so accuracy cannot distinguish them. Soft NLL and worth in people can.
 #
 # ## What few votes can tell
 # The truth itself, scored against few votes. Nothing can be expected to score better than that; it is called *best achievable*, and the distance
 # from it, not from 0, is what is left to learn.
 
-# %% alt="KL of the truth itself against 1 to 40 votes an item: a falling curve towards 0."
+# %% alt="KL of the truth itself against 1 to 40 votes per item: a falling curve towards 0."
 from dissensus.evaluation.metrics import kl
 
 points = []
 for number in (1, 2, 3, 5, 8, 12, 20, 40):
     few = dis.label(dis.simulate_votes(truth, number, annotators=60, seed=number))
-    points.append({"votes an item": number, "KL of the truth, nats": float(kl(few.probabilities, truth).mean())})
+    points.append({"votes per item": number, "KL of the truth, nats": float(kl(few.probabilities, truth).mean())})
 alt.Chart(alt.Data(values=points)).mark_line(point=True, color="#2166ac").encode(
-    x="votes an item:Q", y="KL of the truth\\, nats:Q"
+    x="votes per item:Q", y="KL of the truth\\, nats:Q"
 ).properties(width=380, height=180)
 
 # %% [markdown]

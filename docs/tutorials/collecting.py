@@ -4,7 +4,7 @@
 # (`pip install "dissensus[collect,prolific]"`)
 #
 # ## A project is one file
-# A table of texts, one row an item. `collect init` looks at it and writes `collect.toml`, in which every setting stands with its
+# A table of texts, one row per item. `collect init` looks at it and writes `collect.toml`, in which every setting stands with its
 # default and a remark.
 
 # %%

@@ -19,7 +19,7 @@ train, test = np.arange(320), np.arange(320, 400)
 
 # %% [markdown]
 # ## The loop
-# 1. The `DataLoader` becomes `dis.loader`, with a delivery. (A *delivery* is how labels reach the loss, epoch by epoch.)
+# 1. The `DataLoader` becomes `dis.loader`, with a delivery. (A *delivery* is how labels become training targets, epoch by epoch.)
 # 2. `set_epoch` says which epoch it is, since labels may change with it.
 # 3. A batch is inputs, targets and the places of the items.
 

@@ -45,7 +45,7 @@ dis.plot.contested(labels, texts=[texts[int(item)] for item in labels.items])
 
 # %% [markdown]
 # ## Train in three ways
-# A study is a small file. (A *delivery* is how labels reach the loss, epoch by epoch: `majority` gives it the most voted
+# A study is a small file. (A *delivery* is how labels become training targets, epoch by epoch: `majority` gives it the most voted
 # class, `soft` the whole distribution, `multipass` one vote after the other.) `dissensus study init votes.csv texts.csv`
 # writes a first one with a remark beside every choice. Nine small runs are done soonest one after the other, by the plain loop;
 # left to itself, `run` uses all cores or the GPU.

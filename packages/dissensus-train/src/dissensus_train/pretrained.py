@@ -69,13 +69,7 @@ def minilm_folder() -> Path:
 
 
 def hf_folder(name: str, *, beside: Path) -> Path:
-    """The folder that holds a Hugging Face model: one beside the study file, or the hub's copy on this machine.
-
-    Args:
-        name: a folder, or `minilm` for the installed one, or a name on the hub, which is downloaded where it is not
-            here yet.
-        beside: the folder that a relative one is looked for in.
-    """
+    """The folder that holds a Hugging Face model: one beside the study file, or the hub's copy, downloaded once."""
     installed("transformers", "text", wanted_by=f"hf:{name}")
     folder = beside / Path(name).expanduser()
     if name == "minilm" and not folder.is_dir():

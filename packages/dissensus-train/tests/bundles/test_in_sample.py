@@ -20,7 +20,7 @@ from dissensus.items import Items
 from dissensus.report.subject import files_subject
 from dissensus.votes.writing import write_votes
 from dissensus_train.bundles import export_bundle, load_model
-from dissensus_train.bundles.fingerprints import fingerprints
+from dissensus_train.bundles.loading import fingerprints
 from dissensus_train.cli.predict import predict
 from dissensus_train.report.subject import study_subject
 from dissensus_train.studies import ScoredStudy, run, score_study

@@ -62,7 +62,7 @@ def test_init_writes_a_study_that_can_be_read_and_says_the_next_command(
     told = capsys.readouterr()
     assert "dissensus study run below/first.toml" in told.err.replace("\n", "")
     text = (folder / "below" / "first.toml").read_text()
-    assert "120 judgements of 40 items, by 3 annotators; 3 an item" in text
+    assert "120 judgements of 40 items, by 3 annotators; 3 per item" in text
     assert "a scale, lowest first" in text
     assert ('# original = "before"' in text) == (key == "texts")
     study = read_study(folder / "below" / "first.toml")

@@ -164,7 +164,7 @@ def test_what_cannot_be_measured_is_refused(images: OpenStudy, odd: Path) -> Non
         (
             {"a": [replace(results[0], weights={k: v * np.nan for k, v in results[0].weights.items()})]},
             None,
-            "msp of system 'a', seed 0, is not finite for 90 items; the run diverged",
+            "msp of system 'a', seed 0, is not finite for 90 items; leave out that score, or the diverged run",
         ),
         (
             {"a": [replace(results[0], weights=dict(list(results[0].weights.items())[1:]))]},

@@ -15,8 +15,8 @@ from dissensus.errors import InputError
 from dissensus.evaluation import mode_shift
 from dissensus.report import write_report
 from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study
-from dissensus_train.studies.folds import score_folds
 from dissensus_train.studies.original import mode_shift_audit, scores_against
+from dissensus_train.studies.scored import score_folds
 
 if TYPE_CHECKING:
     from pathlib import Path

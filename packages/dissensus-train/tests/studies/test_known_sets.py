@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dissensus.datasets.cifar import _three_votes
+from dissensus.datasets.labelled import LabelledItems
 from dissensus.errors import InputError
+from dissensus.labels.schemes import frequency
+from dissensus.votes.cifar import read_cifar_10n_labels
+from dissensus.votes.simulate import simulate_votes
 from dissensus_train.studies import read_study
 from dissensus_train.studies.data import study_data
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
 from dissensus_train.studies.spec import SHARES
+from dissensus_train.studies.splitting import study_splits
 
 if TYPE_CHECKING:
     from dissensus_train.training.data import TrainingData
@@ -189,17 +193,45 @@ class Evil:
 def test_labels_of_cifar_10n_are_read_without_running_anything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = {f"random_label{number}": np.arange(10) for number in (1, 2, 3)}
-    assert _three_votes(labels_file(tmp_path / "a.pt", said)).shape == (3, 10)
+    names = ("random_label1", "random_label2", "random_label3", "clean_label")
+    said = {name: np.arange(50_000) % 10 for name in names}
+    votes = read_cifar_10n_labels(labels_file(tmp_path / "a.pt", said))
+    assert votes.counts.tolist() == (3 * np.eye(10, dtype=np.int64)[np.arange(50_000) % 10]).tolist()
     for held, sentence in (
         ({**said, "more": Evil()}, "which is no plain array"),
-        ({"random_label1": np.arange(3)}, "it holds no 'random_label2'"),
-        ({**said, "random_label2": np.arange(1, 11)}, "its labels are not 0 to 9"),
+        ({"random_label1": np.arange(3)}, "cannot be read as CIFAR-10_human.pt .'random_label2'."),
+        ({**said, "random_label2": 1 + np.arange(50_000) % 10}, "expected three labels from 0 to 9"),
     ):
         path = labels_file(tmp_path / "b.pt", held)
         with pytest.raises(InputError, match=sentence):
-            _three_votes(path)
+            read_cifar_10n_labels(path)
     assert not capsys.readouterr().out
     (tmp_path / "c.pt").write_bytes(b"no zip")
     with pytest.raises(InputError, match="cannot be read as a file of plain arrays"):
-        _three_votes(tmp_path / "c.pt")
+        read_cifar_10n_labels(tmp_path / "c.pt")
+
+
+@pytest.mark.parametrize("by_file", [False, True])
+def test_validation_taken_from_training_items_tears_no_group(tmp_path: Path, by_file: bool) -> None:
+    """Items of one group in training and in validation would be a leak, whoever says which belong together."""
+    human = frequency(simulate_votes(np.random.default_rng(0).dirichlet(np.ones(3), 240), 5, annotators=20, seed=0))
+    group = np.random.default_rng(1).permutation(240) // 4
+    rows = [f"{item},{number}" for item, number in zip(human.items.tolist(), group.tolist(), strict=True)]
+    (tmp_path / "groups.csv").write_text("\n".join(["item,group", *rows]))
+    (tmp_path / "study.toml").write_text(
+        'dataset = { name = "cifar-10n" }\n[splits]\nvalidation = 0.3\n' + ('file = "groups.csv"\n' if by_file else "")
+    )
+    given = LabelledItems(
+        features=np.zeros((240, 1), dtype=np.float32),
+        human=human,
+        targets={},
+        splits={"train": np.flatnonzero(group < 50), "test": np.flatnonzero(group >= 50)},
+        source=np.full(240, ""),
+        together=None if by_file else group,
+    )
+    splits = study_splits(read_study(tmp_path / "study.toml"), given)
+    train, validation = (set(group[splits[name]].tolist()) for name in ("train", "validation"))
+    assert not train & validation
+    assert train | validation == set(range(50))
+    assert splits["test"].tolist() == given.splits["test"].tolist()
+    assert 0.2 < len(splits["validation"]) / 200 < 0.4

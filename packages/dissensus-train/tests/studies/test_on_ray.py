@@ -22,8 +22,7 @@ from dissensus_train.studies import open_study, plan_study, read_study, run_plan
 from dissensus_train.studies.measuring import study_basins
 from dissensus_train.training.fleet import FLEET
 from dissensus_train.training.on_ray import SHARD_SECONDS, Cluster, _sources, _Waiting, mapped_on_ray
-from dissensus_train.training.remote import RemoteRuns
-from dissensus_train.training.store import RunStore
+from dissensus_train.training.store import RemoteRuns, RunStore
 from tests.studies.test_running import STUDY, study
 
 if TYPE_CHECKING:
@@ -214,7 +213,7 @@ def test_a_remote_folder_that_cannot_be_written_sends_the_run_home(
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("dissensus_train.training.remote.write_run", full)
+    monkeypatch.setattr("dissensus_train.training.store.write_run", full)
     assert not RemoteRuns("memory://full").save(store.load(store.keys()[0]))
 
 

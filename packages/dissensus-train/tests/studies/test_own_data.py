@@ -77,7 +77,7 @@ def test_a_study_is_of_people_and_says_what_models_gave(folder: Path, tmp_path: 
     with pytest.raises(InputError, match="are from models"):
         replace(made, votes=read_votes(votes))
     text = first_study(votes, folder / "texts.csv", path=folder / "first.toml")
-    assert f"by 3 annotators; 3 an item; {N} of {4 * N} votes are from models (llm): left out" in text
+    assert f"by 3 annotators; 3 per item; {N} of {4 * N} votes are from models (llm): left out" in text
 
 
 def test_texts_are_encoded_by_tfidf_fitted_on_training_items(folder: Path) -> None:

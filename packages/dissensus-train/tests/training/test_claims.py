@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dissensus_train.training.claims import GONE_AFTER
 from dissensus_train.training.loop import train_loop
-from dissensus_train.training.presence import GONE_AFTER
 from dissensus_train.training.store import RunWriter
 from tests.training.problems import SGD, images, run
 
@@ -117,7 +117,7 @@ def test_a_writer_on_another_host_that_fell_silent_is_gone(store: Path) -> None:
 
 
 def test_a_living_writer_shows_signs_of_life(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dissensus_train.training.presence.HEARTBEAT", 0.02)
+    monkeypatch.setattr("dissensus_train.training.claims.HEARTBEAT", 0.02)
     with RunWriter(store):
         (lock,) = (store / "partial").glob("writer-*.lock")
         os.utime(lock, (0, 0))

@@ -23,8 +23,8 @@ from tests.training.problems import QUICK, SGD, images, run
 if TYPE_CHECKING:
     from dissensus.progress import Step
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.fleet import Together
     from dissensus_train.training.run import Run, RunResult
+    from dissensus_train.training.together import Together
 
 CPU = torch.device("cpu")
 DATA = images()

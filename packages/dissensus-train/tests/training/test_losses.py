@@ -89,6 +89,25 @@ def test_balanced_weights_give_every_class_the_same_share_of_the_loss() -> None:
         assert math.isclose((delivered @ weights).mean(), 1, rel_tol=1e-6)
 
 
+def test_balanced_weights_count_the_classes_that_are_delivered_and_no_others() -> None:
+    """A class that is nobody's majority is never delivered: it weighs nothing, and the mean item still weighs 1."""
+    probabilities = DATA.human.probabilities.copy()
+    probabilities[:, 0] *= 0.3
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    top = probabilities.argmax(axis=1) == 0
+    probabilities[top] = probabilities[top][:, [1, 0, 2, 3]]
+    target = replace(DATA.human, probabilities=probabilities)
+    data = replace(DATA, targets={**DATA.targets, "rare": target})
+    balanced = run(data, target="rare", delivery="majority", training=replace(SGD, class_weights="balanced"))
+    weights = class_weights(balanced, data)
+    delivered = target.take(data.splits["train"]).one_hot()
+    assert weights is not None
+    assert delivered[:, 0].sum() == 0 < delivered[:, 1:].sum(axis=0).min()
+    assert weights[0] == 0
+    assert np.allclose(delivered.mean(axis=0)[1:] * weights[1:], 1 / 3)
+    assert math.isclose((delivered @ weights).mean(), 1, rel_tol=1e-6)
+
+
 def test_class_weights_are_given_by_name_and_each_class_needs_one() -> None:
     given = {"3": 4.0, "0": 1.0, "1": 2.0, "2": 3}
     weights = class_weights(run(DATA, training=replace(SGD, class_weights=given)), DATA)

@@ -1,4 +1,4 @@
-"""The array types of the house: the shape is part of the name."""
+"""The array types of all signatures: the shape is part of the name."""
 
 from __future__ import annotations
 

@@ -109,7 +109,14 @@ def html(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write texts, by file name, into a folder that is made where there is none; returns their paths."""
+    """Write texts, by file name, each whole or not at all, into a folder that is made where there is none.
+
+    Returns:
+        The paths of the files, in order.
+
+    Raises:
+        InputError: where a file cannot be written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         with whole_file(folder / name) as part:

@@ -200,7 +200,7 @@ def data_map(
 def _subject(human: LabelDistribution | Any, model: Any, classes: Sequence[str] | None) -> Subject:
     """People and models as a page has them, evaluated without intervals."""
     people, _ = people_in(human)
-    systems = systems_in(model, people, classes=classes)
+    people, systems, _ = systems_in(model, people, classes=classes)
     evaluation = evaluate(people, systems, baselines=False, resamples=0)
     return files_subject(evaluation, people, systems, votes=None, title="")
 

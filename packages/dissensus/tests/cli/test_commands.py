@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -202,6 +203,36 @@ def test_original_labels_and_groups_are_shown(tmp_path: Path) -> None:
     assert [(group["name"], group["items"]) for group in found["by"]["groups"]] == [("book", 3), ("web", 3)]
     assert (found["original"]["items"], found["original"]["same"]) == (6, 0.5)
     assert len(found["sentences"]) == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["votes", "inspect", "my votes.csv"],
+        ["votes", "convert", "my votes.csv", "-o", "-"],
+        ["labels", "my votes.csv"],
+        ["plan", "my votes.csv"],
+        ["evaluate", "--votes", "my votes.csv", "--predictions", "my model.csv", "--resamples", "5"],
+        ["evaluate", "--votes", "my votes.csv", "--predictions", "each.csv", "--per", "annotator"],
+        ["stand-in", "--votes", "my votes.csv", "--predictions", "my model.csv", "--least-items", "2"],
+    ],
+)
+def test_the_next_step_reads_the_votes_as_before_and_quotes_names(tmp_path: Path, line: list[str]) -> None:
+    rows = [f"{i},{who},{'cat' if (i + k) % 3 else 'dog'}" for i in range(12) for k, who in enumerate("abc")]
+    (tmp_path / "my votes.csv").write_text("\n".join(["q,by whom,said", *rows]))
+    (tmp_path / "my model.csv").write_text("q,cat,dog\n" + "".join(f"{i},0.6,0.4\n" for i in range(12)))
+    each = "".join(f"{i},{who},0.6,0.4\n" for i in range(12) for who in "abc")
+    (tmp_path / "each.csv").write_text("q,by whom,cat,dog\n" + each)
+    reading = ["--item", "q", "--annotator", "by whom", "--label", "said", "--classes", "cat,dog", "--nominal"]
+    done = dissensus(*line, *reading, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    hint = done.stderr.splitlines()[-1].removeprefix("next: ")
+    words = shlex.split(hint.partition(", ")[0])
+    assert words[0] == "dissensus"
+    assert "my votes.csv" in words
+    assert words[-len(reading) :] == reading
+    if line[:2] == ["votes", "inspect"]:
+        assert dissensus(*words[1:], cwd=tmp_path).returncode == 0
 
 
 def test_a_stream_counts_the_same(votes: Path, tmp_path: Path) -> None:

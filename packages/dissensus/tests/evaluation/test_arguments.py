@@ -70,6 +70,7 @@ FRAME = pd.DataFrame(MODEL[:, ::-1], columns=CLASSES[::-1])
         FRAME,
         pl.from_pandas(FRAME),
         FRAME.assign(item=VOTES.items.tolist()).iloc[SHUFFLED],
+        FRAME.assign(text_id=VOTES.items.tolist(), length=7).iloc[SHUFFLED],
         FRAME.set_index(pd.Index(VOTES.items.tolist(), name="item")).iloc[SHUFFLED],
         {name: FRAME[name].tolist() for name in CLASSES[::-1]},
         {str(VOTES.items[row]): MODEL[row].tolist() for row in SHUFFLED},
@@ -83,6 +84,7 @@ FRAME = pd.DataFrame(MODEL[:, ::-1], columns=CLASSES[::-1])
         "pandas",
         "polars",
         "item",
+        "text_id",
         "index",
         "columns",
         "rows",
@@ -106,7 +108,7 @@ def test_labels_are_a_system_too_matched_by_item() -> None:
 
 def test_one_label_per_item_may_come_by_item() -> None:
     winner = {str(item): CLASSES[k] for item, k in zip(LABELS.items, LABELS.majority().label, strict=True)}
-    assert systems_in(winner, LABELS)["model"].probabilities[0].tolist() == LABELS.one_hot().tolist()
+    assert systems_in(winner, LABELS)[1]["model"].probabilities[0].tolist() == LABELS.one_hot().tolist()
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_one_label_per_item_may_come_by_item() -> None:
         (MODEL, LABELS.counts),
         (MODEL, pd.DataFrame(ROWS)),
         ({"ours": MODEL}, VOTES),
-        (systems_in(MODEL, LABELS)["model"], VOTES),
+        (systems_in(MODEL, LABELS)[1]["model"], VOTES),
     ],
     ids=["array", "counts", "frame", "systems", "predictions"],
 )
@@ -136,3 +138,17 @@ def test_a_model_that_is_no_better_in_another_order_is_not_asked_for_one() -> No
 def test_an_item_that_only_votes_or_only_predictions_have_is_refused() -> None:
     with pytest.raises(InputError, match="1 items with votes have no prediction, first picture"):
         evaluate(VOTES, {str(item): row for item, row in zip(VOTES.items[1:], MODEL[1:].tolist(), strict=True)})
+
+
+def test_labels_in_a_series_are_matched_by_its_index() -> None:
+    winner = pd.Series([CLASSES[k] for k in LABELS.majority().label], index=LABELS.items.tolist()).iloc[SHUFFLED]
+    assert systems_in(winner, LABELS)[1]["model"].probabilities[0].tolist() == LABELS.one_hot().tolist()
+
+
+def test_only_common_items_are_evaluated_where_that_is_asked_for_and_said() -> None:
+    some = {str(item): row for item, row in zip(VOTES.items[:20], MODEL[:20].tolist(), strict=True)}
+    result = evaluate(VOTES, some, only_common=True, resamples=0)
+    assert result.items == 20
+    assert "20 of 30 items with votes have a prediction of every system" in result.warnings[0]
+    half = evaluate(LABELS.take(np.arange(20)), MODEL[:20], votes=VOTES, resamples=0)
+    assert [row.value for row in result.overall.rows] == [row.value for row in half.overall.rows]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from dissensus.errors import InputError
 from dissensus.labels.annotator_models import AnnotatorModel
+from dissensus.labels.labelling import ANNOTATOR_MODELS
 from dissensus.labels.mace import mace
-from dissensus.labels.updating import ANNOTATOR_MODELS
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus.votes.table import Votes, votes_from_counts
 from tests.labels.panels import any_votes, simulated, votes_of

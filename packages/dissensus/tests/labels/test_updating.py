@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.labels.updating import ANNOTATOR_MODELS, update
+from dissensus.labels.labelling import ANNOTATOR_MODELS, update
 from dissensus.votes.table import Annotators
 from tests.labels.panels import simulated
 

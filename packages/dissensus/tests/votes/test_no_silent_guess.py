@@ -60,7 +60,7 @@ class TestColumnsBesideAnnotators:
     def test_texts_gold_and_splits_describe_items(self, read: Any) -> None:
         reading = read(self.TABLE)
         assert reading.format == "wide"
-        assert reading.votes.annotators.tolist() == ["ann1", "ann2"]
+        assert reading.votes.annotators.names.tolist() == ["ann1", "ann2"]
         assert reading.votes.classes == ("no", "yes")
         assert {name: values.tolist() for name, values in reading.votes.item_attributes.items()} == {
             "text": ["a b c", "d e f"],
@@ -75,7 +75,7 @@ class TestColumnsBesideAnnotators:
             read(table)
         for given in (("ann1", "ann2"), ("ann*",)):
             reading = read(table, annotators=given)
-            assert reading.votes.annotators.tolist() == ["ann1", "ann2"]
+            assert reading.votes.annotators.names.tolist() == ["ann1", "ann2"]
             assert "not used: 'remark'" in reading.notes
 
     def test_annotators_of_any_name(self, read: Any) -> None:

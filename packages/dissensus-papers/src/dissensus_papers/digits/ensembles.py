@@ -43,8 +43,8 @@ def train_member(images: Grey, labels: Ints, *, model: str, batches: int, seed: 
         batches: the least number of batches to learn from; the last pass over the images is finished.
         seed: of weights and batches.
     """
-    items = np.arange(len(labels))
-    data = labelled_data("digits", images[:, None], labels, items=items, classes=DIGITS, splits={"train": items})
+    splits = {"train": np.arange(len(labels))}
+    data = labelled_data("digits", images[:, None], labels, classes=DIGITS, splits=splits)
     settings = Training(epochs=-(-batches * BATCH // len(labels)), batch_size=BATCH)
     run = run_on(data, model=model, target="original", delivery="soft", seed=seed, training=settings)
     (result,) = train([run], data, engine="loop", device="cpu")

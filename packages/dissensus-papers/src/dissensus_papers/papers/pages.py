@@ -41,8 +41,8 @@ HOW: Final = (
 )
 
 DELIVERY: Final = (
-    "A delivery is how people's votes reach the loss: soft gives it the whole distribution, hard deliveries one class "
-    "at a time: sls (stochastic label sampling) draws it anew each epoch, multipass takes the votes in turn."
+    "A delivery is how votes become training targets: soft gives the loss the whole distribution, label sampling one "
+    "class at a time: sls (stochastic label sampling) draws it anew each epoch, multipass takes the votes in turn."
 )
 
 AUDIT: Final = (

@@ -93,16 +93,30 @@ def linearised(function: Callable[..., Tensor], constants: Sequence[Tensor], vec
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             raise random_numbers(str(node.target))
     _simplify(graph)
-    *_, last = (node for node in graph.nodes if node.op == "placeholder")
-    moving: set[Node] = {last}
+    *_, vector_node = (node for node in graph.nodes if node.op == "placeholder")
+    moving: set[Node] = {vector_node}
     for node in graph.nodes:
         if any(source in moving for source in node.all_input_nodes):
             moving.add(node)
-    kept = [n for n in graph.nodes if n not in moving and n.op != "output" and any(u in moving for u in n.users)]
+    *nodes, output = graph.nodes
+    still = [node for node in nodes if node not in moving]
+    kept = [node for node in still if any(user in moving for user in node.users)]
+    moved = [node for node in nodes if node in moving and node is not vector_node]
     return Linearised(
-        GraphModule(traced, _fixed_part(graph, kept, moving)),
-        GraphModule(traced, _linear_part(graph, kept, moving, last)),
+        GraphModule(traced, _part([], still, kept)),
+        GraphModule(traced, _part([*kept, vector_node], moved, output.args[0])),
     )
+
+
+def _part(inputs: Sequence[Node], nodes: Sequence[Node], outputs: Any) -> Graph:
+    """Some nodes of a graph, of inputs that other nodes gave, as a graph of their own."""
+    part = Graph()
+    copies = {node: part.placeholder(node.name) for node in inputs}
+    for node in nodes:
+        copies[node] = part.node_copy(node, lambda source: copies[source])
+    part.output(map_arg(outputs, lambda source: copies[source]))
+    part.eliminate_dead_code()
+    return part
 
 
 @contextmanager
@@ -131,33 +145,6 @@ def random_numbers(what: str) -> InputError:
     )
 
 
-def _fixed_part(graph: Graph, kept: Sequence[Node], moving: set[Node]) -> Graph:
-    part = Graph()
-    copies: dict[Node, Node] = {}
-    for node in graph.nodes:
-        if node.op != "output" and node not in moving:
-            copies[node] = part.node_copy(node, lambda source: copies[source])
-    part.output([copies[node] for node in kept])
-    part.eliminate_dead_code()
-    return part
-
-
-def _linear_part(graph: Graph, kept: Sequence[Node], moving: set[Node], vector: Node) -> Graph:
-    part = Graph()
-    copies: dict[Node, Node] = {}
-    for node in [*kept, vector]:
-        copies[node] = part.placeholder(node.name)
-    result: Any = None
-    for node in graph.nodes:
-        if node.op == "output":
-            (result,) = node.args
-        elif node in moving and node is not vector:
-            copies[node] = part.node_copy(node, lambda source: copies[source])
-    part.output(copies[result])
-    part.eliminate_dead_code()
-    return part
-
-
 def _simplify(graph: Graph) -> None:
     """Merge nodes that compute the same and drop what is structurally zero, in place.
 
@@ -173,7 +160,8 @@ def _simplify(graph: Graph) -> None:
         if instead is None:
             if _is_zero(node, zero):
                 zero.add(node)
-            instead = seen.setdefault(_key(node), node)
+            # Nodes are written by their names, and 1, 1.0 and True differ.
+            instead = seen.setdefault((node.target, repr(node.args), repr(node.kwargs)), node)
         if instead is not node:
             node.replace_all_uses_with(instead)
             graph.erase_node(node)
@@ -216,16 +204,3 @@ def _alike(node: Node, other: Any) -> bool:
         return False
     form, other_form = ((part.shape, part.dtype, part.device, part.stride()) for part in (one, two))
     return form == other_form
-
-
-def _key(node: Node) -> Any:
-    """Equal for nodes that compute the same from the same."""
-
-    def hashable(value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return tuple(hashable(part) for part in value)
-        # 1 and 1.0 and True are equal keys but not equal arguments.
-        return (type(value).__name__, value)
-
-    arguments = map_arg(node.args, lambda part: part)
-    return node.target, hashable(arguments), hashable(sorted(node.kwargs.items()))

@@ -259,25 +259,15 @@ def _measured(
     began, seed = time.perf_counter(), settings.seed
     loss, loss_error = (float(part[0]) for part in mean_and_error(measured.losses(measured.weights[None])))
     operator = hessian_of(measured, traces=traces)
+    most = max(settings.max_iterations, settings.eigenvalues)
     eigenvalues = top_eigenvalues(
-        operator,
-        settings.eigenvalues,
-        tolerance=settings.tolerance,
-        max_iterations=max(settings.max_iterations, settings.eigenvalues),
-        seed=seed,
+        operator, settings.eigenvalues, tolerance=settings.tolerance, max_iterations=most, seed=seed
     )
-    total = trace(
-        operator,
-        probes=settings.probes,
-        tolerance=settings.trace_tolerance or None,
-        method=settings.trace_method,
-        seed=seed,
-    )
-    spectrum = (
-        spectral_density(operator, probes=settings.density, steps=settings.density_steps, seed=seed)
-        if settings.density
-        else None
-    )
+    tolerance = settings.trace_tolerance or None
+    total = trace(operator, probes=settings.probes, tolerance=tolerance, method=settings.trace_method, seed=seed)
+    spectrum = None
+    if settings.density:
+        spectrum = spectral_density(operator, probes=settings.density, steps=settings.density_steps, seed=seed)
     # What the operator keeps is large, and nothing below needs it.
     del operator
     return Basin(

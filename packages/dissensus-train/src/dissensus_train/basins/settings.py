@@ -63,10 +63,11 @@ class BasinSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if value is not None and not value >= least:
-                raise InputError(f"basins: {name} is {value}; it must be {least} or more")
+        for least, names in _LEAST.items():
+            for name in names:
+                value = getattr(self, name)
+                if value is not None and not value >= least:
+                    raise InputError(f"basins: {name} is {value}; it must be {least} or more")
         for name in ("tolerance", "radius", "adaptive_radius", "scale", "filter_scale", "span"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InputError(f"basins: {name} is {getattr(self, name)}; it must be a number above 0")
@@ -81,20 +82,10 @@ class BasinSettings:
 
 _METHODS: Final = get_args(get_type_hints(BasinSettings)["trace_method"])
 _LEAST: Final = {
-    "items": 2,
-    "eigenvalues": 1,
-    "max_iterations": 1,
-    "probes": 2,
-    "trace_tolerance": 0,
-    "density": 0,
-    "density_steps": 2,
-    "ascent_steps": 1,
-    "perturbations": 2,
-    "line": 0,
-    "surface": 0,
-    "path": 5,
-    "explanations": 0,
-    "chunk": 1,
+    0: ("trace_tolerance", "density", "line", "surface", "explanations"),
+    1: ("eigenvalues", "max_iterations", "ascent_steps", "chunk"),
+    2: ("items", "probes", "density_steps", "perturbations"),
+    5: ("path",),
 }
 DEFAULTS: Final = BasinSettings()
 """What is measured where nothing else is asked for."""

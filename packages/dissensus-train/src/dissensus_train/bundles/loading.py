@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,8 +17,8 @@ from dissensus.array_file import read_npy, read_npz
 from dissensus.errors import InputError
 from dissensus.items import Items
 from dissensus.items.encoders import encoded, restore_encoder
+from dissensus.items.pictures import read_picture
 from dissensus.progress import silent
-from dissensus_train.bundles.fingerprints import fingerprints
 from dissensus_train.bundles.recipe import read_recipe
 from dissensus_train.training.annotator_side import People, PeopleNetwork, mixed
 from dissensus_train.training.data import moved_and_scaled
@@ -28,7 +29,7 @@ from dissensus_train.training.models import build
 from dissensus_train.training.settings import Training
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from torch import nn
 
@@ -95,7 +96,7 @@ class TrainedModel:
         for network in self.networks:
             network.to(place)
             table = _table(network, raw, place)
-            rows = torch.arange(_length(raw), device=place)
+            rows = torch.arange(len(raw) if isinstance(raw, Items) else int(raw.shape[0]), device=place)
             said = log_probabilities(network, table, rows, settings).exp().double().cpu().numpy()
             if unit is not None and self.recipe.people is not None:
                 who = torch.full_like(rows, unit)
@@ -187,7 +188,7 @@ def load_model(folder: str | Path, *, trust_code: bool = False) -> TrainedModel:
     if recipe.own_code and not trust_code:
         raise InputError(
             f"{folder}: its network or encoder is code of somebody's own ({recipe.network}), which loading would run; "
-            f"read {folder / CODE}, and say that you trust it: --trust-code, or trust_code=True"
+            f"read {folder / CODE}, and say that you trust it: trust_code=True"
         )
     encoder = None
     if recipe.encoder is not None:
@@ -219,8 +220,8 @@ def _member(folder: Path, recipe: Recipe, seed: int) -> nn.Module:
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path}: the weights cannot be read ({error}); export the model again") from error
     except RuntimeError as error:
-        told = str(error).splitlines()[-1].strip()
-        raise InputError(f"{path}: the weights do not fit {recipe.network} ({told}); export the model again") from error
+        why = str(error).splitlines()[-1].strip()
+        raise InputError(f"{path}: the weights do not fit {recipe.network} ({why}); export the model again") from error
     return network.eval()
 
 
@@ -228,7 +229,7 @@ def _as_items(given: Any, reads: str) -> Items:
     if reads == "images":
         if isinstance(given, np.ndarray):
             return Items(names=np.arange(len(given)), pixels=given)
-        return Items(names=np.arange(len(given)), files=tuple(Path(each) for each in given))
+        return Items(names=np.arange(len(given)), files=tuple(map(Path, given)))
     columns: Sequence[Any] = given if reads == "pairs" else (given,)
     if reads == "pairs" and len(columns) != 2:
         raise InputError("predict: the model reads pairs of texts; give two lists, as in (premises, hypotheses)")
@@ -247,5 +248,19 @@ def _table(network: nn.Module, raw: Items | Features, place: torch.device) -> An
     return SparseRows.of(raw, place)
 
 
-def _length(raw: Items | Features) -> int:
-    return len(raw) if isinstance(raw, Items) else int(raw.shape[0])
+def fingerprints(items: Items | Features) -> Ints:
+    """(items,) 64-bit hashes of texts (white space aside), of pixels, or of features as float32; never of names."""
+    hashes = b"".join(hashlib.blake2b(content, digest_size=8).digest() for content in _contents(items))
+    return np.frombuffer(hashes, dtype=np.int64)
+
+
+def _contents(items: Items | Features) -> Iterator[bytes]:
+    if isinstance(items, Items) and items.texts:
+        for texts in zip(*items.texts, strict=True):
+            yield "\0".join(" ".join(str(text).split()) for text in texts).encode("utf-8", "surrogatepass")
+    elif isinstance(items, Items):
+        for picture in map(read_picture, items.files) if items.pixels is None else items.pixels:
+            yield str(picture.shape).encode() + picture.tobytes()
+    else:
+        for row in items:
+            yield np.asarray(row.toarray() if hasattr(row, "toarray") else row, dtype=np.float32).tobytes()

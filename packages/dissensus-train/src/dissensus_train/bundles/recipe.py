@@ -78,8 +78,8 @@ class Recipe:
 
 def write_recipe(recipe: Recipe, folder: Path) -> None:
     """Write `bundle.json` into a folder."""
-    told = {name: value for name, value in asdict(recipe).items() if name != "people" or value is not None}
-    (folder / FILE).write_text(json.dumps(told, indent=1), encoding="utf-8")
+    values = {name: value for name, value in asdict(recipe).items() if name != "people" or value is not None}
+    (folder / FILE).write_text(json.dumps(values, indent=1), encoding="utf-8")
 
 
 def read_recipe(folder: Path) -> Recipe:
@@ -95,12 +95,12 @@ def read_recipe(folder: Path) -> Recipe:
     except ValueError as error:
         raise InputError(f"{path}: the recipe cannot be read ({error}); export the model again") from error
     if not isinstance(given, dict) or given.get("format") != FORMAT:
-        found = given.get("format") if isinstance(given, dict) else None
+        other = given.get("format") if isinstance(given, dict) else None
         raise InputError(
-            f"{path}: the bundle has format {found!r}, and this dissensus reads format {FORMAT}; update dissensus, or "
+            f"{path}: the bundle has format {other!r}, and this dissensus reads format {FORMAT}; update dissensus, or "
             "export the model again"
         )
-    names = {each.name for each in fields(Recipe)}
+    names = {field.name for field in fields(Recipe)}
     wrong = sorted(names.symmetric_difference(given) - ({"people"} - set(given)))
     if wrong:
         raise InputError(f"{path}: '{wrong[0]}' is missing or unknown; export the model again")

@@ -12,16 +12,17 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from dissensus.errors import InputError
+from dissensus.evaluation.comparison.tables import shown
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import soft_nll
+from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.items import Items
 from dissensus.own_code import source_files
+from dissensus.pages import as_markdown, markdown
 from dissensus.version import __version__
 from dissensus.votes.privacy import pseudonyms_of
 from dissensus.whole_file import whole_folder
-from dissensus_train.bundles.card import model_card
-from dissensus_train.bundles.fingerprints import fingerprints
-from dissensus_train.bundles.loading import CODE, NETWORK, STATE, TRAINED_ON
+from dissensus_train.bundles.loading import CODE, NETWORK, STATE, TRAINED_ON, fingerprints
 from dissensus_train.bundles.recipe import Recipe, write_recipe
 from dissensus_train.training.annotator_side import PeopleNetwork
 from dissensus_train.training.data import TRAIN
@@ -69,7 +70,7 @@ def export_bundle(
     path = Path(path)
     system, seeds, chosen = _chosen(scored, run, ensemble=ensemble)
     data = scored.opened.data
-    members = [each for each in system.runs if each.seed in seeds]
+    members = [member for member in system.runs if member.seed in seeds]
     evaluation = _evaluated(scored, system, seeds)
     recipe = _recipe(scored, system, members, evaluation, pseudonyms=pseudonyms)
     with whole_folder(path) as folder:
@@ -89,57 +90,41 @@ def export_bundle(
 
 
 def _chosen(scored: ScoredStudy, run: str | None, *, ensemble: bool) -> tuple[StudySystem, list[int], str]:
+    """The system, the seeds of its members, and how they were chosen, in words."""
+    data, split = scored.opened.data, scored.opened.study.training.selection_split
+    every = [(system, member) for system in scored.systems.values() for member in system.runs]
     if run is not None:
-        found = [
-            (system, each) for system in scored.systems.values() for each in system.runs if each.key.startswith(run)
-        ]
-        if len(found) != 1:
-            what = "no run that trained" if not found else f"{len(found)} runs"
+        matches = [(system, member) for system, member in every if member.key.startswith(run)]
+        if len(matches) != 1:
+            what = "no run that trained" if not matches else f"{len(matches)} runs"
             raise InputError(
                 f"study {scored.opened.study.name}: {what} begins with '{run}'; give the whole key, as in the store's "
                 f"folder {scored.opened.store.folder / 'runs'}"
             )
-        system, one = found[0]
-        return (
-            system,
-            [each.seed for each in system.runs] if ensemble else [one.seed],
-            f"the run {one.key}, as asked for",
-        )
-    split = scored.opened.study.training.selection_split
-    data = scored.opened.data
-    if split not in data.splits:
-        system = next(iter(scored.systems.values()))
-        return (
-            system,
-            [each.seed for each in system.runs][: None if ensemble else 1],
-            f"{system.name}, the first of the study: there is no split '{split}' to choose on",
-        )
-    human = data.human.take(data.splits[split]).probabilities
-    losses = {
-        (system.name, each.seed): float(soft_nll(human, predicted.astype(np.float64)).mean())
-        for system in scored.systems.values()
-        for each, predicted in zip(system.runs, system.predictions[split], strict=True)
-    }
-    if ensemble:
-        means = {
-            name: float(np.mean([loss for (of, _), loss in losses.items() if of == name])) for name in scored.systems
+        ((system, one),) = matches
+        seeds, why = [one.seed], f"the run {one.key}, as asked for"
+    elif split not in data.splits:
+        system, one = every[0]
+        seeds, why = [one.seed], f"{system.name}, the first of the study: there is no split '{split}' to choose on"
+    else:
+        human = data.human.take(data.splits[split]).probabilities
+        losses = {
+            name: [float(soft_nll(human, q.astype(np.float64)).mean()) for q in system.predictions[split]]
+            for name, system in scored.systems.items()
         }
-        best = min(means, key=means.__getitem__)
-        system = scored.systems[best]
-        told = f"all seeds of {best}, whose mean soft NLL on the split '{split}' is lowest ({means[best]:.3f})"
-        return system, [each.seed for each in system.runs], told
-    name, seed = min(losses, key=losses.__getitem__)
-    return (
-        scored.systems[name],
-        [seed],
-        f"{name}, seed {seed}, whose soft NLL on the split '{split}' is lowest ({losses[name, seed]:.3f})",
-    )
+        best_of = np.mean if ensemble else np.min
+        name = min(losses, key=lambda name: float(best_of(losses[name])))
+        system, place = scored.systems[name], int(np.argmin(losses[name]))
+        seeds = [system.runs[place].seed]
+        what = f"all seeds of {name}, whose mean soft NLL" if ensemble else f"{name}, seed {seeds[0]}, whose soft NLL"
+        why = f"{what} on the split '{split}' is lowest ({best_of(losses[name]):.3f})"
+    return system, [member.seed for member in system.runs] if ensemble else seeds, why
 
 
 def _evaluated(scored: ScoredStudy, system: StudySystem, seeds: Sequence[int]) -> Evaluation:
     """This very model, not the mean of its system's runs, against people on the held-out items."""
     data, split = scored.opened.data, scored.split
-    rows = [place for place, each in enumerate(system.runs) if each.seed in seeds]
+    rows = [place for place, member in enumerate(system.runs) if member.seed in seeds]
     predicted = system.predictions[split][rows].mean(axis=0, dtype=np.float64)
     return evaluate(
         scored.human,
@@ -203,8 +188,8 @@ def _known(scored: ScoredStudy, recipe: Recipe, *, chosen: bool) -> Ints:
     data, training = scored.opened.data, scored.opened.study.training
     splits = [TRAIN, *([training.selection_split] if chosen or training.selects else [])]
     members = np.concatenate([data.splits[name] for name in splits if name in data.splits])
-    shown = data.features if data.items is None or recipe.reads == "features" else data.items
-    return np.unique(fingerprints(shown.take(members) if isinstance(shown, Items) else shown[members]))
+    inputs = data.features if data.items is None or recipe.reads == "features" else data.items
+    return np.unique(fingerprints(inputs.take(members) if isinstance(inputs, Items) else inputs[members]))
 
 
 def _people(run: Run, data: TrainingData, network: nn.Module, *, pseudonyms: str | None) -> dict[str, Any] | None:
@@ -251,3 +236,67 @@ def _keep_code(recipe: Recipe, data: TrainingData, folder: Path) -> None:
                 kept = folder / CODE / package / place
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, kept)
+
+
+def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, chosen: str) -> str:
+    """The card as Markdown, with the header that the Hugging Face Hub reads."""
+    study, members = scored.opened.study, len(recipe.members)
+    together = f"the mean of {members} networks (seeds {', '.join(map(str, recipe.members))})" if members > 1 else "one"
+    parts = [
+        "---\nlibrary_name: dissensus\ntags:\n- annotator-disagreement\n- soft-labels\n---",
+        f"# {as_markdown(recipe.name['system'])}, from the study {as_markdown(recipe.name['study'])}",
+        (
+            f"It predicts how people's answers would spread over {len(recipe.classes)} classes"
+            f"{', a scale' if recipe.ordered else ''}: {as_markdown(', '.join(recipe.classes))}."
+        ),
+        as_markdown(f"The study asked: {study.question}") if study.question else "",
+        "## On whose votes it learnt",
+        _annotators(scored),
+        *(f"**{as_markdown(caution)}**" for caution in scored.cautions),
+        "## How it was made",
+        as_markdown(
+            f"Network {recipe.network}, {together}. Target {recipe.learnt['target']}, delivered as "
+            f"{recipe.learnt['delivery']}. It reads {recipe.reads}"
+            + (f" through the encoder {recipe.encoder}." if recipe.encoder else ".")
+        ),
+        as_markdown(f"Chosen as {chosen}."),
+        f"## How close it is to people ({recipe.scores['items']:,} items of the split '{as_markdown(scored.split)}')",
+        *(as_markdown(sentence) for sentence in evaluation.verdict),
+        _scores(recipe, evaluation),
+        "Scores are of this very model, with 95 % intervals over items.",
+        "## Use",
+        "```\ndissensus predict this-folder new.csv -o predictions.parquet\n```",
+        '```python\nimport dissensus as dis\n\nmodel = dis.load_model("this-folder")\n```',
+        "## Limits",
+        (
+            "It answers for the people described above, on items like those they judged. Nothing is known of other "
+            "people, languages or kinds of items."
+        ),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _annotators(scored: ScoredStudy) -> str:
+    data = scored.opened.data
+    trained = data.human.take(data.splits[TRAIN])
+    judged = int(trained.panel_size.sum())
+    votes = data.votes
+    if votes is None:
+        who = "Who judged them is not known here: the data bring label distributions without votes."
+    elif votes.annotators is None:
+        who = "The votes are anonymous."
+    else:
+        attributes = ", ".join(votes.annotators.attributes)
+        about = f", described by {attributes}" if attributes else ""
+        who = f"{len(votes.annotators):,} annotators judged the whole set{about}."
+    size = f"{judged:,} judgements of " if judged else ""
+    return as_markdown(f"{data.name}: {size}{len(trained):,} training items. {who}")
+
+
+def _scores(recipe: Recipe, evaluation: Evaluation) -> str:
+    rows = []
+    for name in evaluation.metrics:
+        score = evaluation.overall.get(recipe.name["system"], name)
+        best = None if score.best_achievable is None else score.best_achievable.estimate
+        rows.append([METRICS[name].title, shown(score.value), shown(best)])
+    return markdown(["metric", "this model", "best achievable"], rows)

@@ -57,10 +57,7 @@ def ood(
     figure: Annotated[
         Path | None,
         typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write tables, ROC curves and histograms as one page; - is standard output.",
+            "-o", "--output", metavar="FILE", help="Write tables and figures as a page; - is standard output."
         ),
     ] = None,
     json: opt.JsonTo = None,

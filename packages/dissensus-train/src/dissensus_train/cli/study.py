@@ -231,7 +231,7 @@ def gc(
     json: opt.JsonTo = None,
 ) -> None:
     """Remove stored runs that no known study asks for, after showing them."""
-    from dissensus_train.studies.unasked import unasked_runs
+    from dissensus_train.studies.opening import unasked_runs
     from dissensus_train.training.store import RunStore, RunWriter
 
     if not store.is_dir():
@@ -259,7 +259,7 @@ def gc(
 
 def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over) -> None:
     from dissensus_train.studies import score_study
-    from dissensus_train.studies.folds import score_folds
+    from dissensus_train.studies.scored import score_folds
 
     scored = [score_study(part, over=over) for part in opened]
     folds: dict[tuple[str, ...], list[OpenStudy]] = {}

@@ -365,8 +365,8 @@ def _components(one: Ints, other: Ints, items: int) -> Ints:
     _, component = csgraph.connected_components(joined.tocsr(), directed=False)
     alone = np.bincount(component)[component] == 1
     group = np.full(items, -1, dtype=np.int64)
-    _, first, number = np.unique(component[~alone], return_index=True, return_inverse=True)
-    group[~alone] = np.argsort(np.argsort(first))[number]
+    # Components are numbered by their first item.
+    group[~alone] = np.unique(component[~alone], return_inverse=True)[1]
     return group
 
 

@@ -55,7 +55,16 @@ def labelled_data(
     splits: Mapping[str, Ints],
     items: Any = None,
 ) -> TrainingData:
-    """Training data whose one target, `original`, is the label of each item; items are numbered without names."""
+    """Training data whose one target, `original`, is the label of each item.
+
+    Args:
+        name: of the data.
+        features: (items, ...) float32.
+        code: (items,) class indices.
+        classes: names.
+        splits: by name, places of items; one is called `train`.
+        items: (items,) names; numbers without them.
+    """
     one_hot = np.eye(len(classes))[code]
     target = LabelDistribution(
         probabilities=one_hot,

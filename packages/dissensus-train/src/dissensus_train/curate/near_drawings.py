@@ -65,10 +65,10 @@ def near_drawings(planes: Planes) -> tuple[Ints, Ints, Floats]:
         shown = root[root.any(axis=1)]
         if not len(shown):
             return nothing
-        # Nothing but the whole is compared: there are no poses, and so no parts that change their sign.
-        unposed = np.zeros((len(planes), 0), dtype=np.float32)
-        description = [alike.described(root, shown.mean(axis=0), shown.var(axis=0)), unposed, unposed, unposed]
-        one, other = alike.nominated(description, description, pool, silent, candidates=CANDIDATES, least=_LEAST)
+        description = [alike.described(root, shown.mean(axis=0), shown.var(axis=0))]
+        one, other = alike.nominated(
+            description, description, pool, silent, candidates=CANDIDATES, least=_LEAST, exhaustive=True
+        )
         if not len(one):
             return nothing
         likeness, shift = alike.best_shift(

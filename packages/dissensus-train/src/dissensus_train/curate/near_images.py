@@ -348,8 +348,10 @@ def _agreement(one: Blocks, other: Blocks) -> np.ndarray[Any, np.dtype[np.float3
     """(ones, others) the cosine of descriptions in the pose in which it is highest.
 
     The parts of one description against those of another have products a, b, c, d, and in four poses the cosine is
-    a + b + c + d, a + b - c - d, a - b + c - d, a - b - c + d.
+    a + b + c + d, a + b - c - d, a - b + c - d, a - b - c + d. A description of one part has no poses.
     """
+    if len(one) == 1:
+        return np.asarray(one[0] @ other[0].T)
     a, b, c, d = (x @ y.T for x, y in zip(one, other, strict=True))
     straight = c + d
     np.abs(straight, out=straight)
@@ -377,14 +379,16 @@ def nominated(
     *,
     candidates: int = CANDIDATES,
     least: float = _LEAST,
+    exhaustive: bool = False,
 ) -> tuple[Ints, Ints]:
     """The pairs whose descriptions agree most, about `candidates` for each of `one`, and no less than `least`.
 
-    Of many images not all pairs are looked at: some of the images stand for cells, each image belongs to the cell it
-    agrees with most, and is compared with the members of the third of cells it agrees with most.
+    Of many images not all pairs are looked at, unless the search is to be exhaustive: some of the images stand for
+    cells, each image belongs to the cell it agrees with most, and is compared with the members of the third of cells
+    it agrees with most.
     """
     items, same = len(one[0]), one is other
-    cells = int(np.sqrt(items)) if items >= _MANY else 1
+    cells = int(np.sqrt(items)) if items >= _MANY and not exhaustive else 1
     middle, member = _cells(other, cells, pool)
     looked = max(cells // _ONE_IN, 1)
 
@@ -393,16 +397,19 @@ def nominated(
 
     into = np.concatenate(list(pool.map(nearest, _in_rows(one))))
     rows, columns = _by_value(into.reshape(-1), cells), _by_value(member, cells)
-    tasks = [
-        (rows[cell][start : start + _ROWS] // looked, columns[cell][begin : begin + _COLUMNS])
-        for cell in range(cells)
-        for start in range(0, len(rows[cell]), _ROWS)
-        for begin in range(0, len(columns[cell]), _COLUMNS)
-    ]
+
+    def tasks_of(columns: list[Ints]) -> list[tuple[Ints, Ints]]:
+        return [
+            (rows[cell][start : start + _ROWS] // looked, columns[cell][begin : begin + _COLUMNS])
+            for cell in range(cells)
+            for start in range(0, len(rows[cell]), _ROWS)
+            for begin in range(0, len(columns[cell]), _COLUMNS)
+        ]
 
     def agreement_of(i: Ints, j: Ints) -> np.ndarray[Any, np.dtype[np.float32]]:
         agreement = _agreement([part[i] for part in one], [part[j] for part in other])
-        agreement[i[:, None] == j] = -1
+        if i.max() >= j.min() and j.max() >= i.min():
+            agreement[i[:, None] == j] = -1
         return agreement
 
     # The agreement that about `candidates` others reach is the second highest within a sample of the items: of m
@@ -412,15 +419,19 @@ def nominated(
     sampled[np.linspace(0, items - 1, 2 * items // candidates).astype(np.int64)] = True
 
     def two_highest(task: tuple[Ints, Ints]) -> Any:
-        i, j = task[0], task[1][sampled[task[1]]]
-        agreement = np.concatenate([np.full((len(i), 2), -1, dtype=np.float32), agreement_of(i, j)], axis=1)
-        return np.partition(agreement, -2, axis=1)[:, -2:]
+        nothing = np.full((len(task[0]), 2), -1, dtype=np.float32)
+        return np.partition(np.concatenate([nothing, agreement_of(*task)], axis=1), -2, axis=1)[:, -2:]
 
     enough = np.full((items, 2), -1, dtype=np.float32)
     if sampled.sum() >= 2:
-        for (i, _), highest in zip(tasks, pool.map(two_highest, tasks), strict=True):
+        some = tasks_of([members[sampled[members]] for members in columns])
+        for (i, _), highest in zip(some, pool.map(two_highest, some), strict=True):
             enough[i] = np.sort(np.concatenate([enough[i], highest], axis=1), axis=1)[:, 2:]
         enough = np.maximum(enough, np.float32(least))
+    tasks = tasks_of(columns)
+    if same and cells == 1:
+        # Two blocks are looked at once.
+        tasks = [(i, j) for i, j in tasks if j[-1] >= i[0]]
 
     def pairs(task: tuple[Ints, Ints]) -> Ints:
         i, j = task

@@ -151,13 +151,19 @@ def _same_words(one: list[str], other: list[str], texts_with: Counter[str], *, n
     allowed = min(sum(map(len, one)), sum(map(len, other))) // 10
     if abs(len(here) - len(there)) > 2 or max(len(here), len(there)) > 2 * allowed:
         return False
+
+    def mistyped(word: str, match: str) -> bool:
+        """Whether one of two words is so rare beside the other that it may be a typing error."""
+        fewer, more = sorted((texts_with[word], texts_with[match]))
+        return fewer <= 2 or 100 * fewer <= more
+
     errors, real, sloppy = 0, 0, False
     for word in here:
         if numbers and word.isdecimal():
             near = [(0, False, place) for place, match in enumerate(there) if match.isdecimal()]
         else:
             near = [
-                (_errors(word, match), not _mistyped(word, match, texts_with), place)
+                (_errors(word, match), not mistyped(word, match), place)
                 for place, match in enumerate(there)
                 if not word.isdecimal() and not match.isdecimal()
             ]
@@ -171,12 +177,6 @@ def _same_words(one: list[str], other: list[str], texts_with: Counter[str], *, n
         there.pop(place)
     # Where one word is clearly mistyped, a letter may make another word of one more.
     return errors + sum(map(len, there)) <= allowed and real <= sloppy
-
-
-def _mistyped(one: str, other: str, texts_with: Counter[str]) -> bool:
-    """Whether one of two words is so rare beside the other that it may be a typing error."""
-    fewer, more = sorted((texts_with[one], texts_with[other]))
-    return fewer <= 2 or 100 * fewer <= more
 
 
 def _errors(one: str, other: str) -> int:

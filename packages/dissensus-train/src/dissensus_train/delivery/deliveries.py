@@ -50,8 +50,15 @@ class Mixing:
     weight: Tensor
 
 
+class _Unmixed:
+    """Inputs are left alone."""
+
+    def mixing(self, epoch: int) -> None:
+        """Nothing, in any epoch."""
+
+
 @dataclass(frozen=True, eq=False)
-class Fixed:
+class Fixed(_Unmixed):
     """The same targets in every epoch: soft labels, the majority, smoothed labels, or one example for each vote.
 
     Attributes:
@@ -65,110 +72,74 @@ class Fixed:
     annotator: Tensor | None = None
 
     def __call__(self, epoch: int) -> Tensor:
-        """The targets, whatever the epoch."""
         return self.targets
-
-    def mixing(self, epoch: int) -> None:
-        """Inputs are left alone."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
+class Sampled(_Unmixed):
     """Stochastic label sampling (SLS): one class drawn for each item from its distribution, kept for `keep` epochs.
 
     Attributes:
+        examples: (items,) every item once; what is delivered lies where they do.
         probabilities: (items, classes) what is drawn from.
         seed: of the draws.
         keep: epochs before new draws: 1 is SLS itself, more is the basins paper's stale-target probe.
-        device: where the answer lies.
     """
 
+    examples: Tensor
     probabilities: Table
     seed: int
-    keep: int
-    device: torch.device
-
-    @property
-    def examples(self) -> Tensor:
-        """Every item once."""
-        return torch.arange(self.probabilities.shape[0], device=self.device)
+    keep: int = 1
 
     def __call__(self, epoch: int) -> Tensor:
         """(items,) the drawn classes."""
+        return torch.from_numpy(self.drawn(epoch)).to(self.examples.device)
+
+    def drawn(self, epoch: int) -> Ints:
+        """(items,) the same as an array."""
         generator = stream(self.seed, Purpose.LABELS, epoch // self.keep)
         draw = generator.random((len(self.probabilities), 1)) * self._cumulative[:, -1:]
-        return torch.from_numpy((draw >= self._cumulative).sum(axis=1)).to(self.device)
+        return np.asarray((draw >= self._cumulative).sum(axis=1))
 
     @cached_property
     def _cumulative(self) -> Table:
         return np.cumsum(self.probabilities, axis=1)
 
-    def mixing(self, epoch: int) -> None:
-        """Inputs are left alone."""
 
-
-@dataclass(frozen=True, eq=False)
-class Noisy:
+class Noisy(Sampled):
     """Soft labels with sls's noise of other items: p_i + (one-hot y_j - p_j), y_j drawn from p_j, j a permutation of i.
 
     The noise is centred, so the mean of what is delivered is p_i; summed over the items it is exactly as strong as that
     of sls (1 - ||p||^2 an item), but it does not know which items people disagree about. What is delivered need not be
     a distribution: entries may be below 0, and sum to 1 all the same.
-
-    Attributes:
-        probabilities: (items, classes) distributions.
-        seed: of the draws.
-        device: where the answer lies.
     """
-
-    probabilities: Table
-    seed: int
-    device: torch.device
-
-    @property
-    def examples(self) -> Tensor:
-        """Every item once."""
-        return torch.arange(self.probabilities.shape[0], device=self.device)
 
     def __call__(self, epoch: int) -> Tensor:
         """(items, classes) the noisy targets."""
-        drawn = Sampled(self.probabilities, self.seed, 1, torch.device("cpu"))(epoch).numpy()
-        noise = np.eye(self.probabilities.shape[1])[drawn] - self.probabilities
+        noise = np.eye(self.probabilities.shape[1])[self.drawn(epoch)] - self.probabilities
         other = stream(self.seed, Purpose.MIXING, epoch).permutation(len(noise))
-        return torch.from_numpy(self.probabilities + noise[other]).float().to(self.device)
-
-    def mixing(self, epoch: int) -> None:
-        """Inputs are left alone."""
+        return torch.from_numpy(self.probabilities + noise[other]).float().to(self.examples.device)
 
 
 @dataclass(frozen=True, eq=False)
-class Multipass:
+class Multipass(_Unmixed):
     """Each item's votes shuffled once, then one after the other: at epoch t the vote at position t mod m.
 
     Attributes:
+        examples: (items,) every item once.
         votes: (all votes,) class indices, or (all judgements, classes) distributions where a judgement is not one
             class; grouped by item and shuffled within each.
-        first: (items,) where each item's votes begin.
         size: (items,) how many votes m each item has.
-        device: where the answer lies.
     """
 
+    examples: Tensor
     votes: np.ndarray[Any, Any]
-    first: Ints
     size: Ints
-    device: torch.device
-
-    @property
-    def examples(self) -> Tensor:
-        """Every item once."""
-        return torch.arange(self.size.shape[0], device=self.device)
 
     def __call__(self, epoch: int) -> Tensor:
         """(items,) or (items, classes): this epoch's vote of each item."""
-        return torch.from_numpy(self.votes[self.first + epoch % self.size]).to(self.device)
-
-    def mixing(self, epoch: int) -> None:
-        """Inputs are left alone."""
+        first = np.cumsum(self.size) - self.size
+        return torch.from_numpy(self.votes[first + epoch % self.size]).to(self.examples.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,19 +149,16 @@ class Mixup:
     Partners and weights are drawn anew for every item and epoch; partners come from the whole training set.
 
     Attributes:
+        examples: (items,) every item once.
         targets: (items, classes) distributions.
         seed: of the draws.
         strength: of the mixing; 0 mixes nothing.
     """
 
+    examples: Tensor
     targets: Tensor
     seed: int
     strength: float
-
-    @property
-    def examples(self) -> Tensor:
-        """Every item once."""
-        return torch.arange(self.targets.shape[0], device=self.targets.device)
 
     def __call__(self, epoch: int) -> Tensor:
         """(items, classes) the mixed targets."""
@@ -200,8 +168,7 @@ class Mixup:
 
     def mixing(self, epoch: int) -> Mixing:
         """The pairs of this epoch."""
-        generator = stream(self.seed, Purpose.MIXING, epoch)
-        n_items = self.targets.shape[0]
+        generator, n_items = stream(self.seed, Purpose.MIXING, epoch), len(self.targets)
         partner = torch.from_numpy(generator.permutation(n_items))
         weight = generator.beta(self.strength, self.strength, n_items) if self.strength > 0 else np.ones(n_items)
         device = self.targets.device

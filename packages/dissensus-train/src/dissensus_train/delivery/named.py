@@ -28,12 +28,7 @@ Device = torch.device | str
 
 
 def soft(
-    labels: LabelDistribution,
-    votes: Votes | None = None,
-    *,
-    seed: int = 0,
-    smoothing: float = 0.0,
-    device: Device = "cpu",
+    labels: LabelDistribution, votes: Votes | None, *, seed: int, device: Device, smoothing: float = 0.0
 ) -> Delivery:
     """The whole distribution in every epoch; the loss is -sum_k p_k log q_k.
 
@@ -42,35 +37,23 @@ def soft(
     return _fixed(_smoothed(labels.probabilities, smoothing, "soft"), device)
 
 
-def noisy_soft(
-    labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu"
-) -> Delivery:
+def noisy_soft(labels: LabelDistribution, votes: Votes | None, *, seed: int, device: Device) -> Delivery:
     """The whole distribution plus the noise that stochastic label sampling has on another item, drawn in every epoch.
 
     A control for sls: as much noise over the training items, but not on those that people disagree about.
     """
-    return Noisy(labels.probabilities, seed, torch.device(device))
+    return Noisy(_once(labels, device), labels.probabilities, seed)
 
 
 def majority(
-    labels: LabelDistribution,
-    votes: Votes | None = None,
-    *,
-    seed: int = 0,
-    tie: TieRule = "first",
-    device: Device = "cpu",
+    labels: LabelDistribution, votes: Votes | None, *, seed: int, device: Device, tie: TieRule = "first"
 ) -> Delivery:
     """Only the most voted class; ties are decided by the stated rule."""
     return _fixed(labels.one_hot(tie=tie, seed=seed), device)
 
 
 def label_smoothing(
-    labels: LabelDistribution,
-    votes: Votes | None = None,
-    *,
-    seed: int = 0,
-    smoothing: float = 0.1,
-    device: Device = "cpu",
+    labels: LabelDistribution, votes: Votes | None, *, seed: int, device: Device, smoothing: float = 0.1
 ) -> Delivery:
     """The majority class, mixed with the uniform distribution: (1 - smoothing) one-hot + smoothing / K."""
     return _fixed(_smoothed(labels.one_hot(tie="first"), smoothing, "label-smoothing"), device)
@@ -83,35 +66,26 @@ def _smoothed(targets: Table, smoothing: float, name: str) -> Table:
     return (1 - smoothing) * targets + smoothing / targets.shape[1] if smoothing else targets
 
 
-def sls(labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu") -> Delivery:
+def sls(labels: LabelDistribution, votes: Votes | None, *, seed: int, device: Device) -> Delivery:
     """Stochastic label sampling (SLS): in every epoch, one class drawn for each item from its distribution."""
-    return Sampled(labels.probabilities, seed, 1, torch.device(device))
+    return Sampled(_once(labels, device), labels.probabilities, seed)
 
 
-def stale_sls(
-    labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, keep: int = 10, device: Device = "cpu"
-) -> Delivery:
+def stale_sls(labels: LabelDistribution, votes: Votes | None, *, seed: int, device: Device, keep: int = 10) -> Delivery:
     """Stochastic label sampling whose draws are kept for `keep` epochs (the basins paper's stale-target probe)."""
     if keep < 1:
         raise InputError(f"delivery stale-sls: keep is {keep}; keep draws for at least 1 epoch")
-    return Sampled(labels.probabilities, seed, keep, torch.device(device))
+    return Sampled(_once(labels, device), labels.probabilities, seed, keep)
 
 
-def shuffled_sls(
-    labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu"
-) -> Delivery:
+def shuffled_sls(labels: LabelDistribution, votes: Votes | None, *, seed: int, device: Device) -> Delivery:
     """Stochastic label sampling from distributions permuted across items once: disagreement on the wrong items."""
     order = stream(seed, Purpose.MIXING).permutation(len(labels))
-    return Sampled(labels.probabilities[order], seed, 1, torch.device(device))
+    return Sampled(_once(labels, device), labels.probabilities[order], seed)
 
 
 def multipass(
-    labels: LabelDistribution,
-    votes: Votes | None = None,
-    *,
-    seed: int = 0,
-    order_seed: int | None = None,
-    device: Device = "cpu",
+    labels: LabelDistribution, votes: Votes | None, *, seed: int, device: Device, order_seed: int | None = None
 ) -> Delivery:
     """The observed votes in turn, one an epoch; another `order_seed` is the basins paper's deterministic control.
 
@@ -119,28 +93,23 @@ def multipass(
     votes come from its counts; where it is a weighting of judgements with several votes, `votes` must be given, and
     the judgements' own vectors are delivered in turn.
     """
-    place = torch.device(device)
     generator = stream(seed if order_seed is None else order_seed, Purpose.ORDER)
-    listed = _listed_votes(labels)
-    if listed is not None:
-        item, vote = listed
-        size = labels.counts.sum(axis=1)
-        order = np.lexsort((generator.random(item.shape[0]), item))
-        return Multipass(vote[order], np.cumsum(size) - size, size, place)
-    if votes is None or not reads_votes("multipass", labels):
+    if _is_frequency(labels):
+        (item, vote), size = _listed_votes(labels), labels.counts.sum(axis=1)
+    elif votes is None or not reads_votes("multipass", labels):
         raise InputError(
             f"delivery multipass: the target '{labels.scheme}' is not the frequency of votes; use sls (stochastic "
             "label sampling), which needs only the distribution, or a weighting scheme together with its votes"
         )
-    if len(votes.items) != len(labels):
+    elif len(votes.items) != len(labels):
         raise InputError(
             f"delivery multipass: {len(votes.items)} items in the votes and {len(labels)} in the target; "
             "give the votes of the target's items"
         )
-    judged, vectors = ordered_judgements(votes, labels.scheme)
-    size = votes.panel_size
-    order = np.lexsort((generator.random(judged.shape[0]), judged))
-    return Multipass(vectors[order], np.cumsum(size) - size, size, place)
+    else:
+        (item, vote), size = ordered_judgements(votes, labels.scheme), votes.panel_size
+    order = np.lexsort((generator.random(len(item)), item))
+    return Multipass(_once(labels, device), vote[order], size)
 
 
 def reads_votes(name: str, labels: LabelDistribution) -> bool:
@@ -161,52 +130,42 @@ def _is_frequency(labels: LabelDistribution) -> bool:
     return bool((total > 0).all() and np.allclose(labels.counts / np.maximum(total, 1)[:, None], labels.probabilities))
 
 
-def repeated(
-    labels: LabelDistribution, votes: Votes | None = None, *, seed: int = 0, device: Device = "cpu"
-) -> Delivery:
+def _listed_votes(labels: LabelDistribution) -> tuple[Any, Any]:
+    """(votes,) item and class of every counted vote, items in order."""
+    counts = labels.counts
+    return np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape[1])
+
+
+def repeated(labels: LabelDistribution, votes: Votes | None, *, seed: int, device: Device) -> Delivery:
     """Repeated labelling (Sheng et al. 2008): every vote is an example of its own, so an epoch is longer.
 
     The mean over an item's examples is its target, exactly; a target that is not the frequency of votes is refused.
     """
-    listed = _listed_votes(labels)
-    if listed is None:
+    if not _is_frequency(labels):
         raise InputError(
             f"delivery repeated: the target '{labels.scheme}' is not the frequency of votes; use soft or sls "
             "(stochastic label sampling), which need only the distribution"
         )
-    item, vote = listed
+    item, vote = _listed_votes(labels)
     return Fixed(torch.from_numpy(vote).to(device), torch.from_numpy(item).to(device))
 
 
 def mixup(
-    labels: LabelDistribution,
-    votes: Votes | None = None,
-    *,
-    seed: int = 0,
-    strength: float = 1.0,
-    device: Device = "cpu",
+    labels: LabelDistribution, votes: Votes | None, *, seed: int, device: Device, strength: float = 1.0
 ) -> Delivery:
     """Mixup of the majority labels, the basins paper's baseline."""
     if not strength >= 0:
         raise InputError(f"delivery mixup: strength is {strength}; choose 0 or more")
-    return Mixup(torch.from_numpy(labels.one_hot()).float().to(device), seed, strength)
+    return Mixup(_once(labels, device), torch.from_numpy(labels.one_hot()).float().to(device), seed, strength)
 
 
 def one_by_one(votes: Votes, who: Ints, *, device: Device = "cpu") -> Fixed:
-    """Every judgement as an example of its own, with the person who made it: what annotator-aware models learn from.
-
-    Args:
-        votes: not anonymous.
-        who: (annotators,) the number that stands for each annotator.
-        device: where the delivered tensors lie.
-    """
+    """Every judgement as an example of its own, with the (annotators,) number that stands for who made it."""
     assert votes.judgement_annotator is not None, "who answered is known"
-    plain = votes.judgement is None and votes.unsure is None
-    said = (
-        votes.label.astype(np.int64)
-        if plain
-        else judgement_vectors(votes, "equal-weighted").toarray().astype(np.float32)
-    )
+    if votes.judgement is None and votes.unsure is None:
+        said: np.ndarray[Any, Any] = votes.label.astype(np.int64)
+    else:
+        said = judgement_vectors(votes, "equal-weighted").toarray().astype(np.float32)
     item, unit = votes.judgement_item.astype(np.int64), who[votes.judgement_annotator]
     return Fixed(*(torch.from_numpy(part).to(device) for part in (said, item, unit)))
 
@@ -245,7 +204,7 @@ def deliver(
             `soft`, whose own options are further keywords, and which returns a `Delivery`.
         labels: the target.
         votes: the votes behind it; only multipass of weighted targets needs them.
-        seed: of everything random.
+        seed: random seed.
         device: where the delivered tensors lie.
         folder: what the path of an own delivery is relative to.
         options: the delivery's own options; see `delivery_options`.
@@ -275,15 +234,10 @@ def deliver(
 
 
 def delivery_options(name: str, *, folder: Path | None = None) -> dict[str, Any]:
-    """The options of a delivery besides its seed and device, with their defaults.
-
-    Args:
-        name: one of `DELIVERIES`, or the path of an own one.
-        folder: what the path is relative to.
-    """
+    """The options of a delivery besides its seed and device, with their defaults."""
     parameters = inspect.signature(_maker(name, folder)).parameters.values()
-    keyword = [each for each in parameters if each.kind is each.KEYWORD_ONLY]
-    return {each.name: each.default for each in keyword if each.name not in ("seed", "device")}
+    keyword = [parameter for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    return {option.name: option.default for option in keyword if option.name not in ("seed", "device")}
 
 
 def _maker(name: str, folder: Path | None) -> Callable[..., Delivery]:
@@ -312,14 +266,9 @@ def _check_own(name: str, made: Any, labels: LabelDistribution) -> None:
         raise InputError(f"delivery {name}: its examples name items outside 0 to {len(labels) - 1}")
 
 
-def _listed_votes(labels: LabelDistribution) -> tuple[Ints, Ints] | None:
-    """(votes,) item and class of every vote, items in order; None where the target is not the frequency of votes."""
-    counts = labels.counts
-    total = counts.sum(axis=1)
-    if not (total > 0).all() or not np.allclose(counts / np.maximum(total, 1)[:, None], labels.probabilities):
-        return None
-    cell = np.repeat(np.arange(counts.size), counts.ravel())
-    return cell // counts.shape[1], cell % counts.shape[1]
+def _once(labels: LabelDistribution, device: Device) -> torch.Tensor:
+    """(items,) every item once."""
+    return torch.arange(len(labels), device=device)
 
 
 def _fixed(targets: np.ndarray[tuple[int, int], np.dtype[np.float64]], device: Device) -> Delivery:

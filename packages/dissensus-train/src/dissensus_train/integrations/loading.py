@@ -32,12 +32,7 @@ class Delivered(Dataset[tuple[Any, Tensor, Tensor]]):
     """
 
     def __init__(self, dataset: Any, delivery: Delivery) -> None:
-        """Put a dataset and a delivery side by side.
-
-        Args:
-            dataset: one element a training item, in the order of the labels; see `loader`.
-            delivery: over the same items, on the CPU.
-        """
+        """Put a dataset (see `loader`) and a delivery over its items side by side."""
         if not hasattr(delivery, "examples"):
             raise InputError(
                 f"loader: a {type(delivery).__name__} is no delivery; give dis.deliver(name, labels), such as 'sls'"
@@ -93,7 +88,7 @@ class Delivered(Dataset[tuple[Any, Tensor, Tensor]]):
         if mixing is not None:
             partners = self._inputs(self._item[mixing.partner[chosen]])
             weights = mixing.weight[chosen].unbind()
-            inputs = [_mixed(*each) for each in zip(inputs, partners, weights, strict=True)]
+            inputs = [_mixed(*triple) for triple in zip(inputs, partners, weights, strict=True)]
         return list(zip(inputs, target[chosen].unbind(), item.unbind(), strict=True))
 
     def _now(self) -> tuple[int, Tensor, Mixing | None]:
@@ -111,12 +106,7 @@ class Delivered(Dataset[tuple[Any, Tensor, Tensor]]):
 
 
 class ExampleOrder(Sampler[int]):
-    """The order in which our engines visit the examples of an epoch.
-
-    Attributes:
-        delivered: whose examples, and in which epoch.
-        seed: of the order; that of the run which is to be equalled.
-    """
+    """The order in which our engines visit the examples of an epoch, by the seed of the run that is to be equalled."""
 
     def __init__(self, delivered: Delivered, *, seed: int) -> None:
         self.delivered, self.seed = delivered, seed
@@ -248,9 +238,9 @@ def _mixed(inputs: Any, partner: Any, weight: Tensor) -> Tensor:
     except (TypeError, ValueError, RuntimeError):
         own = other = torch.empty(0, dtype=torch.int64)
     if not own.is_floating_point() or own.shape != other.shape:
-        found = f"{own.dtype} of shape {tuple(own.shape)}" if isinstance(inputs, Tensor) else type(inputs).__name__
+        kind = f"{own.dtype} of shape {tuple(own.shape)}" if isinstance(inputs, Tensor) else type(inputs).__name__
         raise InputError(
-            f"loader: mixup adds up the inputs of two items, and the inputs are {found}; give tensors of real numbers, "
+            f"loader: mixup adds up the inputs of two items, and the inputs are {kind}; give tensors of real numbers, "
             "all of one shape, or another delivery"
         )
     return weight * own + (1 - weight) * other

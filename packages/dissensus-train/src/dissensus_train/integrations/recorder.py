@@ -75,7 +75,6 @@ class Recorder:
         self.given = given
         self._about: dict[str, Any] = {"model": model, "target": target, "delivery": delivery, "seed": seed}
         self._names = _joined(list(self.items.values()))
-        _refuse_repeated(np.sort(self._names))
         # A batch is looked up thousands of times an epoch; sorting all names for each would take longer than training.
         self._row = {name: row for row, name in enumerate(self._names.tolist())}
         self._recorded = np.zeros(self._names.size, dtype=np.bool_)
@@ -87,6 +86,10 @@ class Recorder:
     def ended(self) -> int:
         """How many epochs have ended."""
         return len(self._epochs)
+
+    @property
+    def _where(self) -> str:
+        return f"recorder, epoch {len(self._epochs)}"
 
     @property
     def dynamics(self) -> dict[str, np.ndarray[Any, np.dtype[np.float16]]]:
@@ -111,8 +114,7 @@ class Recorder:
 
     def end_epoch(self) -> None:
         """Close the epoch; every item must have been recorded in it, once."""
-        where = f"recorder, epoch {len(self._epochs)}"
-        missing = np.flatnonzero(~self._recorded)
+        where, missing = self._where, np.flatnonzero(~self._recorded)
         if missing.size or self._probabilities is None:
             raise InputError(
                 f"{where}: {missing.size:,} of {self._names.size:,} items were not recorded, the first is "
@@ -133,15 +135,12 @@ class Recorder:
         `RunStore(store).load(key)` reads it. Its predictions are those of the last epoch, it has no weights, and of its
         training settings only the number of epochs is known. An earlier recording with the same items, names, seed and
         number of epochs is replaced.
-
-        Args:
-            store: the folder of the store; made if it does not exist.
         """
         if not self._epochs or self._probabilities is None:
             raise InputError("recorder: no epoch has ended; call end_epoch() after each epoch, then save")
         if self._recorded.any():
             raise InputError(
-                f"recorder, epoch {len(self._epochs)}: {int(self._recorded.sum()):,} items were recorded and the epoch "
+                f"{self._where}: {int(self._recorded.sum()):,} items were recorded and the epoch "
                 "has not ended; call end_epoch() before save"
             )
         result = self._result()
@@ -152,8 +151,7 @@ class Recorder:
 
     def _places(self, item_ids: Any) -> Ints:
         """(batch,) the row of each item; unknown and repeated items are refused."""
-        where = f"recorder, epoch {len(self._epochs)}"
-        wanted = _as_names(item_ids)
+        where, wanted = self._where, _as_names(item_ids)
         if wanted.ndim != 1:
             raise InputError(f"{where}: item ids of shape {wanted.shape}; give a flat list, one id a row of outputs")
         if (wanted.dtype.kind in "iu") != (self._names.dtype.kind in "iu"):
@@ -179,8 +177,7 @@ class Recorder:
 
     def _checked(self, outputs: Any, place: Ints) -> np.ndarray[Any, Any]:
         """(batch, classes) probabilities of a batch."""
-        where = f"recorder, epoch {len(self._epochs)}"
-        values = np.asarray(to_numpy(outputs))
+        where, values = self._where, np.asarray(to_numpy(outputs))
         if values.ndim != 2 or len(values) != len(place):
             raise InputError(
                 f"{where}: outputs of shape {values.shape} for {len(place)} items; give one row of classes an item"
@@ -220,12 +217,7 @@ class Recorder:
 
 
 def recorded_items(store: str | Path, key: str) -> dict[str, Names]:
-    """By split, (items,) the names of a recording's rows.
-
-    Args:
-        store: the folder of the store.
-        key: what `Recorder.save` returned.
-    """
+    """By split, (items,) the names of the rows of a recording, by the key that `Recorder.save` returned."""
     path = Path(store) / "runs" / key / ITEMS
     try:
         by_split = json.loads(path.read_text(encoding="utf-8"))
@@ -258,15 +250,14 @@ def _joined(splits: list[Names]) -> Names:
         )
     if not splits:
         raise InputError("recorder: there are no splits; give the ids of the items to be recorded")
-    return np.concatenate(splits)
-
-
-def _refuse_repeated(ascending: Names) -> None:
+    names = np.concatenate(splits)
+    ascending = np.sort(names)
     repeated = ascending[1:] == ascending[:-1]
     if repeated.any():
         raise InputError(
             f"recorder: item {ascending[1:][repeated][0]} is given twice; give each item once, in one split only"
         )
+    return names
 
 
 def _kind(names: Names) -> str:

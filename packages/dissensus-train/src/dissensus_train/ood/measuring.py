@@ -64,7 +64,11 @@ def measure_ood(
         split: where ID items are from; test, or else the last split that is not trained on.
         device: where models are evaluated.
     """
-    split = _held_out(data, split)
+    split = data.held_out if split is None else split
+    others = [name for name in data.splits if name != TRAIN]
+    if split not in others:
+        remedy = f"choose {', '.join(others)}" if others else "give the study a test split"
+        raise InputError(f"ood: in-distribution items must be held out, and '{split}' of {data.name} is not; {remedy}")
     whole = {name: read_ood_set(path, data, name=name, text=settings.text) for name, path in settings.sets.items()}
     members = data.splits[split]
     inside = items_of(data, members[_some(len(members), settings, 0)])
@@ -147,15 +151,6 @@ def detection(
     )
 
 
-def _held_out(data: TrainingData, split: str | None) -> str:
-    chosen = data.held_out if split is None else split
-    others = [name for name in data.splits if name != TRAIN]
-    if chosen not in others:
-        remedy = f"choose {', '.join(others)}" if others else "give the study a test split"
-        raise InputError(f"ood: in-distribution items must be held out, and '{chosen}' of {data.name} is not; {remedy}")
-    return chosen
-
-
 def _some(there: int, settings: OodSettings, number: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Which items of a set are scored, in their order."""
     if not settings.items or there <= settings.items:
@@ -207,7 +202,12 @@ def _scored(
             run = {}
             for name, of_set in known.items():
                 run[name] = scored(of_set, possible, temperature=settings.temperature, epsilon=epsilon, k=settings.k)
-                _refuse_infinite(run[name], system, result.run.seed)
+                for score, of_items in run[name].items():
+                    if not np.isfinite(of_items).all():
+                        raise InputError(
+                            f"ood: {score} of system '{system}', seed {result.run.seed}, is not finite for "
+                            f"{int((~np.isfinite(of_items)).sum()):,} items; leave out that score, or the diverged run"
+                        )
                 logits[name].append(of_set["logits"].cpu())
             runs.append(run)
             seeds[system] = (*seeds.get(system, ()), result.run.seed)
@@ -262,16 +262,6 @@ def _inputs(model: nn.Module, ood_set: OodSet, data: TrainingData, place: torch.
         return prepared(model, ood_set.items, place)
     features = data.as_input(ood_set.features)
     return SparseRows.of(features, place) if data.sparse else torch.from_numpy(features)
-
-
-def _refuse_infinite(values: Mapping[str, Floats], system: str, seed: int) -> None:
-    for score, of_items in values.items():
-        if not np.isfinite(of_items).all():
-            raise InputError(
-                f"ood: {score} of system '{system}', seed {seed}, is not finite for "
-                f"{int((~np.isfinite(of_items)).sum()):,} items; the run diverged, or that score does not suit it: "
-                "leave one of them out"
-            )
 
 
 def _measured(

@@ -10,7 +10,7 @@ import numpy as np
 from dissensus.report.drawing import OPACITY
 from dissensus.report.figures import POINTS, Figure, Record, Section, named_colours, spec_of
 from dissensus.report.items import PALETTE, clipped, data_uri, images, in_words, thinned, votes_in_words
-from dissensus_train.report.shown import item_pictures, item_texts
+from dissensus_train.report.shown import drawn, item_pictures, item_texts, note
 from dissensus_train.report.training_dynamics import last_epochs
 from dissensus_train.training.data import TRAIN
 
@@ -36,10 +36,13 @@ def learning_curves(scored: ScoredStudy) -> Section:
     A line is the mean over the seeds that trained so long; the band is from the lowest to the highest seed.
     """
     training = scored.opened.study.training
-    told = {"train_loss": "training loss", "selection": f"{training.selection} on the split {training.selection_split}"}
+    titles = {
+        "train_loss": "training loss",
+        "selection": f"{training.selection} on the split {training.selection_split}",
+    }
     figures, data = [], {}
     for number, model in enumerate(scored.models):
-        for column, title in told.items():
+        for column, title in titles.items():
             slug = f"curve-{number}-{column.replace('_', '-')}"
             rows = [row for system in scored.of_model(model) for row in _course(system, column)]
             if not rows:
@@ -53,20 +56,9 @@ def learning_curves(scored: ScoredStudy) -> Section:
             band = base.mark_area(opacity=0.18).encode(y=up, y2=alt.Y2("high:Q"))
             line = base.mark_line(strokeWidth=2).encode(y=alt.Y("mean:Q", title=title))
             of = f" of {model}" if len(scored.models) > 1 else ""
-            figures.append(
-                Figure(
-                    slug=slug,
-                    title=f"{title[:1].upper()}{title[1:]}{of}",
-                    spec=spec_of(alt.layer(band, line)),
-                    data=slug,
-                    about=f"{title} by epoch{of}, a line a method with a band over seeds",
-                )
-            )
-    note = (
-        "Lines: means over the seeds that trained that long; bands: from the lowest to the highest of them. Losses of "
-        "different deliveries are losses against different labels and do not compare in height."
-    )
-    return Section(figures=tuple(figures), data=data, note=note)
+            about = f"{title} by epoch{of}, a line per method with a band over seeds"
+            figures.append(drawn(slug, f"{title[:1].upper()}{title[1:]}{of}", alt.layer(band, line), about))
+    return Section(figures=tuple(figures), data=data, note=note("learning-curves"))
 
 
 def _course(system: StudySystem, column: str) -> list[Record]:
@@ -96,19 +88,14 @@ def data_maps(
 ) -> Section:
     """For each system a data map of the training items; hovering a point tells the item, its votes, and all answers.
 
-    All maps have the same axes, so that the spread of one system's items compares with another's by eye.
-
-    Args:
-        results: the study.
-        dynamics: of its training.
-        seed: of which items are shown where there are too many.
-        colour: what a point's colour says: how often the model was right, or how unsure people are.
-        shown: the systems that get a map; None for all.
+    All maps have the same axes, so that the spread of one system's items compares with another's by eye. The seed
+    decides which items are shown where there are too many; colours say how often the model was right, or how unsure
+    people are.
     """
     people = dynamics.people
     kept = thinned(len(people), most=POINTS, seed=seed)
-    drawn = list(dynamics.systems if shown is None else shown)
-    rows = _told(results, kept, drawn)
+    names = list(dynamics.systems if shown is None else shown)
+    rows = _item_rows(results, kept, names)
     data = results.opened.data
     pictures = images(item_pictures(data, data.splits[TRAIN][kept]))
     spent = 0
@@ -117,7 +104,7 @@ def data_maps(
         spent += len(row["image"])
         if spent > IMAGE_BYTES:
             break
-    widest = max(float(each.data_map.variability[kept].max()) for each in dynamics.systems.values())
+    widest = max(float(trained.data_map.variability[kept].max()) for trained in dynamics.systems.values())
     # A map on which nothing moved would have no axis.
     across = alt.Scale(domain=[0, max(widest, 0.01)])
     measure, doubt = human_doubt(people)
@@ -126,7 +113,7 @@ def data_maps(
             row["doubt"] = value
     shade = alt.Color("doubt:Q", title=measure).scale(scheme="viridis", domain=[0, max(float(doubt.max()), 0.01)])
     figures = []
-    for number, name in enumerate(drawn):
+    for number, name in enumerate(names):
         made = dynamics.systems[name].data_map
         columns = (made.confidence, made.variability, made.correctness)
         for row, *values in zip(rows, *(np.round(column[kept], 4).tolist() for column in columns), strict=True):
@@ -158,17 +145,10 @@ def data_maps(
                 points=True,
             )
         )
-    note = (
-        f"Training items by the probability of their majority class over {last_epochs(dynamics)} of all seeds: its "
-        "mean (confidence), its standard deviation (variability), and how often the top class was right (correctness). "
-        "Where people tie, the tied classes count in equal parts. All maps have the same axes."
-    )
+    said = [note("data-maps", last=last_epochs(dynamics))]
     if len(kept) < len(people):
-        note += (
-            f" To keep the page light, {len(kept):,} of {len(people):,} items, drawn at random, are shown; all numbers "
-            "elsewhere are over all items."
-        )
-    return Section(figures=tuple(figures), data={"map-items": rows}, note=note)
+        said.append(note("data-maps-thinned", kept=len(kept), items=len(people)))
+    return Section(figures=tuple(figures), data={"map-items": rows}, note=" ".join(said))
 
 
 def human_doubt(people: LabelDistribution) -> tuple[str, Floats]:
@@ -182,7 +162,7 @@ def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | No
 
     None where a system's runs have one epoch only.
     """
-    if not all(found.divergence for found in dynamics.systems.values()):
+    if not all(trained.divergence for trained in dynamics.systems.values()):
         return None
     figures, data = [], {}
     for number, model in enumerate(results.models):
@@ -209,13 +189,8 @@ def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | No
         chart = alt.layer(band, base.mark_line(strokeWidth=2).encode(y=height, strokeDash=dashes), points)
         title = model if len(results.models) > 1 else "All methods"
         about = f"Jensen-Shannon divergence between successive epochs of {model}, with its spread over seeds"
-        figures.append(Figure(slug=name, title=title, spec=spec_of(chart), data=name, about=about))
-    note = (
-        "Jensen-Shannon divergence of each training item's probabilities from one epoch to the next: the mean over "
-        "items and over the seeds that trained that long. Bands: ± one standard deviation over those seeds, where "
-        "there are two or more."
-    )
-    return Section(figures=tuple(figures), data=data, note=note)
+        figures.append(drawn(name, title, chart, about))
+    return Section(figures=tuple(figures), data=data, note=note("divergence"))
 
 
 def _ticks(rows: list[Record]) -> list[int]:
@@ -237,7 +212,7 @@ def _steps(method: str, course: StratumDivergence) -> list[Record]:
     return rows
 
 
-def _told(results: ScoredStudy, kept: np.ndarray[Any, Any], shown: Sequence[str]) -> list[Record]:
+def _item_rows(results: ScoredStudy, kept: np.ndarray[Any, Any], shown: Sequence[str]) -> list[Record]:
     """For each kept training item its text, its votes, and what each shown system says in the mean over seeds."""
     people = results.people_on_training_items.take(kept)
     classes = people.classes

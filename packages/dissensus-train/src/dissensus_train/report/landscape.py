@@ -8,11 +8,11 @@ import altair as alt
 import numpy as np
 
 from dissensus.evaluation.comparison.tables import DASH
-from dissensus.report.figures import Figure, Record, Section, named_colours, spec_of
+from dissensus.report.figures import Figure, Record, Section, named_colours
 from dissensus.report.items import clipped, data_uri, images
 from dissensus.report.tables import Cell, Table, TableRow
 from dissensus_train.basins.summary import QUANTITIES, summarise_basins
-from dissensus_train.report.shown import item_pictures
+from dissensus_train.report.shown import drawn, item_pictures, note
 
 if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
@@ -30,29 +30,29 @@ LEAST_DENSITY: Final = 1e-6
 """The lowest density that is drawn, since a logarithmic axis has no 0: one eigenvalue in a million for each unit."""
 
 
-def basin_tables(found: StudyBasins) -> list[Table]:
+def basin_tables(basins: StudyBasins) -> list[Table]:
     """Each quantity by system, the paths between runs, and how stable explanations are."""
-    made = [_quantities(found)]
-    if found.pairs:
-        made.append(_pairs(found))
-    if found.explanations:
-        made.append(_stability(found))
-    return made
+    tables = [_quantities(basins)]
+    if basins.pairs:
+        tables.append(_pairs(basins))
+    if basins.explanations:
+        tables.append(_stability(basins))
+    return tables
 
 
-def _quantities(found: StudyBasins) -> Table:
-    rows = summarise_basins(found.systems, reference=found.reference)
-    on = found.systems[found.reference][0].measured_on
+def _quantities(basins: StudyBasins) -> Table:
+    rows = summarise_basins(basins.systems, reference=basins.reference)
+    on = basins.systems[basins.reference][0].measured_on
     return Table(
         slug="basins",
         title=f"{on.loss} on {on.items:,} items ({on.data})",
         header=("method", *(quantity.title for quantity in QUANTITIES.values())),
         rows=tuple(
             TableRow(
-                name=f"{system} (reference)" if system == found.reference and len(found.systems) > 1 else system,
+                name=f"{system} (reference)" if system == basins.reference and len(basins.systems) > 1 else system,
                 cells=tuple(_cell(row) for row in rows if row.system == system),
             )
-            for system in found.systems
+            for system in basins.systems
         ),
         records=tuple(
             {
@@ -62,14 +62,7 @@ def _quantities(found: StudyBasins) -> Table:
             }
             for row in rows
         ),
-        note=(
-            "Every run is measured on the same loss and the same items, whatever it was trained on. Mean ± sd over "
-            "seeds; below it, how many times the reference it is (the mean of the seeds' ratios). ~ marks an estimate "
-            "that did not converge for some seed. λ max and trace: of the Hessian; worst-case sharpness: the largest "
-            "rise of the loss found in a small ball, plain and adaptive (ASAM: each weight moves relative to its size, "
-            "so that rescaled layers change nothing); average sharpness: the mean rise under random perturbations, "
-            "plain and in proportion to each filter."
-        ),
+        note=note("basins"),
     )
 
 
@@ -80,15 +73,15 @@ def _cell(row: BasinRow) -> Cell:
     return Cell(f"{'' if row.converged else '~'}{row.mean:.3g}{spread}", row.times_reference)
 
 
-def _pairs(found: StudyBasins) -> Table:
+def _pairs(basins: StudyBasins) -> Table:
     rows, records = [], []
-    for each in found.pairs:
-        cells = (Cell(str(len(each.pairs))), _estimate(each.barrier), _estimate(each.cka))
-        rows.append(TableRow(name=each.name, cells=cells))
+    for systems in basins.pairs:
+        cells = (Cell(str(len(systems.pairs))), _estimate(systems.barrier), _estimate(systems.cka))
+        rows.append(TableRow(name=systems.name, cells=cells))
         records += [
             {
-                "first": each.first,
-                "second": each.second,
+                "first": systems.first,
+                "second": systems.second,
                 "first_run": pair.first,
                 "second_run": pair.second,
                 "barrier": pair.barrier.value,
@@ -96,7 +89,7 @@ def _pairs(found: StudyBasins) -> Table:
                 "cka": pair.similarity.value,
                 "cka_error": pair.similarity.error,
             }
-            for pair in each.pairs
+            for pair in systems.pairs
         ]
     return Table(
         slug="basin-pairs",
@@ -104,52 +97,31 @@ def _pairs(found: StudyBasins) -> Table:
         header=("runs", "pairs", "loss barrier", "CKA"),
         rows=tuple(rows),
         records=tuple(records),
-        note=(
-            "Loss barrier: how far the loss on the straight path between two runs rises above the line between their "
-            "own losses. CKA: how alike the inputs of their last layers are; 1 means equal up to rotation and scaling. "
-            "Mean, and its 95 % interval over items and seeds; of a single pair over items alone."
-        ),
+        note=note("basin-pairs"),
     )
 
 
-def _stability(found: StudyBasins) -> Table:
-    any_one = next(iter(found.explanations.values()))
+def _stability(basins: StudyBasins) -> Table:
+    rows, records = [], []
+    for system, maps in basins.explanations.items():
+        alike = {"cosine": maps.cosine, "correlation": maps.correlation}
+        cells = (Cell(str(maps.pairs)), *map(_estimate, alike.values()), Cell(f"{maps.defined:.1%}"))
+        rows.append(TableRow(name=system, cells=cells))
+        numbers = {
+            f"{name}{end}": number
+            for name, value in alike.items()
+            for end, number in (("", value.value), ("_low", value.low), ("_high", value.high))
+        }
+        about = {"system": system, "method": maps.method, "pairs": maps.pairs}
+        records.append({**about, **numbers, "defined": maps.defined})
+    method = next(iter(basins.explanations.values())).method
     return Table(
         slug="explanations",
-        title=f"Stability of explanations across seeds ({any_one.method})",
+        title=f"Stability of explanations across seeds ({method})",
         header=("method", "pairs of seeds", "cosine", "correlation", "items with a map"),
-        rows=tuple(
-            TableRow(
-                name=system,
-                cells=(
-                    Cell(str(each.pairs)),
-                    _estimate(each.cosine),
-                    _estimate(each.correlation),
-                    Cell(f"{each.defined:.1%}"),
-                ),
-            )
-            for system, each in found.explanations.items()
-        ),
-        records=tuple(
-            {
-                "system": system,
-                "method": each.method,
-                "pairs": each.pairs,
-                "cosine": each.cosine.value,
-                "cosine_low": each.cosine.low,
-                "cosine_high": each.cosine.high,
-                "correlation": each.correlation.value,
-                "correlation_low": each.correlation.low,
-                "correlation_high": each.correlation.high,
-                "defined": each.defined,
-            }
-            for system, each in found.explanations.items()
-        ),
-        note=(
-            "A map shows what in an item speaks for the class that most people chose. How alike the maps of two seeds "
-            "are, averaged over items and over all pairs of seeds, with a 95 % interval over items and seeds (of a "
-            "single pair over items alone); 1 means that every seed looks at the same places."
-        ),
+        rows=tuple(rows),
+        records=tuple(records),
+        note=note("explanations"),
     )
 
 
@@ -158,45 +130,25 @@ def _estimate(value: Estimate) -> Cell:
     return Cell(f"{value.value:.3f}", ends)
 
 
-def landscape(found: StudyBasins, data_of_study: TrainingData) -> Section | None:
+def landscape(basins: StudyBasins, data: TrainingData) -> Section | None:
     """Spectra, loss along a line, loss surfaces, and explanations, as far as they were measured."""
-    figures: list[Figure] = []
-    data: dict[str, list[Record]] = {}
-    for made in (_spectra(found), _lines(found)):
-        if made is not None:
-            figures.append(made[0])
-            data[made[0].data] = made[1]
-    surfaces = _surfaces(found)
-    for figure, rows in surfaces:
-        figures.append(figure)
-        data[figure.data] = rows
-    maps = _maps(found, data_of_study)
-    for figure, rows in maps:
-        figures.append(figure)
-        data[figure.data] = rows
+    surfaces, maps = _surfaces(basins), _maps(basins, data)
+    curves = [curve for curve in (_spectra(basins), _lines(basins)) if curve is not None]
+    figures = [*curves, *surfaces, *maps]
     if not figures:
         return None
-    note = (
-        "Spectrum: the share of the Hessian's eigenvalues per unit on the axis, first seed of each method. Line: "
-        "the loss along a random direction in which every filter moves in proportion to its own length, all seeds."
+    notes = ["landscape", *(["surfaces"] if surfaces else []), *(["maps-of-explanations"] if maps else [])]
+    return Section(
+        figures=tuple(figure for figure, _ in figures),
+        data={figure.data: rows for figure, rows in figures},
+        note=" ".join(map(note, notes)),
     )
-    if surfaces:
-        note += (
-            " Surfaces: over two such directions, first seed of each method; the cross is the run itself, and colours "
-            "show the rise of the loss above it on one scale for all methods."
-        )
-    if maps:
-        note += (
-            " Explanations: the same items for all methods, a column a seed; the stronger the red, the more a place "
-            "speaks for the class that most people chose, each map on a scale of its own."
-        )
-    return Section(figures=tuple(figures), data=data, note=note)
 
 
-def _spectra(found: StudyBasins) -> tuple[Figure, list[Record]] | None:
+def _spectra(basins: StudyBasins) -> tuple[Figure, list[Record]] | None:
     rows: list[Record] = []
-    for system, basins in found.systems.items():
-        spectrum = basins[0].density
+    for system, measured in basins.systems.items():
+        spectrum = measured[0].density
         if spectrum is None:
             return None
         rows += [
@@ -206,13 +158,13 @@ def _spectra(found: StudyBasins) -> tuple[Figure, list[Record]] | None:
     across = alt.X("eigenvalue:Q", title="eigenvalue of the Hessian")
     up = alt.Y("density:Q", title="share of eigenvalues per unit").scale(type="log").axis(format="~e")
     title, about = "Spectrum of the Hessian", "Density of the Hessian's eigenvalues by method, on a logarithmic scale"
-    return _curves(found, "spectra", across, up, formats=(".3g", ".2e"), title=title, about=about), rows
+    return _curves(basins, "spectra", across, up, formats=(".3g", ".2e"), title=title, about=about), rows
 
 
-def _lines(found: StudyBasins) -> tuple[Figure, list[Record]] | None:
+def _lines(basins: StudyBasins) -> tuple[Figure, list[Record]] | None:
     rows: list[Record] = []
-    for system, basins in found.systems.items():
-        for seed, basin in enumerate(basins):
+    for system, measured in basins.systems.items():
+        for seed, basin in enumerate(measured):
             if basin.line is None:
                 return None
             rows += [
@@ -223,23 +175,13 @@ def _lines(found: StudyBasins) -> tuple[Figure, list[Record]] | None:
     across = alt.X("position:Q", title="distance, in lengths of the filters")
     up = alt.Y("loss:Q", title="loss, nats").scale(type="symlog", zero=False)
     title, about = "Loss along a random line", "Loss of each run along a random filter-normalised direction"
-    return _curves(found, "lines", across, up, formats=(".2f", ".3f"), title=title, about=about), rows
+    return _curves(basins, "lines", across, up, formats=(".2f", ".3f"), title=title, about=about), rows
 
 
 def _curves(
-    found: StudyBasins, name: str, across: Any, up: Any, *, formats: tuple[str, str], title: str, about: str
+    basins: StudyBasins, name: str, across: Any, up: Any, *, formats: tuple[str, str], title: str, about: str
 ) -> Figure:
-    """A curve for each method, or for each of its seeds where the rows have them.
-
-    Args:
-        found: the basins.
-        name: of the figure and of its data.
-        across: the horizontal axis.
-        up: the vertical axis.
-        formats: of the two numbers in the tooltip.
-        title: of the figure.
-        about: what it shows.
-    """
+    """A curve for each method, or for each of its seeds where the rows have them; formats are those of the tooltip."""
     tooltip = [alt.Tooltip("method:N", title="method")]
     for axis, form in zip((across, up), formats, strict=True):
         field = axis.to_dict()["field"]
@@ -247,13 +189,13 @@ def _curves(
     lines = (
         alt.Chart(alt.NamedData(name=name))
         .mark_line(strokeWidth=1.6, opacity=0.85)
-        .encode(x=across, y=up, color=named_colours(list(found.systems)), detail=alt.Detail("seed:N"), tooltip=tooltip)
+        .encode(x=across, y=up, color=named_colours(list(basins.systems)), detail=alt.Detail("seed:N"), tooltip=tooltip)
     )
-    return Figure(slug=name, title=title, spec=spec_of(lines), data=name, about=about)
+    return drawn(name, title, lines, about)
 
 
-def _surfaces(found: StudyBasins) -> list[tuple[Figure, list[Record]]]:
-    made = [(system, basins[0].surface) for system, basins in found.systems.items()]
+def _surfaces(basins: StudyBasins) -> list[tuple[Figure, list[Record]]]:
+    made = [(system, measured[0].surface) for system, measured in basins.systems.items()]
     planes = [(system, plane) for system, plane in made if plane is not None]
     if not planes:
         return []
@@ -292,18 +234,8 @@ def _surfaces(found: StudyBasins) -> list[tuple[Figure, list[Record]]]:
         )
         here = alt.InlineData(values=[{"x": 0.0, "y": 0.0}])
         cross = alt.Chart(here).mark_point(shape="cross", color="white", size=60).encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
-        figures.append(
-            (
-                Figure(
-                    slug=name,
-                    title=f"Loss surface: {system}",
-                    spec=spec_of(alt.layer(squares, cross)),
-                    data=name,
-                    about=f"Rise of the loss of {system} over a plane of two random directions",
-                ),
-                rows,
-            )
-        )
+        about = f"Rise of the loss of {system} over a plane of two random directions"
+        figures.append((drawn(name, f"Loss surface: {system}", alt.layer(squares, cross), about), rows))
     return figures
 
 
@@ -312,46 +244,35 @@ def _centre(loss: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> float:
     return float(loss[rows // 2, columns // 2])
 
 
-def _maps(found: StudyBasins, data: TrainingData) -> list[tuple[Figure, list[Record]]]:
+def _maps(basins: StudyBasins, data: TrainingData) -> list[tuple[Figure, list[Record]]]:
     """For each method, the maps of a few items side by side: the item, then a column a seed."""
-    shown = item_pictures(data, found.shown) if len(found.shown) else None
+    shown = item_pictures(data, basins.shown) if len(basins.shown) else None
     pictures = None if shown is None else images(shown)
     figures = []
-    for number, (system, each) in enumerate(found.explanations.items()):
-        name = f"maps-{number}"
-        columns = [f"seed {seed}" for seed in range(each.seeds)]
+    for number, (system, stability) in enumerate(basins.explanations.items()):
+        name, height = f"maps-{number}", TILE if stability.maps.shape[2] > 1 else TILE // 4
+        columns = [f"seed {seed}" for seed in range(stability.seeds)]
         rows: list[Record] = []
-        for place, maps in enumerate(each.maps):
-            item = str(data.human.items[found.shown[place]])
+        for place, maps in enumerate(stability.maps):
+            item = str(data.human.items[basins.shown[place]])
             under = None if pictures is None else pictures[place]
             tiles = [] if under is None else [("item", under)]
             tiles += [(column, _heated(one, under)) for column, one in zip(columns, maps, strict=True)]
             rows += [{"row": place, "item": clipped(item), "of": of, "tile": data_uri(tile)} for of, tile in tiles]
         chart = (
             alt.Chart(alt.NamedData(name=name))
-            .mark_image(width=TILE, height=TILE if each.maps.shape[2] > 1 else TILE // 4, smooth=False)
+            .mark_image(width=TILE, height=height, smooth=False)
             .encode(
                 x=alt.X("of:N", title=None, sort=["item", *columns]).axis(orient="top", labelAngle=0),
                 y=alt.Y("row:O", title=None, axis=None),
                 url="tile:N",
                 tooltip=[alt.Tooltip("item:N"), alt.Tooltip("of:N", title="map of")],
             )
-            .properties(
-                width=alt.Step(TILE + 8), height=alt.Step(TILE + 8 if each.maps.shape[2] > 1 else TILE // 4 + 8)
-            )
+            .properties(width=alt.Step(TILE + 8), height=alt.Step(height + 8))
         )
-        figures.append(
-            (
-                Figure(
-                    slug=name,
-                    title=f"{each.method}: {system}",
-                    spec=chart.to_dict(),
-                    data=name,
-                    about=f"{each.method} of {len(each.maps)} items by {system}, a column a seed",
-                ),
-                rows,
-            )
-        )
+        title = f"{stability.method}: {system}"
+        about = f"{stability.method} of {len(stability.maps)} items by {system}, a column per seed"
+        figures.append((Figure(slug=name, title=title, spec=chart.to_dict(), data=name, about=about), rows))
     return figures
 
 
@@ -359,12 +280,10 @@ def _heated(
     heat: np.ndarray[tuple[int, int], np.dtype[np.float64]], under: np.ndarray[Any, np.dtype[np.uint8]] | None
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """(height, width, 3) bytes: red where the map is large, over the picture where there is one of its form."""
-    height, width = heat.shape if under is None or len(heat) == 1 else under.shape[:2]
+    if len(heat) == 1:
+        under = None
+    height, width = heat.shape if under is None else under.shape[:2]
     near = heat[np.arange(height) * len(heat) // height][:, np.arange(width) * heat.shape[1] // width]
     share = 0.8 * near[..., None]
-    flat = (
-        np.full((height, width, 3), 255.0)
-        if under is None or len(heat) == 1
-        else np.broadcast_to(under, (height, width, 3))
-    )
+    flat = np.broadcast_to(255.0 if under is None else under, (height, width, 3))
     return np.asarray(np.round(flat * (1 - share) + np.array(RED) * share), dtype=np.uint8)

@@ -8,11 +8,12 @@ import altair as alt
 import numpy as np
 
 from dissensus.evaluation.comparison.differences import BETTER, WORSE
-from dissensus.report.figures import Figure, Record, Section, diagonal, named_colours, spec_of
+from dissensus.report.figures import Record, Section, diagonal, named_colours
 from dissensus.report.page import render_small_page
 from dissensus.report.tables import Cell, Table, TableRow, estimated
 from dissensus_train.ood import SCORES
 from dissensus_train.ood.measures import MEASURES
+from dissensus_train.report.shown import drawn, note
 
 if TYPE_CHECKING:
     from dissensus_train.ood import OodResult
@@ -24,11 +25,11 @@ def detection(result: OodResult) -> list[Table]:
     """For each OOD set, and each kind of set, the AUROC of each system by each score, and all measures of each."""
     shown = [
         (
-            each.name,
-            f"{each.name}{f' ({each.kind})' if each.kind else ''}: {each.items:,} OOD items against {result.against}",
-            f" OOD items: {each.how}.",
+            ood.name,
+            f"{ood.name}{f' ({ood.kind})' if ood.kind else ''}: {ood.items:,} OOD items against {result.against}",
+            f" OOD items: {ood.how}.",
         )
-        for each in result.sets
+        for ood in result.sets
     ]
     shown += [
         (kind, f"{kind.capitalize()} sets: the mean over {', '.join(names)}", "")
@@ -58,10 +59,7 @@ def _aurocs(result: OodResult, ood_set: str, title: str, about: str, number: int
             for system in result.systems
         ),
         records=_records(result, ood_set),
-        note=(
-            "AUROC: the probability that an OOD item scores above an in-distribution (ID) one; 0.5 is chance. "
-            f"Below it is its 95 % interval over items and seeds.{marks}{about}"
-        ),
+        note=f"{note('ood')}{marks}{about}",
     )
 
 
@@ -82,7 +80,7 @@ def _measures(result: OodResult, ood_set: str, title: str, number: int) -> Table
             for score in result.settings["scores"]
         ),
         records=_records(result, ood_set),
-        note=f"{'. '.join(f'{each.title}: {each.reference}' for each in MEASURES.values())}.",
+        note=f"{'. '.join(f'{measure.title}: {measure.reference}' for measure in MEASURES.values())}.",
     )
 
 
@@ -114,38 +112,34 @@ def _cell(result: OodResult, ood_set: str, score: str, system: str) -> Cell:
 def roc_figures(result: OodResult) -> Section:
     """For each OOD set and score, the ROC curve of each system."""
     figures, data = [], {}
-    for place, each in enumerate(result.sets):
-        for score in result.settings["scores"]:
-            name = f"roc-{place}-{score}"
-            data[name] = [
-                {"method": curve.system, "alarms": x, "hits": y}
-                for curve in result.curves
-                if (curve.ood_set, curve.score) == (each.name, score)
-                for x, y in zip(curve.alarms, curve.hits, strict=True)
-            ]
-            lines = (
-                alt.Chart(alt.NamedData(name=name))
-                .mark_line(strokeWidth=1.8)
-                .encode(
-                    x=alt.X("alarms:Q", title="in-distribution items flagged").axis(format="%"),
-                    y=alt.Y("hits:Q", title="OOD items flagged").axis(format="%"),
-                    color=named_colours(result.systems),
-                )
+    for name, ood_set, score in _set_by_score(result, "roc"):
+        data[name] = [
+            {"method": curve.system, "alarms": x, "hits": y}
+            for curve in result.curves
+            if (curve.ood_set, curve.score) == (ood_set, score)
+            for x, y in zip(curve.alarms, curve.hits, strict=True)
+        ]
+        lines = (
+            alt.Chart(alt.NamedData(name=name))
+            .mark_line(strokeWidth=1.8)
+            .encode(
+                x=alt.X("alarms:Q", title="in-distribution items flagged").axis(format="%"),
+                y=alt.Y("hits:Q", title="OOD items flagged").axis(format="%"),
+                color=named_colours(result.systems),
             )
-            figures.append(
-                Figure(
-                    slug=name,
-                    title=f"{each.name}: ROC of {score}",
-                    spec=spec_of(alt.layer(lines, diagonal(1.0)), height=HEIGHT + 60),
-                    data=name,
-                    about=f"ROC curves of {SCORES[score].title} on {each.name}",
-                )
-            )
-    note = (
-        "As a threshold falls, the share of in-distribution items that are flagged, and the share of OOD items that "
-        "are: the mean over seeds. The area below a curve is its AUROC; the dashed line is chance."
-    )
-    return Section(figures=tuple(figures), data=data, note=note)
+        )
+        title, about = f"{ood_set}: ROC of {score}", f"ROC curves of {SCORES[score].title} on {ood_set}"
+        figures.append(drawn(name, title, alt.layer(lines, diagonal(1.0)), about, height=HEIGHT + 60))
+    return Section(figures=tuple(figures), data=data, note=note("roc"))
+
+
+def _set_by_score(result: OodResult, slug: str) -> list[tuple[str, str, str]]:
+    """The name of a figure for each OOD set and score, with both."""
+    return [
+        (f"{slug}-{place}-{score}", ood.name, score)
+        for place, ood in enumerate(result.sets)
+        for score in result.settings["scores"]
+    ]
 
 
 def ood_page(result: OodResult) -> str:
@@ -161,48 +155,40 @@ def ood_page(result: OodResult) -> str:
 def score_histograms(result: OodResult) -> Section:
     """For each OOD set and score, the score's histograms over ID and OOD items, two lines for each system."""
     figures, data = [], {}
-    for place, each in enumerate(result.sets):
-        for score in result.settings["scores"]:
-            name = f"ood-{place}-{score}"
-            data[name] = _lines(result, each.name, score)
-            lines = (
-                alt.Chart(alt.NamedData(name=name))
-                .mark_line(interpolate="step", strokeWidth=1.8)
-                .encode(
-                    x=alt.X("score:Q", title=f"{score} (to the right: more out-of-distribution)").scale(zero=False),
-                    y=alt.Y("share:Q", title="share of items").axis(format="%"),
-                    color=named_colours(result.systems),
-                    strokeDash=alt.StrokeDash("items:N", title=None)
-                    .scale(domain=["out-of-distribution", "in-distribution"], range=[[1, 0], [4, 3]])
-                    .legend(orient="top"),
-                    tooltip=[
-                        alt.Tooltip("method:N", title="method"),
-                        alt.Tooltip("items:N", title="items"),
-                        alt.Tooltip("share:Q", title="share", format=".1%"),
-                    ],
-                )
+    for name, ood_set, score in _set_by_score(result, "ood"):
+        data[name] = _lines(result, ood_set, score)
+        lines = (
+            alt.Chart(alt.NamedData(name=name))
+            .mark_line(interpolate="step", strokeWidth=1.8)
+            .encode(
+                x=alt.X("score:Q", title=f"{score} (to the right: more out-of-distribution)").scale(zero=False),
+                y=alt.Y("share:Q", title="share of items").axis(format="%"),
+                color=named_colours(result.systems),
+                strokeDash=alt.StrokeDash("items:N", title=None)
+                .scale(domain=["out-of-distribution", "in-distribution"], range=[[1, 0], [4, 3]])
+                .legend(orient="top"),
+                tooltip=[
+                    alt.Tooltip("method:N", title="method"),
+                    alt.Tooltip("items:N", title="items"),
+                    alt.Tooltip("share:Q", title="share", format=".1%"),
+                ],
             )
-            about = f"Histograms of {SCORES[score].title} over in-distribution items and those of {each.name}"
-            title = f"{each.name}: {score}"
-            spec = spec_of(lines, height=HEIGHT)
-            figures.append(Figure(slug=name, title=title, spec=spec, data=name, about=about))
-    note = (
-        "Solid lines: out-of-distribution items; dashed: in-distribution ones; all seeds together. The further "
-        "apart the two lie, the better the score tells them apart. The outermost 0.1 % at each end is in the last bin."
-    )
-    return Section(figures=tuple(figures), data=data, note=note)
+        )
+        about = f"Histograms of {SCORES[score].title} over in-distribution items and those of {ood_set}"
+        figures.append(drawn(name, f"{ood_set}: {score}", lines, about, height=HEIGHT))
+    return Section(figures=tuple(figures), data=data, note=note("ood-histograms"))
 
 
 def _lines(result: OodResult, ood_set: str, score: str) -> list[Record]:
     rows: list[Record] = []
-    for each in result.histograms:
-        if (each.ood_set, each.score) != (ood_set, score):
+    for bins in result.histograms:
+        if (bins.ood_set, bins.score) != (ood_set, score):
             continue
-        middle = (np.array(each.edges[:-1]) + np.array(each.edges[1:])) / 2
-        for items, counts in (("in-distribution", each.in_distribution), ("out-of-distribution", each.ood)):
+        middle = (np.array(bins.edges[:-1]) + np.array(bins.edges[1:])) / 2
+        for items, counts in (("in-distribution", bins.in_distribution), ("out-of-distribution", bins.ood)):
             shares = np.array(counts) / max(sum(counts), 1)
             rows += [
-                {"method": each.system, "items": items, "score": x, "share": y}
+                {"method": bins.system, "items": items, "score": x, "share": y}
                 for x, y in zip(middle.tolist(), shares.tolist(), strict=True)
             ]
     return rows

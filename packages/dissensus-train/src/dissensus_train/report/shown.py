@@ -1,11 +1,15 @@
-"""What a reader is shown of a study's items: their texts and their images."""
+"""What a reader is shown of a study: items as texts and images, figures, and how they are read."""
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dissensus.report.figures import HEIGHT, Figure, spec_of
 from dissensus.report.items import LARGEST
 
 if TYPE_CHECKING:
@@ -28,3 +32,18 @@ def item_pictures(data: TrainingData, members: Ints) -> np.ndarray[Any, Any]:
     if data.items is not None and data.items.kind == "images":
         return data.items.images(members, side=LARGEST if data.items.files else None)
     return np.asarray(data.features[members]) if isinstance(data.features, np.ndarray) else np.zeros((len(members), 0))
+
+
+def drawn(name: str, title: str, chart: Any, about: str, *, height: int = HEIGHT) -> Figure:
+    """A chart as a figure with data of its own name."""
+    return Figure(slug=name, title=title, spec=spec_of(chart, height=height), data=name, about=about)
+
+
+def note(name: str, **values: Any) -> str:
+    """How a table or figure is read, from `notes.toml`."""
+    return _notes()[name].strip().format(**values)
+
+
+@cache
+def _notes() -> dict[str, str]:
+    return tomllib.loads(resources.files("dissensus_train.report").joinpath("notes.toml").read_text(encoding="utf-8"))

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 import altair as alt
 import numpy as np
 
-from dissensus.report.figures import HEIGHT, POINTS, Figure, Section, named_colours, spec_of
+from dissensus.report.figures import POINTS, Section, named_colours
 from dissensus.report.items import Card, clipped, data_uri, images, thinned
 from dissensus.report.page import render_small_page
 from dissensus.report.tables import Cell, Table, TableRow
 from dissensus_train.curate.item_list import listed, places
+from dissensus_train.report.shown import drawn, note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,13 +27,7 @@ SAMPLES: Final = 6
 
 
 def source_maps_page(mapped: ItemList, sources: Sequence[Source], *, seed: int = 0) -> str:
-    """The maps of all sources on the same axes, their numbers, and sample items of every region, as one page.
-
-    Args:
-        mapped: what `curate.map_items` made of the sources.
-        sources: with the items themselves.
-        seed: of the points shown, where there are too many, and of the sample items.
-    """
+    """The maps of all sources (`curate.map_items`) on the same axes, their numbers, and samples of every region."""
     names = [source.name for source in sources if (mapped.sources == source.name).any()]
     return render_small_page(
         f"Data maps of {', '.join(names)}",
@@ -64,20 +59,9 @@ def _maps(mapped: ItemList, names: Sequence[str], seed: int) -> Section:
                 color=named_colours(REGIONS),
             )
         )
-        figures.append(
-            Figure(
-                slug=f"map-{number}",
-                title=f"{name}: {len(here):,} items",
-                spec=spec_of(points, height=HEIGHT),
-                data=f"map-{number}",
-                about=f"Data map of {name}: each item by the mean and the deviation of its label's probability",
-            )
-        )
-    note = (
-        "Confidence: mean probability of an item's label over epochs and seeds; variability: its standard deviation. "
-        f"All maps have the same axes; at most {POINTS:,} items of each are drawn."
-    )
-    return Section(figures=tuple(figures), data=data, note=note)
+        about = f"Data map of {name}: each item by the mean and the deviation of its label's probability"
+        figures.append(drawn(f"map-{number}", f"{name}: {len(here):,} items", points, about))
+    return Section(figures=tuple(figures), data=data, note=note("source-maps", most=POINTS))
 
 
 def _numbers(mapped: ItemList, names: Sequence[str]) -> Table:
@@ -105,8 +89,7 @@ def _numbers(mapped: ItemList, names: Sequence[str]) -> Table:
         header=("source", "items", "confidence", "variability", "correctness", *REGIONS),
         rows=tuple(rows),
         records=tuple(records),
-        note="Means over items, and the share of items in each region. Regions by rank hold the same share of every "
-        "source by their making; regions by rule tell sources apart.",
+        note=note("sources"),
     )
 
 
@@ -119,8 +102,8 @@ def _samples(mapped: ItemList, sources: Sequence[Source], seed: int) -> dict[str
         for region in REGIONS:
             here = np.flatnonzero((mapped.sources == source.name) & (mapped.columns["region"] == region))
             if len(here):
-                drawn = here[thinned(len(here), most=SAMPLES, seed=seed)]
-                shown[f"{source.name}: {region}"] = _shown(mapped, source, drawn, where[drawn] - begin[number])
+                chosen = here[thinned(len(here), most=SAMPLES, seed=seed)]
+                shown[f"{source.name}: {region}"] = _shown(mapped, source, chosen, where[chosen] - begin[number])
     return shown
 
 

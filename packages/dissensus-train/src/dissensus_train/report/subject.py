@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from dissensus.report.chapters import Added, Chapter
 from dissensus.report.glossary import paragraph, terms
 from dissensus.report.subject import Subject, made_with
+from dissensus.report.tables import Cell, Table, TableRow, estimated
 from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 from dissensus_train.delivery.named import DELIVERIES
 from dissensus_train.report import figures
 from dissensus_train.report.landscape import basin_tables, landscape
-from dissensus_train.report.mode_shift import mode_shift_table
 from dissensus_train.report.ood import detection, roc_figures, score_histograms
-from dissensus_train.report.shown import item_pictures, item_texts
+from dissensus_train.report.shown import item_pictures, item_texts, note
 from dissensus_train.report.training_dynamics import (
     confidence_by_stratum,
     forgetting,
@@ -28,8 +28,9 @@ from dissensus_train.studies.original import mode_shift_audit
 from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from dissensus_train.studies.original import Audit
     from dissensus_train.studies.scored import ScoredStudy
 
 OF_DATA: Final = {"words": "hutto2014vader", "cifar-10h": "peterson2019human"}
@@ -151,7 +152,7 @@ def _of_measures(scored: ScoredStudy) -> Iterator[Chapter]:
 def _study_facts(scored: ScoredStudy) -> list[tuple[str, str]]:
     opened, study = scored.opened, scored.opened.study
     data = opened.data
-    trained_on = dict.fromkeys(each for system in scored.systems.values() for each in system.trained_on)
+    trained_on = dict.fromkeys(where for system in scored.systems.values() for where in system.trained_on)
     return [
         ("study", study.name),
         ("data", study.held),
@@ -160,7 +161,7 @@ def _study_facts(scored: ScoredStudy) -> list[tuple[str, str]]:
         ("splits", ", ".join(f"{name} {len(members):,}" for name, members in data.splits.items())),
         ("seed of the split", str(study.split_seed)),
         ("targets", ", ".join(target.name for target in study.targets)),
-        ("deliveries", ", ".join(dict.fromkeys(_told(run.delivery, run.options) for run in opened.runs))),
+        ("deliveries", ", ".join(dict.fromkeys(_in_words(run.delivery, run.options) for run in opened.runs))),
         ("models", ", ".join(map(str, [*study.models, *study.annotator_models]))),
         ("seeds", ", ".join(map(str, study.seeds))),
         ("training", ", ".join(f"{name} {value}" for name, value in asdict(study.training).items())),
@@ -169,6 +170,38 @@ def _study_facts(scored: ScoredStudy) -> list[tuple[str, str]]:
     ]
 
 
-def _told(delivery: str, options: Mapping[str, Any]) -> str:
-    told = ", ".join(f"{name} {value}" for name, value in sorted(options.items()))
-    return f"{delivery} ({told})" if told else delivery
+def _in_words(delivery: str, options: Mapping[str, Any]) -> str:
+    listed = ", ".join(f"{name} {value}" for name, value in sorted(options.items()))
+    return f"{delivery} ({listed})" if listed else delivery
+
+
+def mode_shift_table(audits: Sequence[Audit]) -> Table:
+    """How much of an accuracy gain over original labels is the moved mode, and how much is softness, by stratum."""
+    rows, records = [], []
+    for audit in audits:
+        parts = {name: getattr(audit.shift, name) for name in ("gain", "mode", "softness")}
+        rows.append(
+            TableRow(
+                name=audit.soft,
+                cells=(
+                    Cell(audit.stratum, f"{audit.shift.items:,}"),
+                    Cell(f"{100 * audit.moved:.1f}"),
+                    *(estimated(part, "accuracy") for part in parts.values()),
+                ),
+            )
+        )
+        numbers = {
+            f"{name}{end}": getattr(part, key)
+            for name, part in parts.items()
+            for end, key in (("", "value"), ("_low", "low"), ("_high", "high"))
+        }
+        about = {"system": audit.soft, "original": audit.original, "majority": audit.majority, "stratum": audit.stratum}
+        records.append({**about, "items": audit.shift.items, "moved": audit.moved, **numbers})
+    return Table(
+        slug="mode-shift",
+        title="Mode shift",
+        header=("method", "items", "mode moved, %", "gain, points", "of it the moved mode", "of it softness"),
+        rows=tuple(rows),
+        records=tuple(records),
+        note=note("mode-shift"),
+    )

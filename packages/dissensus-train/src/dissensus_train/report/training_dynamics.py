@@ -18,6 +18,7 @@ from dissensus.dynamics import (
 )
 from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.report.tables import Cell, Table, TableRow, estimated
+from dissensus_train.report.shown import note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 LAST_EPOCHS: Final = 5
 """Over how many last epochs of each run a data map is made, where there are that many."""
+
+VARIANCES: Final = ("variance across seeds", "variance within runs")
 
 MEASURES: Final = {
     "mean_uncertainty": "mean uncertainty",
@@ -94,7 +97,7 @@ def read_training_dynamics(results: ScoredStudy) -> TrainingDynamics:
 
 def last_epochs(dynamics: TrainingDynamics) -> str:
     """Over which epochs the data maps are made, in words."""
-    counts = sorted({each.data_map.epochs for each in dynamics.systems.values()})
+    counts = sorted({trained.data_map.epochs for trained in dynamics.systems.values()})
     if counts == [1]:
         return "the last epoch"
     return f"the last {counts[0]} epochs" if len(counts) == 1 else f"the last {counts[0]} to {counts[-1]} epochs"
@@ -103,8 +106,8 @@ def last_epochs(dynamics: TrainingDynamics) -> str:
 def confidence_by_stratum(dynamics: TrainingDynamics) -> Table:
     """Where the items of each stratum lie on the data maps, in the mean."""
     rows, records = [], []
-    for system, found in dynamics.systems.items():
-        for means in found.data_map.by_stratum(dynamics.strata):
+    for system, trained in dynamics.systems.items():
+        for means in trained.data_map.by_stratum(dynamics.strata):
             numbers = {
                 "confidence": means.confidence,
                 "variability": means.variability,
@@ -119,23 +122,10 @@ def confidence_by_stratum(dynamics: TrainingDynamics) -> Table:
     return Table(
         slug="confidence-by-stratum",
         title="Confidence and variability on training items",
-        header=(
-            "method",
-            "items",
-            "confidence",
-            "variability (sd)",
-            "correctness",
-            "variance across seeds",
-            "variance within runs",
-        ),
+        header=("method", "items", "confidence", "variability (sd)", "correctness", *VARIANCES),
         rows=tuple(rows),
         records=tuple(records),
-        note=(
-            f"The probability of an item's majority class over {last_epochs(dynamics)} of all seeds: its mean "
-            "(confidence), its standard deviation (variability), and how often the top class was the majority class "
-            "(correctness). An item's variance (variability squared) is the sum of its variance across seeds, of the "
-            "runs' means, and its mean variance within runs, between epochs. All numbers are means over the items."
-        ),
+        note=note("confidence-by-stratum", last=last_epochs(dynamics)),
     )
 
 
@@ -143,21 +133,22 @@ def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) 
     """Rank correlations of human uncertainty with confidence and variability (Pavlovic et al. 2026, table 4)."""
     rows, records = [], []
     header: list[str] = []
-    maps = {system: [each.data_map] for system, each in dynamics.systems.items()}
-    for system, found in uncertainty_by_system(dynamics.people, maps, resamples=resamples, seed=seed).items():
-        header = [f"{MEASURES[one.human]} with {one.model}" for one in found]
-        rows.append(TableRow(name=system, cells=tuple(estimated(one.spearman, "spearman") for one in found)))
+    maps = {system: [trained.data_map] for system, trained in dynamics.systems.items()}
+    for system, correlations in uncertainty_by_system(dynamics.people, maps, resamples=resamples, seed=seed).items():
+        header = [f"{MEASURES[one.human]} with {one.model}" for one in correlations]
+        rows.append(TableRow(name=system, cells=tuple(estimated(one.spearman, "spearman") for one in correlations)))
         records += [
             {
                 "system": system,
                 "human": one.human,
                 "model": one.model,
-                "spearman": None if one.spearman is None else one.spearman.value,
-                "low": None if one.spearman is None else one.spearman.low,
-                "high": None if one.spearman is None else one.spearman.high,
+                **{
+                    name: getattr(one.spearman, key, None)
+                    for name, key in (("spearman", "value"), ("low", "low"), ("high", "high"))
+                },
                 "items": one.items,
             }
-            for one in found
+            for one in correlations
         ]
     return Table(
         slug="human-uncertainty",
@@ -165,39 +156,24 @@ def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) 
         header=("method", *header),
         rows=tuple(rows),
         records=tuple(records),
-        note=(
-            f"Spearman's correlation over {len(dynamics.people):,} training items, with confidence and variability "
-            f"over {last_epochs(dynamics)} of all seeds together; below it, its 95 % interval over items. Where a "
-            "model is unsure of what people are unsure of, the correlation with confidence is negative."
-        ),
+        note=note("human-uncertainty", items=len(dynamics.people), last=last_epochs(dynamics)),
     )
 
 
 def forgetting(dynamics: TrainingDynamics) -> Table:
     """How often items were learnt and lost again (Toneva et al. 2019), by stratum."""
     rows, records = [], []
-    for system, each in dynamics.systems.items():
-        found, epochs = each.forgetting, each.epochs
+    for system, trained in dynamics.systems.items():
+        lost, epochs = trained.forgetting, trained.epochs
         for stratum in dynamics.strata:
             if not stratum.items.any():
                 continue
-            by_seed = {
-                "events": found.events[:, stratum.items].mean(axis=1),
-                "never_learnt": found.never_learnt[:, stratum.items].mean(axis=1),
-                "unforgettable": found.unforgettable[:, stratum.items].mean(axis=1),
-            }
-            items = int(stratum.items.sum())
-            rows.append(
-                _row(
-                    system,
-                    stratum.name,
-                    items,
-                    Cell(_spread(by_seed["events"], ".2f")),
-                    Cell(_spread(100 * by_seed["never_learnt"], ".1f")),
-                    Cell(_spread(100 * by_seed["unforgettable"], ".1f")),
-                    Cell(str(epochs[0]) if len(set(epochs)) == 1 else f"{min(epochs)} to {max(epochs)}"),
-                )
-            )
+            names, items = ("events", "never_learnt", "unforgettable"), int(stratum.items.sum())
+            by_seed = {name: getattr(lost, name)[:, stratum.items].mean(axis=1) for name in names}
+            shares = (_spread(100 * by_seed[name], ".1f") for name in names[1:])
+            trained_for = str(epochs[0]) if len(set(epochs)) == 1 else f"{min(epochs)} to {max(epochs)}"
+            cells = (_spread(by_seed["events"], ".2f"), *shares, trained_for)
+            rows.append(_row(system, stratum.name, items, *map(Cell, cells)))
             records.append(
                 {"system": system, "stratum": stratum.name, "items": items, "seeds": len(epochs)}
                 | {
@@ -210,15 +186,10 @@ def forgetting(dynamics: TrainingDynamics) -> Table:
     return Table(
         slug="forgetting",
         title="Training items that were learnt and lost again",
-        header=("method", "items", "forgetting events an item", "never learnt, %", "never lost, %", "epochs"),
+        header=("method", "items", "forgetting events per item", "never learnt, %", "never lost, %", "epochs"),
         rows=tuple(rows),
         records=tuple(records),
-        note=(
-            "An item is right after an epoch where the model's top class is the people's majority. A forgetting event: "
-            "an item was right after one epoch and wrong after the next. Never lost: items that were learnt and stayed "
-            "right. Mean ± sd over seeds. Runs of more epochs have more chances to forget: compare methods that "
-            "trained equally long."
-        ),
+        note=note("forgetting"),
     )
 
 
@@ -226,8 +197,8 @@ def regions(dynamics: TrainingDynamics) -> Table:
     """What people said of the items that each system finds easy, ambiguous or hard (Swayamdipta et al. 2020)."""
     rows, records = [], []
     unanimous = dynamics.people.entropy == 0
-    for system, each in dynamics.systems.items():
-        region = regions_by_rank(each.data_map).name
+    for system, trained in dynamics.systems.items():
+        region = regions_by_rank(trained.data_map).name
         for name in ("easy", "ambiguous", "hard"):
             members = region == name
             if not members.any():
@@ -236,7 +207,7 @@ def regions(dynamics: TrainingDynamics) -> Table:
             numbers = {
                 "entropy": float(dynamics.people.entropy[members].mean()),
                 "unanimous": float(unanimous[members].mean()),
-                "correctness": float(each.data_map.correctness[members].mean()),
+                "correctness": float(trained.data_map.correctness[members].mean()),
             }
             cells = (f"{numbers['entropy']:.3f}", f"{100 * numbers['unanimous']:.1f}", f"{numbers['correctness']:.3f}")
             rows.append(_row(system, name, items, *map(Cell, cells)))
@@ -247,11 +218,7 @@ def regions(dynamics: TrainingDynamics) -> Table:
         header=("method", "items", "entropy of people, nats", "unanimous, %", "correctness"),
         rows=tuple(rows),
         records=tuple(records),
-        note=(
-            "A third of the training items each: highest confidence (easy), highest variability (ambiguous), lowest "
-            "confidence (hard). An item that fits two is called ambiguous before hard, and hard before easy, so the "
-            "numbers of items differ."
-        ),
+        note=note("regions"),
     )
 
 

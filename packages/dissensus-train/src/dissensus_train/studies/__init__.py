@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus_train.studies.folds import score_folds as score_folds
     from dissensus_train.studies.labelled_sets import LABELLED_SETS as LABELLED_SETS
     from dissensus_train.studies.measuring import StudyBasins as StudyBasins
     from dissensus_train.studies.measuring import stored_basins as stored_basins
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from dissensus_train.studies.running import run as run
     from dissensus_train.studies.running import run_plan as run_plan
     from dissensus_train.studies.scored import ScoredStudy as ScoredStudy
+    from dissensus_train.studies.scored import score_folds as score_folds
     from dissensus_train.studies.scored import score_study as score_study
     from dissensus_train.studies.spec import Study as Study
     from dissensus_train.studies.spec import read_study as read_study

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -31,15 +30,6 @@ OTHER_ENCODERS: Final = {
 """What may stand in the place of the usual encoder, by kind of items."""
 
 
-@dataclass(frozen=True)
-class _Given:
-    """How the items were given: the key, a remark, and the items where they are texts or images."""
-
-    key: str
-    remark: str
-    items: Items | None = None
-
-
 def first_study(votes: Path, items: Path, *, path: Path) -> str:
     """The text of a study file on votes and items, with a remark beside every choice.
 
@@ -56,8 +46,8 @@ def first_study(votes: Path, items: Path, *, path: Path) -> str:
     reading = understand(votes)
     people, models_left_out = people_alone(reading.votes)
     said = in_order_of_names(people)
-    given = _look(items, said)
-    texts = given.items is not None and given.items.kind == "texts"
+    key, remark, shown = _look(items, said)
+    texts = shown is not None and shown.kind == "texts"
     lines = [
         f"# Written by `dissensus study init {votes.name} {items.name}`. Every line may be changed.",
         f"name = {toml_value(path.stem)}",
@@ -66,12 +56,11 @@ def first_study(votes: Path, items: Path, *, path: Path) -> str:
         "[dataset]",
         f"votes = {_relative(votes, path)}    # {_of_votes(said, models_left_out)}",
         f"format = {toml_value(reading.format)}",
-        f"{given.key} = {_relative(items, path)}    # {given.remark}",
+        f"{key} = {_relative(items, path)}    # {remark}",
     ]
-    if given.items is not None:
-        kind = given.items.kind
-        lines.append(f"encoder = {toml_value(USUAL_ENCODER[kind])}    # {OTHER_ENCODERS[kind]}")
-        others = [name for name, values in given.items.columns.items() if _labels(values, said)]
+    if shown is not None:
+        lines.append(f"encoder = {toml_value(USUAL_ENCODER[shown.kind])}    # {OTHER_ENCODERS[shown.kind]}")
+        others = [name for name, values in shown.columns.items() if _labels(values, said)]
         if others:
             lines.append(
                 f"# original = {toml_value(others[0])}"
@@ -96,12 +85,12 @@ def first_study(votes: Path, items: Path, *, path: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _look(path: Path, votes: Votes) -> _Given:
-    """What a file of items is, and that every item with votes is in it."""
+def _look(path: Path, votes: Votes) -> tuple[str, str, Items | None]:
+    """The key of a file of items, a remark, and the items where they are texts or images; all with votes are there."""
     suffix = path.suffix.lower()
     if path.is_dir():
         images = read_images(path, votes.items)
-        return _Given("images", f"{len(images):,} image files", images)
+        return "images", f"{len(images):,} image files", images
     if not path.exists():
         near = meant_path(path) or "; give texts, images or features of the items"
         raise InputError(f"{path}: there is no such file or folder{near}")
@@ -109,15 +98,15 @@ def _look(path: Path, votes: Votes) -> _Given:
         from dissensus_train.studies.data import images_of_file
 
         held = images_of_file(path, votes.items)
-        return _Given("images", f"{len(held):,} images", held)
+        return "images", f"{len(held):,} images", held
     if suffix in (".npy", ".npz") or (suffix in (".parquet", ".pq") and not _has_text(path)):
         shape = read_features(path, votes.items).shape
-        return _Given("features", f"{' x '.join(map(str, shape[1:]))} numbers an item")
+        return "features", f"{' x '.join(map(str, shape[1:]))} numbers per item", None
     if suffix in KINDS or suffix == ".json":
         texts = read_texts(path, votes.items)
         pair = "pairs of texts" if len(texts.texts) == 2 else "texts"
         length = np.strings.str_len(texts.texts[0])
-        return _Given("texts", f"{len(texts):,} {pair}, {int(np.median(length))} characters in the median", texts)
+        return "texts", f"{len(texts):,} {pair}, {int(np.median(length))} characters in the median", texts
     raise InputError(
         f"{path}: items are not read from '{path.suffix}' files; give a table of texts ({', '.join(KINDS)}), a folder "
         "of images, or features (.npz, .npy, .parquet)"
@@ -143,8 +132,8 @@ def _of_votes(votes: Votes, models_left_out: str) -> str:
     # A line break in a name would end the remark.
     more = f"; {' '.join(models_left_out.split())}" if models_left_out else ""
     who = "anonymous" if votes.annotators is None else f"by {len(votes.annotators):,} annotators"
-    each = str(size.min()) if size.min() == size.max() else f"{size.min()} to {size.max()}"
-    return f"{votes.n_judgements:,} judgements of {len(votes.items):,} items, {who}; {each} an item{more}"
+    number = str(size.min()) if size.min() == size.max() else f"{size.min()} to {size.max()}"
+    return f"{votes.n_judgements:,} judgements of {len(votes.items):,} items, {who}; {number} per item{more}"
 
 
 def _classes(votes: Votes) -> str:

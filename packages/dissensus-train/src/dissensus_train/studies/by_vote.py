@@ -15,7 +15,6 @@ from dissensus_train.training.annotator_side import votes_of_split
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.arrays import Floats
     from dissensus.bootstrap import Estimate
     from dissensus_train.studies.scored import StudySystem
     from dissensus_train.training.data import TrainingData
@@ -44,19 +43,12 @@ class VoteScore:
     def to_dict(self) -> dict[str, Any]:
         """As plain values; what is not there is left out."""
         names = ("nll", "accuracy", "nll_difference", "accuracy_difference")
-        found = {name: getattr(self, name) for name in names}
-        told = {name: value.to_dict() for name, value in found.items() if value is not None}
-        return told if self.against is None else {**told, "against": self.against}
+        values = {name: value.to_dict() for name in names if (value := getattr(self, name)) is not None}
+        return values if self.against is None else {**values, "against": self.against}
 
 
 def vote_predictions(result: RunResult, data: TrainingData, split: str) -> VotePredictions:
-    """What a stored run says of each vote on the items of a split, in the order of the votes.
-
-    Args:
-        result: what the run left.
-        data: what it was trained on; its votes are not anonymous.
-        split: one that is not trained on, where the model knows people.
-    """
+    """What a stored run says of each vote on the items of a split, in their order; votes are not anonymous."""
     assert data.votes is not None, "votes that are predicted are there"
     assert data.votes.annotators is not None, "who cast them is known"
     rows = votes_of_split(data, split)
@@ -65,13 +57,7 @@ def vote_predictions(result: RunResult, data: TrainingData, split: str) -> VoteP
 
 
 def score_by_vote(systems: Mapping[str, StudySystem], data: TrainingData, split: str) -> dict[str, VoteScore]:
-    """By system, how well it predicts the votes on the items of a split; empty where votes are anonymous.
-
-    Args:
-        systems: by name.
-        data: what they were trained on.
-        split: what is predicted.
-    """
+    """By system, how well it predicts the votes on the items of a split; empty where votes are anonymous."""
     votes = data.votes
     if votes is None or votes.annotators is None:
         return {}
@@ -80,7 +66,9 @@ def score_by_vote(systems: Mapping[str, StudySystem], data: TrainingData, split:
     scores = {name: _mean_scores(system, data, split) for name, system in systems.items()}
     made = {}
     for name, system in systems.items():
-        own, rivals = scores[name], _item_only(systems, system)
+        # The systems of the same model that do not know people.
+        rivals = [other for other, its in systems.items() if its.model == system.model and its.runs[0].people is None]
+        own = scores[name]
         best = min(rivals, key=lambda rival: float(scores[rival].nll.mean()), default=None)
         known = system.runs[0].people is not None and best is not None
         other = scores[best] if known and best is not None else None
@@ -94,11 +82,6 @@ def score_by_vote(systems: Mapping[str, StudySystem], data: TrainingData, split:
     return made
 
 
-def _item_only(systems: Mapping[str, StudySystem], system: StudySystem) -> list[str]:
-    """The systems of the same model that do not know people."""
-    return [name for name, each in systems.items() if each.model == system.model and each.runs[0].people is None]
-
-
 def _mean_scores(system: StudySystem, data: TrainingData, split: str) -> VoteScores:
     """The scores of each vote in the mean over a system's seeds."""
     assert data.votes is not None
@@ -108,11 +91,8 @@ def _mean_scores(system: StudySystem, data: TrainingData, split: str) -> VoteSco
         score_votes(human, _of_votes(panel, None if by_vote is None else by_vote[k], data, split).astype(np.float64))
         for k, panel in enumerate(system.predictions[split])
     ]
-
-    def mean(name: str) -> Floats:
-        return np.asarray(np.mean([getattr(each, name) for each in seeds], axis=0))
-
-    return VoteScores(nll=mean("nll"), brier=mean("brier"), error=mean("error"))
+    names = ("nll", "brier", "error")
+    return VoteScores(**{name: np.mean([getattr(scores, name) for scores in seeds], axis=0) for name in names})
 
 
 def _of_votes(

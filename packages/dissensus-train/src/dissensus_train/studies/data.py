@@ -21,7 +21,7 @@ from dissensus.progress import silent
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.sampling import subsample
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
-from dissensus_train.studies.splitting import study_splits
+from dissensus_train.studies.splitting import places_in_file, study_splits
 from dissensus_train.training.data import TRAIN, TrainingData
 
 if TYPE_CHECKING:
@@ -46,12 +46,7 @@ READ_ITEMS: Final = ("hf:", "timm:")
 
 
 def study_data(study: Study, *, progress: Progress = silent) -> TrainingData:
-    """Read what people saw and said, make the splits, the targets and the features.
-
-    Args:
-        study: one that has no parts.
-        progress: called as items are encoded.
-    """
+    """Read what people saw and said, make the splits, the targets and the features."""
     given = _known(study) if study.dataset is not None else _own(study)
     splits = study_splits(study, given)
     panels = {} if given.votes is None else _smaller_panels(study.targets, given.votes)
@@ -166,8 +161,7 @@ def _own_votes(study: Study) -> Votes:
         return read_votes(path, format=study.format, attributes=[*known, *missing]) if missing else votes
     except InputError as error:
         # What is an option of the command line is a key of the study file here.
-        told = re.sub(r"--format (\w[\w-]*)", r'format = "\1" under [dataset]', str(error))
-        raise InputError(told) from error
+        raise InputError(re.sub(r"--format (\w[\w-]*)", r'format = "\1" under [dataset]', str(error))) from error
 
 
 def _own_items(study: Study, names: Names) -> Items | None:
@@ -186,14 +180,7 @@ def images_of_file(path: Path, names: Names) -> Items:
     source = read_source(path)
     if source.images is None:
         raise InputError(f"{path}: this is a table of texts; give it as texts, or give a folder or file of images")
-    place = places_of(names, source.items)
-    without = np.flatnonzero(place < 0)
-    if without.size:
-        raise InputError(
-            f"{path}: no image for item '{names[without[0]]}'"
-            f"{f' and {without.size - 1:,} more' if without.size > 1 else ''}; every item with votes needs one"
-        )
-    return Items(names=names, pixels=source.images[place])
+    return Items(names=names, pixels=source.images[places_in_file(path, names, source.items, "image")])
 
 
 def _original(study: Study, human: LabelDistribution, items: Items | None) -> LabelDistribution:
@@ -240,14 +227,7 @@ def read_labels(path: Path, items: Names) -> Names:
         )
     names = distinct_names(rows.table[columns["item"]], where=rows.where)
     code, called = encode_names(rows.table[columns["label"]], where=rows.where)
-    place = places_of(items, names)
-    without = np.flatnonzero(place < 0)
-    if without.size:
-        raise InputError(
-            f"{path}: no label for item '{items[without[0]]}'"
-            f"{f' and {without.size - 1:,} more' if without.size > 1 else ''}; every item with votes needs one"
-        )
-    return called.astype(np.dtypes.StringDType())[code[place]]
+    return called.astype(np.dtypes.StringDType())[code[places_in_file(path, items, names, "label")]]
 
 
 def in_order_of_names(votes: Votes) -> Votes:

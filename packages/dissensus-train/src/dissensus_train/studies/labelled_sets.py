@@ -86,3 +86,4 @@ LABELLED_SETS: Final = {
         must_be_made=lambda: _simulated().must_be_made(),
     ),
 }
+"""By name, the known sets that a study can be on."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -78,8 +78,8 @@ class SystemPairs:
         """The mean CKA, with an interval over items and seeds."""
         return self._mean([(pair.similarity.value, pair.similarity.error) for pair in self.pairs], high=1.0)
 
-    def _mean(self, found: Sequence[tuple[float, float]], *, high: float) -> Estimate:
-        values, errors = np.array(found).T
+    def _mean(self, pairs: Sequence[tuple[float, float]], *, high: float) -> Estimate:
+        values, errors = np.array(pairs).T
         # All pairs see the same items, so their errors do not average out.
         items = self.pairs[0].barrier.measured_on.items
         variance = float(np.nan_to_num(errors).mean()) ** 2
@@ -122,102 +122,33 @@ def study_basins(
         over: what calls a function on each of many jobs, here systems and pairs of runs; one that shares them among
             machines takes the place of `map`.
         progress: called with how many measurements are there and how many there will be.
+
+    Raises:
+        InputError: where the study asks for none and no settings are given, or a run has no weights.
     """
     chosen = settings or opened.study.basins
     if chosen is None:
         raise InputError(f"study {opened.study.name}: it has no [basins] table; add one, or use dissensus basins")
     systems = _reference_first(opened)
-    matched = _matched(systems)
-    total = sum(map(len, systems.values())) + sum(len(pairs) for _, _, pairs in matched)
-    total += len(_explained(systems, chosen))
-    done = 0
-
-    def count(more: int) -> None:
-        nonlocal done
-        done += more
-        progress(Step("basins", done, total))
-
-    def measured(
-        kind: str, jobs: Mapping[str, Sequence[Run]], work: Callable[[list[RunResult]], Any]
-    ) -> list[dict[str, Any]]:
-        """For each key, what is in the store, or else what a function makes of runs, which is then kept."""
-        known = {key: opened.store.measurement(kind, key) for key in jobs}
-        missing = [key for key, value in known.items() if value is None]
-        count(len(jobs) - len(missing))
-        for key, made in zip(missing, over(work, (_loaded(opened, jobs[key]) for key in missing)), strict=True):
-            known[key] = value = made.to_dict()
-            opened.store.keep_measurement(kind, key, value)
-            count(1)
-        return [value for value in known.values() if value is not None]
-
-    basins = _basins(opened, systems, chosen, device=device, over=over, count=count)
-    two = {_pair_key(*pair, chosen): pair for _, _, runs_of in matched for pair in runs_of}
-    compared = measured(PAIRS, two, partial(_compared, opened.data, chosen, device))
-    pair_of = dict(zip(two, map(BasinPair.from_dict, compared), strict=True))
-    pairs = [
-        SystemPairs(
-            first=first,
-            second=second,
-            seeds=tuple((one.seed, other.seed) for one, other in runs_of),
-            pairs=tuple(pair_of[_pair_key(*pair, chosen)] for pair in runs_of),
+    kept = _kept(opened, systems, chosen)
+    total, done = len(kept), sum(value is not None for value in kept.values())
+    progress(Step("basins", done, total))
+    for kind, groups in _groups(systems, chosen).items():
+        missing = [{key: runs for key, runs in group.items() if kept[key] is None} for group in groups]
+        missing = [group for group in missing if group]
+        loaded = (
+            [opened.store.load(run.key, dynamics=False) for runs in group.values() for run in runs] for group in missing
         )
-        for first, second, runs_of in matched
-    ]
-    seeds_of = _explained(systems, chosen)
-    all_seeds = {_explanations_key(runs, chosen): runs for runs in seeds_of.values()}
-    found = measured(EXPLANATIONS, all_seeds, partial(_explanations, opened.data, chosen, device))
-    explained = dict(zip(seeds_of, map(ExplanationStability.from_dict, found), strict=True))
-    return _study_basins(opened, chosen, basins, pairs, explained)
-
-
-def _basins(
-    opened: OpenStudy,
-    systems: Mapping[str, tuple[Run, ...]],
-    settings: BasinSettings,
-    *,
-    device: str,
-    over: Over,
-    count: Callable[[int], None],
-) -> dict[str, tuple[Basin, ...]]:
-    """By system, the basins of its runs, which are measured together where they are not in the store."""
-    store = opened.store
-    keys = {name: {_basin_key(run, settings): run for run in runs} for name, runs in systems.items()}
-    kept = {key: store.measurement(BASINS, key) for runs in keys.values() for key in runs}
-    missing = {name: {key: run for key, run in runs.items() if kept[key] is None} for name, runs in keys.items()}
-    waiting = {name: runs for name, runs in missing.items() if runs}
-    count(len(kept) - sum(map(len, waiting.values())))
-    jobs = (_loaded(opened, list(runs.values())) for runs in waiting.values())
-    for runs, found in zip(
-        waiting.values(), over(partial(_measured, opened.data, settings, device), jobs), strict=True
-    ):
-        for key, basin in zip(runs, found, strict=True):
-            kept[key] = value = basin.to_dict()
-            store.keep_measurement(BASINS, key, value)
-            count(1)
-    made = {key: Basin.from_dict(value) for key, value in kept.items() if value is not None}
-    return {name: tuple(made[key] for key in runs) for name, runs in keys.items()}
-
-
-def _loaded(opened: OpenStudy, runs: Sequence[Run]) -> list[RunResult]:
-    return [opened.store.load(run.key, dynamics=False) for run in runs]
-
-
-def _measured(
-    data: TrainingData, settings: BasinSettings, device: str, results: Sequence[RunResult]
-) -> Iterator[Basin]:
-    return measure_basins(results, data, settings=settings, device=settled_device(device))
-
-
-def _compared(data: TrainingData, settings: BasinSettings, device: str, pair: Sequence[RunResult]) -> BasinPair:
-    one, other = pair
-    (found,) = compare_basins([(one, other)], data, settings=settings, device=settled_device(device))
-    return found
-
-
-def _explanations(
-    data: TrainingData, settings: BasinSettings, device: str, results: Sequence[RunResult]
-) -> ExplanationStability:
-    return compare_explanations(results, data, settings=settings, device=settled_device(device))
+        made = over(partial(_MEASURE[kind], opened.data, chosen, device), loaded)
+        for group, results in zip(missing, made, strict=True):
+            for key, result in zip(group, results, strict=True):
+                kept[key] = value = result.to_dict()
+                opened.store.keep_measurement(kind, key, value)
+                done += 1
+                progress(Step("basins", done, total))
+    basins = _of_kept(opened, chosen, systems, kept)
+    assert basins is not None, "everything is measured"
+    return basins
 
 
 def stored_basins(opened: OpenStudy) -> StudyBasins | None:
@@ -229,46 +160,81 @@ def stored_basins(opened: OpenStudy) -> StudyBasins | None:
     if chosen is None:
         return None
     systems = _reference_first(opened)
+    return _of_kept(opened, chosen, systems, _kept(opened, systems, chosen))
 
-    def kept(kind: str, keys: Sequence[str]) -> list[dict[str, Any]]:
-        found = [opened.store.measurement(kind, key) for key in keys]
-        return [each for each in found if each is not None] if None not in found else []
 
-    basins = {name: kept(BASINS, [_basin_key(run, chosen) for run in runs]) for name, runs in systems.items()}
-    pairs = []
-    for first, second, runs_of in _matched(systems):
-        found = kept(PAIRS, [_pair_key(*pair, chosen) for pair in runs_of])
-        if found:
-            seeds = tuple((one.seed, other.seed) for one, other in runs_of)
-            compared = tuple(map(BasinPair.from_dict, found))
-            pairs.append(SystemPairs(first=first, second=second, seeds=seeds, pairs=compared))
-    explained = {
-        name: ExplanationStability.from_dict(found)
-        for name, runs in _explained(systems, chosen).items()
-        for found in kept(EXPLANATIONS, [_explanations_key(runs, chosen)])
+def _groups(
+    systems: Mapping[str, tuple[Run, ...]], settings: BasinSettings
+) -> dict[str, list[dict[str, tuple[Run, ...]]]]:
+    """By kind of measurement, what is measured together: by key, the runs that it is of."""
+    return {
+        BASINS: [{_basin_key(run, settings): (run,) for run in runs} for runs in systems.values()],
+        PAIRS: [{_pair_key(pair, settings): pair} for _, _, pairs in _matched(systems) for pair in pairs],
+        EXPLANATIONS: [{_explanations_key(runs, settings): runs} for runs in _explained(systems, settings).values()],
+    }
+
+
+def _kept(
+    opened: OpenStudy, systems: Mapping[str, tuple[Run, ...]], settings: BasinSettings
+) -> dict[str, dict[str, Any] | None]:
+    """By key, what the store has of each measurement."""
+    kinds = _groups(systems, settings).items()
+    return {key: opened.store.measurement(kind, key) for kind, groups in kinds for group in groups for key in group}
+
+
+def _measured(
+    data: TrainingData, settings: BasinSettings, device: str, results: Sequence[RunResult]
+) -> Iterator[Basin]:
+    return measure_basins(results, data, settings=settings, device=settled_device(device))
+
+
+def _compared(data: TrainingData, settings: BasinSettings, device: str, pair: Sequence[RunResult]) -> list[BasinPair]:
+    return list(compare_basins([(pair[0], pair[1])], data, settings=settings, device=settled_device(device)))
+
+
+def _explanations(
+    data: TrainingData, settings: BasinSettings, device: str, results: Sequence[RunResult]
+) -> list[ExplanationStability]:
+    return [compare_explanations(results, data, settings=settings, device=settled_device(device))]
+
+
+_MEASURE: Final[dict[str, Callable[..., Any]]] = {BASINS: _measured, PAIRS: _compared, EXPLANATIONS: _explanations}
+
+
+def _of_kept(
+    opened: OpenStudy,
+    settings: BasinSettings,
+    systems: Mapping[str, tuple[Run, ...]],
+    kept: Mapping[str, dict[str, Any] | None],
+) -> StudyBasins | None:
+    """The basins of a study as far as all seeds of a system or pair were measured; None where nothing is whole."""
+
+    def whole(keys: Sequence[str]) -> list[dict[str, Any]]:
+        values = [kept[key] for key in keys]
+        return [] if None in values else [value for value in values if value is not None]
+
+    basins = {name: whole([_basin_key(run, settings) for run in runs]) for name, runs in systems.items()}
+    pairs = [
+        SystemPairs(
+            first=first,
+            second=second,
+            seeds=tuple((one.seed, other.seed) for one, other in runs_of),
+            pairs=tuple(map(BasinPair.from_dict, values)),
+        )
+        for first, second, runs_of in _matched(systems)
+        if (values := whole([_pair_key(pair, settings) for pair in runs_of]))
+    ]
+    explanations = {
+        name: ExplanationStability.from_dict(value)
+        for name, runs in _explained(systems, settings).items()
+        for value in whole([_explanations_key(runs, settings)])
     }
     if not any(basins.values()):
         return None
-    return _study_basins(
-        opened,
-        chosen,
-        {name: tuple(map(Basin.from_dict, found)) for name, found in basins.items() if found},
-        pairs,
-        explained,
-    )
-
-
-def _study_basins(
-    opened: OpenStudy,
-    settings: BasinSettings,
-    systems: Mapping[str, tuple[Basin, ...]],
-    pairs: Sequence[SystemPairs],
-    explanations: Mapping[str, ExplanationStability],
-) -> StudyBasins:
-    shown = next((each.examples for each in explanations.values()), np.empty(0, dtype=np.int64))
+    shown = next((maps.examples for maps in explanations.values()), np.empty(0, dtype=np.int64))
     return StudyBasins(
-        reference=next(iter(systems)),
-        systems=systems,
+        reference=next(name for name, values in basins.items() if values),
+        systems={name: tuple(map(Basin.from_dict, values)) for name, values in basins.items() if values},
         pairs=tuple(pairs),
         explanations=explanations,
         shown=chosen_items(opened.data, settings)[0][shown] if len(shown) else shown,
@@ -285,8 +251,8 @@ def _basin_key(run: Run, settings: BasinSettings) -> str:
     return measurement_key(run.key, _of_runs(settings))
 
 
-def _pair_key(one: Run, other: Run, settings: BasinSettings) -> str:
-    return measurement_key(one.key, other.key, _of_runs(settings))
+def _pair_key(pair: tuple[Run, Run], settings: BasinSettings) -> str:
+    return measurement_key(*(run.key for run in pair), _of_runs(settings))
 
 
 def _of_runs(settings: BasinSettings) -> dict[str, Any]:
@@ -298,7 +264,7 @@ def _explanations_key(runs: Sequence[Run], settings: BasinSettings) -> str:
     return measurement_key([run.key for run in runs], asdict(settings))
 
 
-def _explained(systems: Mapping[str, Sequence[Run]], settings: BasinSettings) -> dict[str, Sequence[Run]]:
+def _explained(systems: Mapping[str, tuple[Run, ...]], settings: BasinSettings) -> dict[str, tuple[Run, ...]]:
     """The systems whose explanations are compared: those of two seeds or more, where that is asked for."""
     return {name: runs for name, runs in systems.items() if settings.explanations and len(runs) > 1}
 
@@ -321,10 +287,10 @@ def _matched(systems: Mapping[str, Sequence[Run]]) -> list[tuple[str, str, list[
 def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device: str = "cpu") -> OodResult:
     """How well each system of a study tells out-of-distribution items from held-out ones, measured once and kept.
 
-    Args:
-        opened: a study whose runs are all in its store.
-        settings: what to measure; the study's own `[ood]` if not given.
-        device: what to measure on.
+    What is measured is the study's own `[ood]`, unless settings are given.
+
+    Raises:
+        InputError: where the study asks for none and no settings are given, or a run has no weights.
     """
     chosen = settings or opened.study.ood
     if chosen is None:
@@ -333,8 +299,7 @@ def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device:
         )
     systems = _reference_first(opened)
     key = _ood_key(systems, chosen)
-    kept = opened.store.measurement(OOD, key)
-    if kept is not None:
+    if (kept := opened.store.measurement(OOD, key)) is not None:
         return OodResult.from_dict(kept)
     result = measure_ood(
         {name: (opened.store.load(run.key, dynamics=False) for run in runs) for name, runs in systems.items()},
@@ -368,10 +333,10 @@ def _fingerprint(path: Path) -> str:
     """A hash of a file's bytes, or of the names, sizes and dates of a folder's files."""
     digest = hashlib.sha256()
     if path.is_dir():
-        for each in sorted(path.rglob("*")):
-            told = each.stat()
-            digest.update(f"{each.relative_to(path)} {told.st_size} {told.st_mtime_ns}\n".encode())
+        for file in sorted(path.rglob("*")):
+            state = file.stat()
+            digest.update(f"{file.relative_to(path)} {state.st_size} {state.st_mtime_ns}\n".encode())
     elif path.is_file():
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+        with path.open("rb") as opened:
+            digest.update(hashlib.file_digest(opened, "sha256").digest())
     return digest.hexdigest()[:16]

@@ -14,7 +14,7 @@ from dissensus_train.training.run import people_run, run_on
 from dissensus_train.training.store import RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
@@ -131,10 +131,53 @@ def named_references(opened: OpenStudy) -> dict[str, str]:
     if study.reference is None:
         return {}
     methods = {name: name.removeprefix(f"{runs[0].model}: ") for name, runs in systems.items()}
-    found = {systems[name][0].model: name for name, method in methods.items() if method == study.reference}
-    if not found:
+    references = {systems[name][0].model: name for name, method in methods.items() if method == study.reference}
+    if not references:
         raise InputError(
             f"{study.path}: [grid] reference is '{study.reference}', which no system is called"
             f"{choices(study.reference, dict.fromkeys(methods.values()))}"
         )
-    return found
+    return references
+
+
+@dataclass(frozen=True)
+class Unasked:
+    """A stored run that no known study asks for, and its bytes; the run is None where it cannot be read."""
+
+    key: str
+    run: Run | None
+    size: int
+
+
+def unasked_runs(store: RunStore, *, forget: Collection[str] = ()) -> tuple[Unasked, ...]:
+    """The runs of a store that none of its studies, but those to forget, asks for as their files are now.
+
+    Raises:
+        InputError: where a study that the store knows cannot be read, so that its runs cannot be told from others.
+    """
+    known = store.studies()
+    wrong = next((name for name in forget if name not in known), None)
+    if wrong is not None:
+        raise InputError(f"{store.folder}: no study '{wrong}' keeps runs here{choices(wrong, known) if known else ''}")
+    wanted: set[str] = set()
+    counted = {path: name for name, path in known.items() if name not in forget}
+    for path, name in counted.items():
+        try:
+            study = read_study(Path(path))
+            # A part that is forgotten, or was never run, asks for nothing.
+            parts = [part for part in study.parts if part.name in known and part.name not in forget]
+            wanted |= {run.key for part in parts for run in open_study(part, store.folder).runs}
+        except InputError as error:
+            raise InputError(
+                f"{store.folder}: the study {name} cannot be read, so its runs cannot be told from others ({error}); "
+                f"put it right, or say that it no longer counts: --forget {name}"
+            ) from error
+    unasked = []
+    for key in store.keys():  # noqa: SIM118 - a store is no mapping
+        if key not in wanted:
+            try:
+                run = store.load(key, dynamics=False, weights=False).run
+            except InputError:
+                run = None
+            unasked.append(Unasked(key, run, store.size(key)))
+    return tuple(unasked)

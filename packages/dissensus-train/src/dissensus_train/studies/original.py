@@ -56,49 +56,46 @@ def mode_shift_audit(scored: ScoredStudy, *, resamples: int = 2000, seed: int = 
     How much of what soft targets gain in accuracy is the changed mode, how much is softness (see `mode_shift`); by
     stratum. Empty where the grid lacks the target `original`, or a system trained on majority labels.
 
-    Args:
-        scored: a study whose grid has the target `original`.
-        resamples: of items and seeds, behind each interval.
-        seed: of the draws.
+    Raises:
+        InputError: where no seed trained in all systems that are compared.
     """
-    data, found = scored.opened.data, []
+    data, audits = scored.opened.data, []
     if ORIGINAL not in data.targets:
         return ()
     original = data.targets[ORIGINAL].take(data.splits[scored.split]).majority().label
     moved = scored.human.majority().label != original
     for model in scored.models:
         systems = scored.of_model(model)
-        before = next((each for each in systems if _on_original(each)), None)
-        majority = next((each for each in systems if not _on_original(each) and trains_on_majority(each.runs[0])), None)
+        before = next((system for system in systems if system.runs[0].target == ORIGINAL), None)
+        others = [system for system in systems if system.runs[0].target != ORIGINAL]
+        majority = next((system for system in others if trains_on_majority(system.runs[0])), None)
         if before is None or majority is None:
             continue
-        for each in systems:
-            if _on_original(each) or each is majority:
+        for system in others:
+            if system is majority:
                 continue
+            paired = _paired((before, majority, system), scored.split)
+            three: dict[str, Any] = dict(zip(("original", "majority", "soft"), paired, strict=True))
             for stratum in by_agreement(scored.human):
                 if not stratum.items.any():
                     continue
-                three = _paired((before, majority, each), scored.split)
-                of_stratum = [runs[:, stratum.items] for runs in three]
-                found.append(
+                audits.append(
                     Audit(
                         model=model,
                         stratum=stratum.name,
                         original=before.name,
                         majority=majority.name,
-                        soft=each.name,
+                        soft=system.name,
                         moved=float(moved[stratum.items].mean()),
                         shift=mode_shift(
                             scored.human.take(np.flatnonzero(stratum.items)),
-                            original=of_stratum[0],
-                            majority=of_stratum[1],
-                            soft=of_stratum[2],
+                            **{name: runs[:, stratum.items] for name, runs in three.items()},
                             resamples=resamples,
                             seed=seed,
                         ),
                     )
                 )
-    return tuple(found)
+    return tuple(audits)
 
 
 def scores_against(
@@ -109,16 +106,12 @@ def scores_against(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Evaluation:
-    """The systems of a study, scored against one of its targets in place of what people said.
+    """The systems of a study, scored against one of its targets, such as `original`, in place of what people said.
 
     Strata stay those of people's agreement.
 
-    Args:
-        scored: the study.
-        target: a name of its grid, such as `original` or `dawid-skene`.
-        metrics: names of metrics.
-        resamples: of items and seeds, behind each interval.
-        seed: of the draws.
+    Raises:
+        InputError: where the study has no such target.
     """
     data = scored.opened.data
     if target not in data.targets:
@@ -135,11 +128,6 @@ def scores_against(
         resamples=resamples,
         seed=seed,
     )
-
-
-def _on_original(system: StudySystem) -> bool:
-    """Whether a system was trained on original labels, each item on its one label."""
-    return system.runs[0].target == ORIGINAL
 
 
 def _paired(systems: Sequence[StudySystem], split: str) -> list[np.ndarray[Any, Any]]:

@@ -141,12 +141,8 @@ def run_plan(plan: StudyPlan, *, progress: Progress = silent) -> Iterator[RunRes
     """Train what is left to do; each result is in the store when it is handed on.
 
     Runs are claimed before they are trained, so that of several processes one trains each. What another has claimed is
-    waited for, and taken over where the other died; so all runs are in the store at the end.
-
-    Args:
-        plan: of the study.
-        progress: called with a `StudyStep` when an epoch or a run has ended. The same is kept in the store, for
-            whoever asks from another process.
+    waited for, and taken over where the other died; so all runs are in the store at the end. `progress` is called with
+    a `StudyStep` when an epoch or a run has ended, which is kept in the store too, for whoever asks from elsewhere.
     """
     opened, choice = plan.opened, plan.choice
     standing = StudyProgress(

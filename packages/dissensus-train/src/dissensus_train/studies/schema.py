@@ -17,18 +17,18 @@ def study_schema() -> dict[str, Any]:
     """The schema of a study file. It knows every key and its type; what else must hold, reading the file tells."""
     made = schema_of(StudyFile, title="A study of dissensus")
     tables = {name: made["properties"][name]["properties"] for name in ("dataset", "splits", "grid")}
-    told = attributes_in_words(Study.__doc__)
+    words = attributes_in_words(Study.__doc__)
     # Keys that are not called as the study's attributes are.
-    told |= {"file": told["splits_file"], "seed": told["split_seed"], "deliveries": told["methods"]}
-    told |= {name: f"the share of items in the {name} split" for name in SPLITS} | {"name": "of a known dataset"}
-    for key, each in ((key, each) for table in tables.values() for key, each in table.items()):
-        each["description"] = told[key]
-    sources = {each for known in LABELLED_SETS.values() for each in known.sources}
+    words |= {"file": words["splits_file"], "seed": words["split_seed"], "deliveries": words["methods"]}
+    words |= {name: f"the share of items in the {name} split" for name in SPLITS} | {"name": "of a known dataset"}
+    for key, entry in ((key, entry) for table in tables.values() for key, entry in table.items()):
+        entry["description"] = words[key]
+    sources = {source for known in LABELLED_SETS.values() for source in known.sources}
     tables["dataset"]["sources"]["items"] = {"enum": sorted(sources)}
     brought = {target for known in LABELLED_SETS.values() for target in known.targets}
     schemes = {"enum": [*SCHEMES, *sorted({"original", *brought} - set(SCHEMES))]}
-    for each in tables["grid"]["targets"]["items"]["anyOf"]:
-        each.get("properties", {}).get("scheme", each).update(schemes)
+    for kind in tables["grid"]["targets"]["items"]["anyOf"]:
+        kind.get("properties", {}).get("scheme", kind).update(schemes)
     own = {"type": "object", "properties": {"name": OWN_CODE}, "required": ["name"]}
     named = {"anyOf": [{"enum": list(DELIVERIES)}, OWN_CODE]}
     tables["grid"]["deliveries"]["items"] = {"anyOf": [named, *(_delivery(name) for name in DELIVERIES), own]}

@@ -20,7 +20,7 @@ from dissensus_train.studies.opening import named_references, runs_by_system
 from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Table
     from dissensus.cores import Over
@@ -101,7 +101,7 @@ class ScoredStudy:
     def _repr_html_(self) -> str:
         from html import escape
 
-        return "".join(f"<p>{escape(each)}</p>" for each in self.cautions) + self.evaluation._repr_html_()
+        return "".join(f"<p>{escape(caution)}</p>" for caution in self.cautions) + self.evaluation._repr_html_()
 
     def subject(self) -> Subject:
         """What a report is about (`dissensus.report` asks for it)."""
@@ -147,18 +147,18 @@ def score_study(
         opened: a study whose runs are all in its store.
         strata: ideas of strata, as `evaluate` takes them.
         resamples: of items and seeds, behind each interval.
-        seed: of everything random.
+        seed: random seed.
         over: what calls a function on each of many jobs, as `evaluate` takes it.
     """
     data = opened.data
     systems, failed = _systems(opened)
-    failures = _told_failures(failed, len(opened.study.seeds))
+    failures = _failures(failed, len(opened.study.seeds))
     if not systems:
         raise InputError(f"study {opened.study.name}: every run failed: {failures[0]}")
     split = data.held_out
     references = _references(opened, systems)
     reference = next(iter(references.values()))
-    majority = next((each.name for each in systems.values() if trains_on_majority(each.runs[0])), None)
+    majority = next((name for name, system in systems.items() if trains_on_majority(system.runs[0])), None)
     fitted_on = next((name for name in data.splits if name not in (TRAIN, split)), None)
     human = data.human.take(data.splits[split])
     fit = None if fitted_on is None or majority is None else data.human.take(data.splits[fitted_on])
@@ -222,7 +222,7 @@ def _systems(opened: OpenStudy) -> tuple[dict[str, StudySystem], dict[str, dict[
     return made, failed
 
 
-def _told_failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[str]:
+def _failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[str]:
     """A sentence for each system with runs that failed, and what to do."""
     return [
         f"{name}: {len(seeds)} of {runs} runs failed and are not scored ("
@@ -243,11 +243,11 @@ def _trained_on(result: RunResult) -> str:
 
 def _different_machines(systems: Mapping[str, StudySystem]) -> list[str]:
     """A sentence where runs come from several engines, devices or versions; their keys do not tell them apart."""
-    found = sum((Counter(system.trained_on) for system in systems.values()), Counter[str]())
-    if len(found) < 2:
+    machines = sum((Counter(system.trained_on) for system in systems.values()), Counter[str]())
+    if len(machines) < 2:
         return []
-    told = "; ".join(f"{count} runs by {where}" for where, count in found.most_common())
-    return [f"the runs were not all trained alike: {told}; differences between systems may include that"]
+    listed = "; ".join(f"{count} runs by {where}" for where, count in machines.most_common())
+    return [f"the runs were not all trained alike: {listed}; differences between systems may include that"]
 
 
 def trains_on_majority(run: Run) -> bool:
@@ -260,10 +260,54 @@ def _references(opened: OpenStudy, systems: Mapping[str, StudySystem]) -> dict[s
 
     A system whose runs all failed can be neither.
     """
-    found: dict[str, StudySystem] = {}
+    first: dict[str, StudySystem] = {}
     for system in systems.values():
-        current = found.setdefault(system.model, system)
+        current = first.setdefault(system.model, system)
         if trains_on_majority(system.runs[0]) and not trains_on_majority(current.runs[0]):
-            found[system.model] = system
+            first[system.model] = system
     named = {model: name for model, name in named_references(opened).items() if name in systems}
-    return {model: named.get(model, system.name) for model, system in found.items()}
+    return {model: named.get(model, system.name) for model, system in first.items()}
+
+
+TESTED = "test"
+
+
+def score_folds(folds: Sequence[OpenStudy], *, resamples: int = 1000, seed: int = 0) -> Evaluation:
+    """Score the systems of a study on all its items, each predicted in the fold that tests on it.
+
+    The runs of a seed in all folds count as one run. A seed that failed in a fold is left out. Baselines are fitted
+    across fifths of the items, no item on itself. Intervals are over resamples of items and seeds.
+
+    Raises:
+        InputError: where folds are missing, or no seed trained in all of them.
+    """
+    first = folds[0]
+    if len(folds) != first.study.folds or [fold.study.fold for fold in folds] != list(range(1, len(folds) + 1)):
+        raise InputError(f"study {first.study.name}: not all of its {first.study.folds} folds are here; give them all")
+    members = np.concatenate([fold.data.splits[TESTED] for fold in folds])
+    predicted: dict[str, dict[int, list[np.ndarray[Any, Any]]]] = {}
+    for fold in folds:
+        for name, runs in runs_by_system(fold).items():
+            for run in runs:
+                result = fold.store.load(run.key, dynamics=False, weights=False)
+                if not result.failed:
+                    predicted.setdefault(name, {}).setdefault(run.seed, []).append(result.predictions[TESTED])
+    systems = {}
+    for name, by_seed in predicted.items():
+        whole = [np.concatenate(parts) for parts in by_seed.values() if len(parts) == len(folds)]
+        if whole:
+            systems[name] = np.stack(whole)
+    if not systems:
+        raise InputError(f"study {first.study.name}: no seed trained in all folds; lower the learning rate")
+    human = first.data.human.take(members)
+    majority = {name for name, runs in runs_by_system(first).items() if trains_on_majority(runs[0])}
+    return evaluate(
+        human,
+        systems,
+        classes=human.classes,
+        metrics=REPORTED,
+        strata=AGREEMENT,
+        majority=next((name for name in systems if name in majority), None),
+        resamples=resamples,
+        seed=seed,
+    )

@@ -188,14 +188,14 @@ class Study:
             parts = tuple(replace(self, name=f"{self.name}-{source}", sources=(source,)) for source in self.sources)
         if self.folds and not self.fold:
             folds = range(1, self.folds + 1)
-            parts = tuple(replace(each, name=f"{each.name}-fold-{fold}", fold=fold) for each in parts for fold in folds)
+            parts = tuple(replace(part, name=f"{part.name}-fold-{fold}", fold=fold) for part in parts for fold in folds)
         return parts
 
     @property
     def held(self) -> str:
         """What the study is about, in a few words: the dataset, or its files."""
         given = [self.votes, self.texts or self.images or self.features]
-        return self.dataset or " with ".join(str(each) for each in given)
+        return self.dataset or " with ".join(map(str, given))
 
 
 class DatasetTable(TomlTable):
@@ -333,9 +333,9 @@ def _study(read: StudyFile, given: Mapping[str, Any], path: Path) -> Study:
     brought = None if dataset.name is None else LABELLED_SETS.get(dataset.name)
     if dataset.name is not None and brought is None:
         raise no_such(("dataset", "name"), dataset.name, LABELLED_SETS)
-    models = _distinct("models", [_model(each) for each in grid.models], str)
-    targets = [_target(each, dataset, brought) for each in grid.targets]
-    methods = [_method(each, path.parent) for each in grid.deliveries]
+    models = _distinct("models", [_model(model) for model in grid.models], str)
+    targets = [_target(target, dataset, brought) for target in grid.targets]
+    methods = [_method(method, path.parent) for method in grid.deliveries]
     regime = given.get("training", {}).get("regime", "early-stopping")
     if regime not in REGIMES:
         raise no_such(("training", "regime"), regime, REGIMES)
@@ -355,8 +355,8 @@ def _study(read: StudyFile, given: Mapping[str, Any], path: Path) -> Study:
         folds=splits.folds or 0,
         targets=_distinct("targets", targets, str),
         methods=_distinct("deliveries", methods, lambda method: _meant(method, path.parent)),
-        models=tuple(each for each in models if isinstance(each, str)),
-        annotator_models=tuple(each for each in models if isinstance(each, AnnotatorNetwork)),
+        models=tuple(model for model in models if isinstance(model, str)),
+        annotator_models=tuple(model for model in models if isinstance(model, AnnotatorNetwork)),
         seeds=seeds,
         reference=grid.reference,
         training=_settings("training", REGIMES[regime], given),
@@ -520,8 +520,8 @@ def _settings(table: str, base: Settings, given: Mapping[str, Any]) -> Settings:
 def _distinct(key: str, listed: Sequence[Entry], meaning: Callable[[Entry], str]) -> tuple[Entry, ...]:
     """Refuses two entries that mean the same: their runs would be the same runs, counted twice."""
     seen: set[str] = set()
-    for each in listed:
-        if meaning(each) in seen:
-            raise TableError(("grid", key), f"names {each} twice; leave one out, or give it other options")
-        seen.add(meaning(each))
+    for entry in listed:
+        if meaning(entry) in seen:
+            raise TableError(("grid", key), f"names {entry} twice; leave one out, or give it other options")
+        seen.add(meaning(entry))
     return tuple(listed)

@@ -45,7 +45,7 @@ def study_splits(study: Study, given: LabelledItems) -> dict[str, Ints]:
     if fixed:
         return fixed
     if set(study.splits) == {"validation"}:
-        return _with_validation(study, given)
+        return _with_validation(study, given, majority, together)
     shares = study.splits or (SHARES if study.splits_file is not None else {})
     if not shares:
         return {name: members for name, members in given.splits.items() if members.size}
@@ -70,14 +70,7 @@ def read_splits(path: Path, items: Names) -> tuple[dict[str, Ints], Ints | None]
             f"{path}: the columns are {', '.join(columns)}; give a column item, and split or group or both: split is "
             "train, validation or test, and items of a group are kept in one split"
         )
-    names = distinct_names(rows.table[item], where=rows.where)
-    place = places_of(items, names)
-    without = np.flatnonzero(place < 0)
-    if without.size:
-        raise InputError(
-            f"{path}: no row for item '{items[without[0]]}'"
-            f"{f' and {without.size - 1:,} more' if without.size > 1 else ''}; every item with votes needs one"
-        )
+    place = places_in_file(path, items, distinct_names(rows.table[item], where=rows.where), "row")
     groups = None
     if "group" in columns:
         groups = encode_names(rows.table["group"], where=rows.where)[0][place].astype(np.int64)
@@ -92,12 +85,22 @@ def read_splits(path: Path, items: Names) -> tuple[dict[str, Ints], Ints | None]
             f"{', '.join(SPELLINGS)}; correct it"
         )
     split = np.array(known)[code][place]
-    found = {name: np.flatnonzero(split == name) for name in SPLITS}
-    if not found[TRAIN].size:
+    splits = {name: np.flatnonzero(split == name) for name in SPLITS}
+    if not splits[TRAIN].size:
         raise InputError(f"{path}: no item with votes is in the split '{TRAIN}'; give some")
     if groups is not None:
         _refuse_torn_groups(path, groups, split, items)
-    return {name: members for name, members in found.items() if members.size}, groups
+    return {name: members for name, members in splits.items() if members.size}, groups
+
+
+def places_in_file(path: Path, items: Names, names: Names, what: str) -> Ints:
+    """(items,) the place of each among the names of a file; refuses an item that is not there."""
+    place = places_of(items, names)
+    without = np.flatnonzero(place < 0)
+    if without.size:
+        more = f" and {without.size - 1:,} more" if without.size > 1 else ""
+        raise InputError(f"{path}: no {what} for item '{items[without[0]]}'{more}; every item with votes needs one")
+    return place
 
 
 def _refuse_torn_groups(path: Path, groups: Ints, split: Names, items: Names) -> None:
@@ -132,14 +135,13 @@ def _fold(study: Study, majority: Codes, together: Ints | None) -> dict[str, Int
     return made if chosen is None else {**made, "validation": parts[chosen]}
 
 
-def _with_validation(study: Study, given: LabelledItems) -> dict[str, Ints]:
+def _with_validation(study: Study, given: LabelledItems, majority: Codes, together: Ints | None) -> dict[str, Ints]:
     """The dataset's own splits, with some of its training items for validation."""
     share, members = study.splits["validation"], given.splits[TRAIN]
     shares = {TRAIN: 1 - share, "validation": share}
-    majority = given.human.majority().label[members]
-    together = None if given.together is None else given.together[members]
-    parts = split_items(majority, shares, seed=study.split_seed, together=together)
-    filled = _filled(parts, shares, study, majority)
+    grouped = None if together is None else together[members]
+    parts = split_items(majority[members], shares, seed=study.split_seed, together=grouped)
+    filled = _filled(parts, shares, study, majority[members])
     return {**given.splits, **{name: members[part] for name, part in filled.items()}}
 
 

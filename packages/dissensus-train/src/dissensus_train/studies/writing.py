@@ -25,12 +25,7 @@ def study_toml(study: Study) -> str:
     tables: dict[str, Mapping[str, Any]] = {
         "": {"name": study.name, "question": study.question},
         "dataset": {**dataset, **{key: getattr(study, key) for key in own}},
-        "splits": {
-            **study.splits,
-            "file": study.splits_file,
-            "folds": study.folds or None,
-            "seed": study.split_seed,
-        },
+        "splits": {**study.splits, "file": study.splits_file, "folds": study.folds or None, "seed": study.split_seed},
         "grid": {
             "targets": [_target(target) for target in study.targets],
             "deliveries": [_method(method) for method in study.methods],
@@ -42,7 +37,7 @@ def study_toml(study: Study) -> str:
     }
     for name, settings in (("basins", study.basins), ("ood", study.ood)):
         if settings is not None:
-            tables[name] = {each.name: getattr(settings, each.name) for each in fields(settings)}
+            tables[name] = {field.name: getattr(settings, field.name) for field in fields(settings)}
     return toml_text(tables)
 
 
@@ -62,9 +57,9 @@ def toml_value(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, list | tuple):
-        return f"[{', '.join(toml_value(each) for each in value)}]"
+        return f"[{', '.join(toml_value(entry) for entry in value)}]"
     if isinstance(value, dict):
-        inside = ", ".join(f"{_key(key)} = {toml_value(each)}" for key, each in value.items())
+        inside = ", ".join(f"{_key(key)} = {toml_value(entry)}" for key, entry in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     # JSON's text is TOML's, but for one character that JSON leaves as it is.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -87,9 +82,9 @@ def _target(target: Target) -> Any:
 
 def _annotator_model(model: AnnotatorNetwork) -> dict[str, Any]:
     people = model.people
-    given = {"by": people.by, "population": dict(people.population)}
-    told = {key: value for key, value in given.items() if value}
-    return {"name": model.name, "people": people.kind, "shrinkage": people.shrinkage, **told}
+    options = {"by": people.by, "population": dict(people.population)}
+    table = {"name": model.name, "people": people.kind, "shrinkage": people.shrinkage}
+    return {**table, **{key: value for key, value in options.items() if value}}
 
 
 def _method(method: Method) -> Any:
@@ -98,7 +93,7 @@ def _method(method: Method) -> Any:
 
 def _training(study: Study) -> dict[str, Any]:
     """The regime that is nearest, and what differs from it."""
-    given = {each.name: getattr(study.training, each.name) for each in fields(study.training)}
+    given = {field.name: getattr(study.training, field.name) for field in fields(study.training)}
     differs = {
         name: {key: value for key, value in given.items() if getattr(regime, key) != value}
         for name, regime in REGIMES.items()

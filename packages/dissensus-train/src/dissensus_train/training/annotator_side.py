@@ -95,11 +95,11 @@ class People:
             raise InputError("people: the population is stated by several attributes; state it by one of them")
 
     def __str__(self) -> str:
-        told = [f"by {self.by}"] if self.by else []
+        options = [f"by {self.by}"] if self.by else []
         if self.shrinkage != SHRINKAGE[self.kind]:
-            told.append(f"shrinkage={self.shrinkage:g}")
-        told += [f"population by {name}" for name in self.population]
-        return f"{self.kind} ({', '.join(told)})" if told else self.kind
+            options.append(f"shrinkage={self.shrinkage:g}")
+        options += [f"population by {name}" for name in self.population]
+        return f"{self.kind} ({', '.join(options)})" if options else self.kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,26 +123,14 @@ def mixed(own: Any, panel: Any, heard: Any) -> Any:
     """(rows, classes) what is predicted for people: their own answers and the panel's, mixed by what is known of them.
 
     The answer that is best for one person's deviation alone forgets how little a few votes say about it: the share of
-    their own answer is heard / (heard + `PANEL_COUNTS`).
-
-    Args:
-        own: (rows, classes) the network's answers for each person.
-        panel: (rows, classes) the panel's answers about the same items.
-        heard: (rows,) training judgements of each person.
+    their own answer is heard / (heard + `PANEL_COUNTS`), with (rows,) `heard` the training judgements of each person.
     """
     share = (heard / (heard + PANEL_COUNTS))[:, None]
     return (share * own + (1 - share) * panel).astype(np.float32)
 
 
 def panel_of(votes: Votes | None, people: People, training: Ints, *, name: str = "the data") -> AnnotatorUnits:
-    """The people behind the votes on the training items.
-
-    Args:
-        votes: of all items.
-        people: how they are told apart, and weighed.
-        training: (n,) the items that are trained on.
-        name: of the data, for refusals.
-    """
+    """The people behind the votes on the training items; `name` is that of the data, for refusals."""
     if votes is None or votes.judgement_annotator is None or votes.annotators is None:
         raise InputError(
             f"{name}: people = '{people.kind}' needs to know who cast which vote, and the votes are anonymous; give "
@@ -245,10 +233,11 @@ class PeopleNetwork(nn.Module):
             shape = (classes, classes)
             self.common = nn.Parameter(FIRM * torch.eye(classes))
         if self.layer:
-            told = network.get_submodule(self.layer)
-            assert isinstance(told, nn.Linear)
-            told.__class__ = _ToldLinear
-            shape = (told.out_features, told.in_features + 1) if self.kind == "multi-task" else (told.out_features,)
+            linear = network.get_submodule(self.layer)
+            assert isinstance(linear, nn.Linear)
+            linear.__class__ = _DeviatingLinear
+            wide = (linear.in_features + 1,) if self.kind == "multi-task" else ()
+            shape = (linear.out_features, *wide)
         self.deviation = nn.Parameter(torch.zeros(len(share), *shape))
 
     @property
@@ -262,18 +251,20 @@ class PeopleNetwork(nn.Module):
         # Whoever is trained on is known.
         rows = operator.getitem if self.training else _rows
         own = self.deviation if who is None else rows(self.deviation, who)
-        told = _Told(own * (self.scale if self.trust == 1 else self.trust * self.scale), everybody=who is None)
+        scale = self.scale if self.trust == 1 else self.trust * self.scale
+        deviations = _Deviations(own * scale, everybody=who is None)
         logits: Tensor
         if self.layer:
             layer = self.network.get_submodule(self.layer)
-            assert isinstance(layer, _ToldLinear)
-            layer.told = told
+            assert isinstance(layer, _DeviatingLinear)
+            layer.deviations = deviations
             logits = self.network(x)
-            layer.told = None
+            layer.deviations = None
         elif self.kind == "crowd-layer":
-            logits = _Told(self.common + told.own, everybody=told.everybody).product(self.network(x).softmax(dim=-1))
+            matrices = _Deviations(self.common + deviations.own, everybody=deviations.everybody)
+            logits = matrices.product(self.network(x).softmax(dim=-1))
         else:
-            logits = told.beside(self.network(x)) + told.own
+            logits = deviations.beside(self.network(x)) + deviations.own
         if who is not None:
             return logits
         return (logits.log_softmax(dim=-1) + self.share.log()[:, None]).logsumexp(dim=-2)
@@ -285,7 +276,7 @@ class PeopleNetwork(nn.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class _Deviations:
     """Deviations: (items, ...) of the one unit that is asked about each item, or (units, ...) of everybody."""
 
     own: Tensor
@@ -303,21 +294,21 @@ class _Told:
         return (self.own @ x.unsqueeze(-1)).squeeze(-1)
 
 
-class _ToldLinear(nn.Linear):
+class _DeviatingLinear(nn.Linear):
     """A linear layer that people's deviations enter: an offset of what it gives, or weights and offset of its own."""
 
-    told: _Told | None = None
+    deviations: _Deviations | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         out = super().forward(x)
-        told = self.told
-        if told is None:
+        deviations = self.deviations
+        if deviations is None:
             return out
-        if told.own.ndim == 2:
-            return told.beside(out) + told.own
-        weights = _Told(told.own[..., :-1], everybody=told.everybody)
+        if deviations.own.ndim == 2:
+            return deviations.beside(out) + deviations.own
+        weights = _Deviations(deviations.own[..., :-1], everybody=deviations.everybody)
         # Of length 1, so that a prior on weights is one on logits, whatever the scale of what the layer reads.
-        return told.beside(out) + weights.product(F.normalize(x, dim=-1)) + told.own[..., -1]
+        return deviations.beside(out) + weights.product(F.normalize(x, dim=-1)) + deviations.own[..., -1]
 
 
 def _rows(table: Tensor, who: Tensor) -> Tensor:
@@ -346,11 +337,7 @@ def trusted(model: nn.Module, share: float) -> Iterator[None]:
 
 
 def most_trusted(measured: Floats) -> Floats:
-    """(runs,) the share of its deviations that each run keeps.
-
-    Args:
-        measured: (`TRUST`, runs) the selection metric on single votes at each share, lower is better.
-    """
+    """(runs,) the share of deviations that each run keeps, by the metric on single votes at each, (`TRUST`, runs)."""
     # The first of equals is the one that trusts least.
     return np.asarray(np.array(TRUST)[np.argmin(measured, axis=0)])
 
@@ -360,13 +347,8 @@ def with_people(
 ) -> PeopleNetwork:
     """A network over items with an annotator side for the people of a panel.
 
-    Args:
-        network: over items.
-        people: what is known of them.
-        panel: who they are.
-        classes: width of the output.
-        trial: inputs of some items, by which the layers are found that deviations enter.
-        adaptive: whether the optimiser's step does not depend on the scale of a parameter, as Adam's.
+    The layers that deviations enter are found by a pass over `trial`, inputs of some items. `adaptive` says that the
+    optimiser's step does not depend on the scale of a parameter, as Adam's does not.
     """
     layer = ""
     if people.kind in ("annotator-embedding", "multi-task"):
@@ -377,14 +359,9 @@ def with_people(
                 "people: annotator-embedding needs a network with a hidden linear layer, and this one has none: added "
                 "to what the last layer reads, an embedding would be an offset of the logits; choose annotator-bias"
             )
+    votes = int(panel.heard.sum())
     return PeopleNetwork(
-        network,
-        people,
-        classes=classes,
-        share=panel.share,
-        layer=layer,
-        votes=int(panel.heard.sum()),
-        adaptive=adaptive,
+        network, people, classes=classes, share=panel.share, layer=layer, votes=votes, adaptive=adaptive
     )
 
 
@@ -402,8 +379,8 @@ def last_layers(network: nn.Module, trial: Any) -> tuple[str, str]:
 
         return hook
 
-    linear = {name: each for name, each in network.named_modules() if type(each) is nn.Linear}
-    hooks = [each.register_forward_hook(note(name)) for name, each in linear.items()]
+    linear = {name: layer for name, layer in network.named_modules() if type(layer) is nn.Linear}
+    hooks = [layer.register_forward_hook(note(name)) for name, layer in linear.items()]
     training = network.training
     network.eval()
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -82,13 +82,7 @@ def padded(features: Tensor) -> Tensor:
 
 
 def crop_flip(images: Tensor, row: Tensor, shift: Tensor) -> Tensor:
-    """(..., channels, height, width) crops of the chosen padded images, flipped where asked.
-
-    Args:
-        images: (items, channels, height + 2 padding, width + 2 padding).
-        row: (...) which image.
-        shift: (..., 3) offsets and flip.
-    """
+    """(..., channels, height, width) crops of the chosen padded images, flipped where asked; `shift` is (..., 3)."""
     height, width = images.shape[-2] - 2 * PADDING, images.shape[-1] - 2 * PADDING
     down = shift[..., 0, None] + torch.arange(height, device=images.device)
     across = torch.arange(width, device=images.device).expand(*shift.shape[:-1], width)
@@ -98,12 +92,9 @@ def crop_flip(images: Tensor, row: Tensor, shift: Tensor) -> Tensor:
 
 
 def inputs(features: Tensor | SparseRows, epoch: Epoch, batch: slice | Tensor) -> Tensor:
-    """The inputs of one batch, (..., batch, ...): of one run, or of stacked runs at once.
+    """The inputs of one batch, (..., batch, ...), by places of the epoch: of one run, or of stacked runs at once.
 
-    Args:
-        features: the training items', padded where the epoch is augmented.
-        epoch: of one run, or stacked with runs in front.
-        batch: which places of the epoch.
+    Features are those of the training items, padded where the epoch is augmented.
     """
     shift = None if epoch.shift is None else epoch.shift[..., batch, :]
 
@@ -123,23 +114,21 @@ def inputs(features: Tensor | SparseRows, epoch: Epoch, batch: slice | Tensor) -
 
 def each_part(epoch: Epoch, change: Callable[[Tensor], Tensor]) -> Epoch:
     """The same change made to every part that is there."""
-    parts = {each.name: getattr(epoch, each.name) for each in fields(Epoch)}
-    return Epoch(**{name: None if part is None else change(part) for name, part in parts.items()})  # type: ignore[arg-type]
+    return Epoch(*(None if part is None else change(part) for part in _parts(epoch)))  # type: ignore[arg-type]
 
 
 def stacked_epoch(epochs: Sequence[Epoch]) -> Epoch:
     """The epochs of several runs as one, with runs in front."""
-
-    def stack(name: str) -> Tensor | None:
-        parts = [getattr(epoch, name) for epoch in epochs]
-        return None if parts[0] is None else torch.stack(parts)
-
-    return Epoch(**{each.name: stack(each.name) for each in fields(Epoch)})  # type: ignore[arg-type]
+    columns = zip(*map(_parts, epochs), strict=True)
+    return Epoch(*(None if parts[0] is None else torch.stack(parts) for parts in columns))  # type: ignore[arg-type]
 
 
 def copy_epoch(source: Epoch, into: Epoch) -> None:
     """Overwrite an epoch's tensors, which a captured step reads from where they are."""
-    for each in fields(Epoch):
-        new, old = getattr(source, each.name), getattr(into, each.name)
+    for new, old in zip(_parts(source), _parts(into), strict=True):
         if new is not None:
             old.copy_(new, non_blocking=True)
+
+
+def _parts(epoch: Epoch) -> list[Any]:
+    return [getattr(epoch, field.name) for field in fields(Epoch)]

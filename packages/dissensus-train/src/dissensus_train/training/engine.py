@@ -52,13 +52,13 @@ def choose_engine(
     one_by_one: Mapping[str, int] | None = None,
     cluster: Cluster | None = None,
 ) -> EngineChoice:
-    """Settle engine and device; refuses what is not there.
+    """Settle engine (loop, fleet, ray, auto) and device (auto, cpu, cuda) for so many runs; refuses what is not there.
 
     Args:
         runs: how many.
-        engine: loop, fleet, ray or auto.
-        device: auto, cpu or cuda.
-        one_by_one: by reason, how many of them the fleet cannot train together (`loop_only`).
+        engine: its name.
+        device: its name.
+        one_by_one: by reason, how many of the runs the fleet cannot train together (`loop_only`).
         cluster: of the engine `ray`; None takes the one that Ray finds.
     """
     if engine not in ENGINES:
@@ -95,12 +95,12 @@ def loop_only(runs: Sequence[Run], data: TrainingData, *, device: str) -> dict[s
     # What is asked of a network does not depend on the seed, the target or the delivery.
     one_of_each = {(run.network, repr(run.training)): run for run in runs}
     why = {kind: why_not_together(run, data, place) for kind, run in one_of_each.items()}
-    found: dict[str, list[Run]] = {}
+    alone: dict[str, list[Run]] = {}
     for run in runs:
         reason = why[run.network, repr(run.training)]
         if reason:
-            found.setdefault(reason, []).append(run)
-    return found
+            alone.setdefault(reason, []).append(run)
+    return alone
 
 
 def settled_device(device: str) -> str:
@@ -180,15 +180,7 @@ def train_on_devices(
     devices: Sequence[str],
     progress: Progress = silent,
 ) -> Iterator[RunResult]:
-    """Train runs on several devices of this machine, a process for each.
-
-    Args:
-        together: runs for the fleet; those that go together are divided among the devices.
-        single: runs for the loop.
-        data: what they learn from.
-        devices: their names.
-        progress: called when an epoch of a run has ended, in this process.
-    """
+    """Train runs on several devices of this machine, a process for each; `single` go by the loop."""
     jobs = [("fleet", runs) for group in alike(together, data) for runs in _divided(group, len(devices))]
     jobs += [("loop", [run]) for run in single]
     for _, results in in_workers(_train_there, jobs, shared=handed_out(data), progress=progress, places=devices):

@@ -33,12 +33,7 @@ def is_pretrained(name: str) -> bool:
 
 
 class TextNetwork(nn.Module):
-    """A Hugging Face network with one logit for each class, over texts or pairs of texts.
-
-    Attributes:
-        network: `AutoModelForSequenceClassification`.
-        tokeniser: its own.
-    """
+    """A Hugging Face network with one logit for each class, over texts or pairs of texts, and its tokeniser."""
 
     def __init__(self, network: Any, tokeniser: Any) -> None:
         super().__init__()
@@ -75,13 +70,7 @@ class TextNetwork(nn.Module):
 
 
 class ImageNetwork(nn.Module):
-    """A timm network with one logit for each class, over images brought to the square it was trained on.
-
-    Attributes:
-        network: as timm makes it.
-        channels: of its images.
-        side: of their square, in pixels.
-    """
+    """A timm network with one logit for each class, over images brought to the square, in pixels, it was trained on."""
 
     mean: Tensor
     deviation: Tensor
@@ -108,11 +97,7 @@ class ImageNetwork(nn.Module):
 def pretrained(name: str, *, classes: int, folder: Path, weights: bool = True) -> nn.Module:
     """The network of a name `hf:NAME`, `hf:FOLDER` or `timm:NAME`; a new last layer draws from the global generator.
 
-    Args:
-        name: with its prefix.
-        classes: width of the new last layer.
-        folder: what a relative folder is relative to.
-        weights: whether to load them; without, only the architecture is made, for weights that come from elsewhere.
+    Without `weights` only the architecture is made, for weights that come from elsewhere.
     """
     try:
         if name.startswith(HF):

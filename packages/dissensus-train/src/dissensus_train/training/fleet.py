@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
@@ -13,68 +13,35 @@ from torch import Tensor
 from dissensus.errors import InputError
 from dissensus.progress import silent
 from dissensus_train.training.annotator_side import TRUST, most_trusted
-from dissensus_train.training.failing import why_failed
 from dissensus_train.training.fine_tuning import is_pretrained
 from dissensus_train.training.loop import same_bits
 from dissensus_train.training.models import network_of
-from dissensus_train.training.run import Run, RunResult, answers_by_vote, delivery_of, held_out_votes, machine
+from dissensus_train.training.run import (
+    Run,
+    RunResult,
+    answers_by_vote,
+    delivery_of,
+    held_out_votes,
+    machine,
+    why_failed,
+)
 from dissensus_train.training.schedule import Schedule, ended
 from dissensus_train.training.stacked import StackedRuns, draws_itself, stackable
 from dissensus_train.training.streams import StreamedRuns
 from dissensus_train.training.workers import train_in_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from dissensus.arrays import Floats, Mask
+    from dissensus.arrays import Floats
     from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.together import Together
 
 
 FLEET: Final = 16
 """Runs that fill a GPU: a ResNet-18 run takes 24 to 26.5 s among 16 on an H200, and 28.7 s among 8. More on streams of
 their own would only hand over their first result later, and lose more when the process is killed."""
-
-
-class Together(Protocol):
-    """R runs that advance epoch by epoch, side by side."""
-
-    @property
-    def members(self) -> Mapping[str, Tensor]:
-        """By split, its items."""
-        ...
-
-    def train_epoch(self, epoch: int, rate: Floats) -> None:
-        """One epoch of every run at its own learning rate; 0 where it has stopped."""
-        ...
-
-    def train_loss(self) -> Floats:
-        """(runs,) mean training loss of the last epoch."""
-        ...
-
-    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
-        """(shares, runs) the selection metric, where something is selected, at shares of people's deviations.
-
-        Args:
-            shares: those that an epoch is measured at where none are given; 1 alone where nobody is known.
-        """
-        ...
-
-    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
-        """(runs, rows, classes) probabilities of the current weights; of one person's answer where it is told who."""
-        ...
-
-    def keep(self, chosen: Mask) -> None:
-        """The current weights of the chosen runs are, for now, the ones to keep."""
-        ...
-
-    def trust(self, share: Floats) -> None:
-        """Of people's deviations in the kept weights, each run keeps a share, (runs,)."""
-        ...
-
-    def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
-        """Go back to the kept weights, and return them by run."""
-        ...
 
 
 def train_together(
@@ -148,11 +115,7 @@ def train_fleet(
 ) -> Iterator[RunResult]:
     """Train runs in groups as large as gains time; a group that does not fit the device is halved until it does.
 
-    Args:
-        runs: any; those of one model and one set of settings go together.
-        data: what they train on.
-        device: on a CPU, one single-threaded worker a core takes run after run.
-        progress: called when an epoch of a run has ended.
+    Runs of one model and one set of settings go together. On a CPU, one single-threaded worker a core takes them.
     """
     place = torch.device(device)
     if place.type == "cpu":

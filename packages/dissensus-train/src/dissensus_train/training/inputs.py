@@ -59,17 +59,15 @@ class SparseRows:
 
     def __getitem__(self, rows: Tensor) -> Tensor:
         """(rows, width) dense."""
-        size = self.first[rows + 1] - self.first[rows]
-        row, entry = _entries(self.first[rows], size)
+        first, entry = _taken(self.first, rows)
+        row = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), first.diff())
         dense = torch.zeros(len(rows), self.width, device=rows.device)
         dense[row, self.column[entry]] = self.value[entry]
         return dense
 
     def take(self, rows: Tensor) -> SparseRows:
         """These rows, as a table of their own."""
-        size = self.first[rows + 1] - self.first[rows]
-        _, entry = _entries(self.first[rows], size)
-        first = torch.cat([size.new_zeros(1), size.cumsum(0)])
+        first, entry = _taken(self.first, rows)
         return replace(self, first=first, column=self.column[entry], value=self.value[entry])
 
 
@@ -111,10 +109,10 @@ class Tokens:
     @classmethod
     def of(cls, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None, *, padding: int) -> Tokens:
         """From lists of ids, a list a text."""
-        first = np.concatenate([[0], np.cumsum([len(each) for each in ids])])
+        first = np.concatenate([[0], np.cumsum([len(text) for text in ids])])
 
         def flat(lists: Sequence[Sequence[int]]) -> Tensor:
-            return torch.from_numpy(np.concatenate([np.asarray(each, dtype=np.int64) for each in lists]))
+            return torch.from_numpy(np.concatenate([np.asarray(text, dtype=np.int64) for text in lists]))
 
         return cls(flat(ids), None if types is None else flat(types), torch.from_numpy(first), padding)
 
@@ -130,9 +128,7 @@ class Tokens:
 
     def take(self, rows: Tensor) -> Tokens:
         """The texts of these rows, as a table of their own."""
-        size = self.length[rows]
-        _, entry = _entries(self.first[rows], size)
-        first = torch.cat([size.new_zeros(1), size.cumsum(0)])
+        first, entry = _taken(self.first, rows)
         return replace(self, ids=self.ids[entry], types=None if self.types is None else self.types[entry], first=first)
 
     def __getitem__(self, rows: Tensor) -> TokenBatch:
@@ -224,13 +220,7 @@ def batch_inputs(features: Features, epoch: Epoch, batch: slice) -> tuple[Any, .
 
 
 def evaluation_parts(features: Features, rows: Tensor, *, most: int | None = None) -> list[Tensor]:
-    """(...) places in `rows`, in parts to be evaluated at once; put together they are every place once.
-
-    Args:
-        features: what rows are taken from.
-        rows: which.
-        most: how many the network can take at once, where it says so.
-    """
+    """(...) places in `rows`, each once, in parts to be evaluated at once; of at most `most`, where that is given."""
     if isinstance(features, Tokens):
         parts = features.parts(rows)
         return parts if most is None else [piece for part in parts for piece in part.split(most)]
@@ -238,7 +228,9 @@ def evaluation_parts(features: Features, rows: Tensor, *, most: int | None = Non
     return list(torch.split(torch.arange(len(rows), device=rows.device), size))
 
 
-def _entries(first: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
-    """(all entries,) the row i of every entry, and its place: first_i, first_i + 1, ..., one row after the other."""
-    row = torch.repeat_interleave(torch.arange(len(size), device=size.device), size)
-    return row, first[row] + torch.arange(len(row), device=size.device) - (size.cumsum(0) - size)[row]
+def _taken(first: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """(rows + 1,) where each of some rows begins as a table of their own; (entries,) their entries in the old one."""
+    size = first[rows + 1] - first[rows]
+    begin = torch.cat([size.new_zeros(1), size.cumsum(0)])
+    moved = torch.repeat_interleave(first[rows] - begin[:-1], size)
+    return begin, moved + torch.arange(len(moved), device=size.device)

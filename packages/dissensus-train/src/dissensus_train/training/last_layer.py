@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 class LastLayer:
-    """The linear layer that ran last in the latest forward pass.
-
-    Attributes:
-        layer: the layer; None before the first pass.
-    """
+    """The linear layer that ran last in the latest forward pass; None before the first."""
 
     def __init__(self) -> None:
         self.layer: nn.Linear | None = None

@@ -18,7 +18,6 @@ from dissensus.randomness import Purpose, stream
 from dissensus_train.training.annotator_side import TRUST, PeopleNetwork, most_trusted, shrink, trusted
 from dissensus_train.training.batches import epoch_of, padded
 from dissensus_train.training.data import TRAIN
-from dissensus_train.training.failing import why_failed
 from dissensus_train.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
 from dissensus_train.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus_train.training.models import network_of
@@ -31,6 +30,7 @@ from dissensus_train.training.run import (
     held_out_votes,
     machine,
     selection_of,
+    why_failed,
 )
 from dissensus_train.training.schedule import Schedule, ended
 
@@ -54,12 +54,6 @@ def train_loop(
 
     Layers that draw random numbers themselves (dropout) draw from the global generator; it starts from the run's seed
     and is put back as it was.
-
-    Args:
-        run: what to train.
-        data: what it learns from.
-        device: cpu or cuda.
-        progress: called when an epoch has ended.
     """
     place = torch.device(device)
     with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []), same_bits():

@@ -124,26 +124,13 @@ MODELS: Final[dict[str, Callable[[Shape, int], nn.Module]]] = {
 def network_of(run: Run, data: TrainingData, *, checked: bool = True) -> nn.Module:
     """The network of a run before its training; unchecked for further seeds of one that was looked at already."""
     items = training_items(data)
-    network = build(
-        run.model,
-        data.shape,
-        classes=data.classes,
-        seed=run.seed,
-        folder=data.folder,
-        items=items,
-        checked=checked,
-    )
+    about: dict[str, Any] = {"classes": data.classes, "seed": run.seed, "folder": data.folder, "items": items}
+    network = build(run.model, data.shape, **about, checked=checked)
     if run.people is None:
         return network
+    trial, adaptive = _two_items(network, data.shape, items), run.training.optimiser != "sgd"
     panel = panel_in(data, run.people)
-    return with_people(
-        network,
-        run.people,
-        panel,
-        classes=data.classes,
-        trial=_two_items(network, data.shape, items),
-        adaptive=run.training.optimiser != "sgd",
-    )
+    return with_people(network, run.people, panel, classes=data.classes, trial=trial, adaptive=adaptive)
 
 
 def panel_in(data: TrainingData, people: People) -> AnnotatorUnits:
@@ -201,8 +188,13 @@ def _made(
         return MODELS[name](shape, classes)
     if is_pretrained(name):
         return pretrained(name, classes=classes, folder=folder or Path(), weights=weights)
-    factory = _own(name, folder)
-    takes_items = _takes_items(factory)
+    if ":" not in name:
+        raise InputError(
+            f"'{name}' is no model{choices(name, MODELS)}, or give the path of a factory such as nets.py:net"
+        )
+    factory = own_function(name, folder=folder, kind="model")
+    # A factory asks for the items by the name of its first parameter.
+    takes_items = next(iter(inspect.signature(factory).parameters), "") == "items"
     if takes_items and items is None:
         raise InputError(
             f"model {name}: its factory takes items, and the data have features only; give texts or images under "
@@ -212,24 +204,11 @@ def _made(
     return made
 
 
-def _takes_items(factory: Callable[..., Any]) -> bool:
-    """Whether a factory asks for the items by the name of its first parameter."""
-    return next(iter(inspect.signature(factory).parameters), "") == "items"
-
-
 def model_source(name: str, folder: Path | None = None) -> str:
     """A fingerprint of the code of a network given by path, or of pretrained weights; empty for our own networks."""
     if is_pretrained(name):
         return pretrained_source(name, folder or Path())
     return "" if name in MODELS else own_source(name, folder=folder)
-
-
-def _own(name: str, folder: Path | None) -> Callable[..., Any]:
-    if ":" not in name:
-        raise InputError(
-            f"'{name}' is no model{choices(name, MODELS)}, or give the path of a factory such as nets.py:net"
-        )
-    return own_function(name, folder=folder, kind="model")
 
 
 def _check_width(model: nn.Module, name: str, shape: Shape, *, classes: int, items: Items | None) -> None:

@@ -28,7 +28,7 @@ from dissensus.extras import installed
 from dissensus.own_code import source_files
 from dissensus_train.training.fleet import FLEET
 from dissensus_train.training.loop import one_thread, train_loop
-from dissensus_train.training.remote import RemoteRuns
+from dissensus_train.training.store import RemoteRuns
 from dissensus_train.training.workers import handed_out
 
 if TYPE_CHECKING:
@@ -77,14 +77,10 @@ class _Handed:
 
 @dataclass(frozen=True, eq=False)
 class _Brought:
-    """What a shard brings.
+    """What a shard brings: results that the worker could not write itself, and keys of the runs `written` remotely.
 
-    Attributes:
-        results: of the runs that the worker could not write itself.
-        written: the keys of those that it wrote to the remote folder.
-        refused: why the input is wrong, where it is.
-        node: the node's id, where its disk or memory failed, and `failed` how.
-        lost: why there is nothing: Ray has begun it again as often as it may, or could not keep what it brought.
+    Or why not: the input is `refused`; the disk or memory of a `node` (its id) `failed`; or it is `lost`: Ray has begun
+    it again as often as it may, or could not keep what it brought.
     """
 
     results: list[RunResult] = field(default_factory=list)
@@ -194,8 +190,8 @@ def _train(
                 waiting.heard(result)
                 yield result
     finally:
-        for each in flying:
-            ray.cancel(each)
+        for shard_flying in flying:
+            ray.cancel(shard_flying)
 
 
 def _fetched(ray: Any, done: Any) -> _Brought:
@@ -311,11 +307,11 @@ def _train_shard(handed: _Handed, runs: list[Run], gpu: bool, remote: RemoteRuns
         with one_thread():
             trained = train(runs, data, device="cuda") if gpu else (train_loop(run, data) for run in runs)
             for result in trained:
-                told = replace(result, timing={**result.timing, "engine": "ray"})
-                if remote is not None and remote.save(told):
+                by_ray = replace(result, timing={**result.timing, "engine": "ray"})
+                if remote is not None and remote.save(by_ray):
                     written.append(result.run.key)
                 else:
-                    kept.append(told)
+                    kept.append(by_ray)
     except InputError as error:
         return _Brought(refused=str(error))
     except (OSError, MemoryError) as error:

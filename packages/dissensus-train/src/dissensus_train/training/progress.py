@@ -14,13 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class EpochEnded(Step):
-    """An epoch of a run has ended.
+    """An epoch of a run, by its key, has ended: `done` of at most `total`.
 
     Attributes:
-        what: epochs.
-        done: how many have ended.
-        total: how many there will be at most.
-        run: its key.
         loss: mean training loss of the epoch.
         best: the best selection metric so far, lower is better; None where nothing is selected.
     """
@@ -34,16 +30,11 @@ class EpochEnded(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class StudyStep(Step):
-    """An epoch or a run of a study has ended.
+    """An epoch or a run of a study has ended: `done` of `total` runs are whole.
 
     Attributes:
-        what: runs.
-        done: how many are whole.
-        total: how many the study has.
-        study: its name.
-        training: how many are being trained.
-        epoch: how many of their epochs have ended.
-        epochs: how many of these there will be at most.
+        training: how many runs are being trained.
+        epoch: how many of their epochs have ended, of `epochs` at most.
         share: the share of all training that is done, from 0 to 1: whole runs, and of others the share of their epochs.
         loss: mean training loss of the epoch that ended last.
         best: the best selection metric so far, lower is better; None where nothing is selected.
@@ -78,16 +69,8 @@ class StudyStep(Step):
 class StudyProgress:
     """Counts the epochs and runs of a study as they end.
 
-    Attributes:
-        study: its name.
-        total: how many runs it has.
-        before: how many of them were in the store when this process began.
-        began: when that was, in seconds since 1970.
-        finished: how many this process has finished.
-        elsewhere: how many other processes have finished since.
-        now: by run, the last epoch that has ended, of those that are being trained.
-        loss: mean training loss of the epoch that ended last.
-        best: the best selection metric so far.
+    Of its `total` runs some were in the store `before` this process `began` (in seconds since 1970), some it has
+    `finished`, and some others have `elsewhere`; `now` has the last epoch of each run that is being trained.
     """
 
     study: str

@@ -25,23 +25,13 @@ if TYPE_CHECKING:
 def trained_model(result: RunResult, data: TrainingData, *, on_features_for: str = "") -> nn.Module:
     """The network of a run with the weights it kept, in evaluation mode, on the CPU.
 
-    Args:
-        result: what the run left.
-        data: what it was trained on.
-        on_features_for: the name of what is to be measured on a dense table of features; a network that takes none is
-            refused.
+    `on_features_for` names what is to be measured on dense features; a network that takes none is then refused.
     """
     run = result.run
     if on_features_for and data.sparse:
         raise InputError(f"{on_features_for}: measured on dense features, and those of {data.name} are sparse")
-    if run.data != data_fingerprint(
-        data,
-        target=run.target,
-        delivery=run.delivery,
-        training=run.training,
-        model=run.model,
-        people=run.people,
-    ):
+    names = ("target", "delivery", "training", "model", "people")
+    if run.data != data_fingerprint(data, **{name: getattr(run, name) for name in names}):
         raise InputError(
             f"run {run.key} was trained on other data than {data.name} is now; run the study again, or give its data"
         )
@@ -53,9 +43,9 @@ def trained_model(result: RunResult, data: TrainingData, *, on_features_for: str
     try:
         model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in result.weights.items()})
     except RuntimeError as error:
-        told = str(error).splitlines()[-1].strip()
+        why = str(error).splitlines()[-1].strip()
         raise InputError(
-            f"run {run.key}: its weights do not fit the model {run.model} ({told}); run it again"
+            f"run {run.key}: its weights do not fit the model {run.model} ({why}); run it again"
         ) from error
     return model.eval()
 

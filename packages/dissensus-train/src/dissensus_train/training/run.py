@@ -18,7 +18,7 @@ from dissensus.own_code import own_source
 from dissensus_train.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
 from dissensus_train.training.annotator_side import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
 from dissensus_train.training.data import TRAIN
-from dissensus_train.training.models import model_source, panel_in
+from dissensus_train.training.models import model_source, network_of, panel_in
 from dissensus_train.training.settings import spelled_out
 
 if TYPE_CHECKING:
@@ -212,9 +212,9 @@ def data_fingerprint(
     """
     labels = _target(data, target)
     digest = hashlib.sha256(data.fingerprint.encode())
-    for each in (labels, *([data.human] if training.selects and training.selection != "loss" else [])):
-        digest.update(np.ascontiguousarray(each.probabilities).data)
-        digest.update(np.ascontiguousarray(each.counts).data)
+    for labelled in (labels, *([data.human] if training.selects and training.selection != "loss" else [])):
+        digest.update(np.ascontiguousarray(labelled.probabilities).data)
+        digest.update(np.ascontiguousarray(labelled.counts).data)
     votes = data.panels.get(target, data.votes)
     if votes is not None and ":" in delivery:
         annotator = None if votes.annotators is None else votes.annotators.code
@@ -268,13 +268,13 @@ def held_out_votes(run: Run, data: TrainingData, device: torch.device) -> dict[s
     panel, votes = panel_in(data, run.people), data.votes
     assert votes is not None, "a panel is made of votes"
     assert votes.annotators is not None, "a panel is made of votes that are not anonymous"
-    found = {}
+    held_out = {}
     for name in data.splits:
         if name != TRAIN:
             rows = votes_of_split(data, name)
-            asked = votes.item[rows].astype(np.int64), panel.unit[votes.annotators.code[rows]]
-            found[name] = (torch.from_numpy(asked[0]).to(device), torch.from_numpy(asked[1]).to(device))
-    return found
+            item, unit = votes.item[rows].astype(np.int64), panel.unit[votes.annotators.code[rows]]
+            held_out[name] = (torch.from_numpy(item).to(device), torch.from_numpy(unit).to(device))
+    return held_out
 
 
 def answers_by_vote(
@@ -285,20 +285,16 @@ def answers_by_vote(
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
     """By split, (votes, classes) what is predicted of each vote (`RunResult.by_vote`).
 
-    Args:
-        run: one that knows people, unless `own` is empty.
-        data: what it was trained on.
-        own: by split, (votes, classes) the network's answers for those of `held_out_votes`.
-        panel: by split, (items, classes) the panel's answers.
+    `own` has by split the network's answers for the votes of `held_out_votes`, `panel` the panel's for the items.
     """
-    found = {}
+    by_vote = {}
     for name, answers in own.items():
         assert run.people is not None, "votes are answered by runs that know people"
         item, unit = (part.numpy() for part in held_out_votes(run, data, torch.device("cpu"))[name])
         place = np.empty(len(data.human), dtype=np.int64)
         place[data.splits[name]] = np.arange(len(data.splits[name]))
-        found[name] = mixed(answers, panel[name][place[item]], panel_in(data, run.people).heard[unit])
-    return found
+        by_vote[name] = mixed(answers, panel[name][place[item]], panel_in(data, run.people).heard[unit])
+    return by_vote
 
 
 def _target(data: TrainingData, name: str) -> LabelDistribution:
@@ -364,3 +360,23 @@ def _delivered_in_the_mean(run: Run, data: TrainingData, members: Ints) -> np.nd
     """(members, classes) the run's own target as its delivery has it in the mean: hard ones know only the majority."""
     own = _target(data, run.target).take(members)
     return np.asarray(own.one_hot() if run.delivery in HARD else own.probabilities, dtype=np.float32)
+
+
+def why_failed(
+    run: Run, data: TrainingData, *, history: Mapping[str, np.ndarray[Any, Any]], weights: Mapping[str, Any]
+) -> str:
+    """Why a run counts as failed; empty where it trained.
+
+    A run failed where its training loss became NaN or infinite in any epoch, where the weights that it kept are not
+    finite, or where they are still those it started from.
+    """
+    lost = np.flatnonzero(~np.isfinite(history["train_loss"]))
+    if lost.size:
+        return f"its training loss was {history['train_loss'][lost[0]]} in epoch {lost[0] + 1}"
+    start = dict(network_of(run, data, checked=False).named_parameters())
+    if not all(np.isfinite(weights[name]).all() for name in start):
+        return "its weights are no longer finite numbers"
+    # A network without parameters has nothing to learn, and has not failed to.
+    if start and all(np.array_equal(weights[name], value.detach().numpy()) for name, value in start.items()):
+        return "its weights never left the start"
+    return ""

@@ -44,15 +44,10 @@ class Schedule:
     @classmethod
     def start(cls, runs: int, settings: Training) -> Schedule:
         """Before the first epoch."""
-        return cls(
-            rate=np.full(runs, settings.learning_rate),
-            active=np.ones(runs, dtype=np.bool_),
-            best=np.full(runs, np.inf),
-            best_epoch=np.zeros(runs, dtype=np.int64),
-            waited=np.zeros(runs, dtype=np.int64),
-            plateau_best=np.full(runs, np.inf),
-            plateau_waited=np.zeros(runs, dtype=np.int64),
-        )
+        best_epoch, waited, plateau_waited = np.zeros((3, runs), dtype=np.int64)
+        best, plateau_best = np.full((2, runs), np.inf)
+        rate, active = np.full(runs, settings.learning_rate), np.ones(runs, dtype=np.bool_)
+        return cls(rate, active, best, best_epoch, waited, plateau_best, plateau_waited)
 
     def advance(self, epoch: int, metric: Floats | None, settings: Training) -> Mask:
         """Take in the metric of an epoch that has ended; which runs' weights are now the ones to keep, (runs,)."""
@@ -92,10 +87,5 @@ class Schedule:
 def ended(run: Run, schedule: Schedule, place: int, epoch: int, *, loss: float) -> EpochEnded:
     """The step of the run at a place when an epoch, from 0, has ended."""
     best = float(schedule.best[place])
-    return EpochEnded(
-        run=run.key,
-        done=epoch + 1,
-        total=run.training.epochs,
-        loss=loss,
-        best=best if math.isfinite(best) else None,
-    )
+    best_so_far = best if math.isfinite(best) else None
+    return EpochEnded(run=run.key, done=epoch + 1, total=run.training.epochs, loss=loss, best=best_so_far)

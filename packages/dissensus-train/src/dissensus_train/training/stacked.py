@@ -17,15 +17,14 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 
 from dissensus_train.training.annotator_side import PeopleNetwork, trusted
-from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded, stacked_epoch
-from dissensus_train.training.data import TRAIN
-from dissensus_train.training.graphs import captured
+from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, stacked_epoch
 from dissensus_train.training.inputs import evaluation_parts
 from dissensus_train.training.loop import autocast, selection_metric
 from dissensus_train.training.losses import cross_entropy
 from dissensus_train.training.models import network_of
 from dissensus_train.training.patches import as_matmuls
-from dissensus_train.training.run import Run, delivery_of, selection_of
+from dissensus_train.training.run import Run, selection_of
+from dissensus_train.training.together import Together, captured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,24 +50,17 @@ def draws_itself(model: nn.Module) -> bool:
     return any(isinstance(module, random) for module in model.modules())
 
 
-class StackedRuns:
-    """The stacked state of R runs, and the captured computations over it (a `fleet.Together`)."""
+class StackedRuns(Together):
+    """The stacked state of R runs, and the captured computations over it."""
 
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
-        self.runs, self.settings, self.classes, self.place = runs, runs[0].training, data.classes, place
+        super().__init__(runs, data, place, torch.from_numpy(data.normalised()).to(place))
         models = [network_of(run, data, checked=False) for run in runs]
         stacked, _ = stack_module_state(models)
         self.weights: Stack = {name: value.detach().to(place) for name, value in stacked.items()}
         self.kept = {name: value.clone() for name, value in self.weights.items()}
         self.constants = {name: value.to(place) for name, value in models[0].named_buffers()}
         self.form = as_matmuls(copy.deepcopy(models[0])).to("meta")
-        self.deliveries = [delivery_of(run, data) for run in runs]
-        self._prepared: Epoch | None = None
-        self.features = torch.from_numpy(data.normalised()).to(place)
-        self.members = {name: torch.from_numpy(rows).to(place) for name, rows in data.splits.items()}
-        self.train_features = self.features[self.members[TRAIN]]
-        if self.settings.augmentation == "crop-flip":
-            self.train_features = padded(self.train_features)
         self.moments: list[Stack] = [
             {name: torch.zeros_like(value) for name, value in self.weights.items()}
             for _ in range(2 if self.settings.optimiser == "adam" else 1)
@@ -79,16 +71,13 @@ class StackedRuns:
         self.total = torch.zeros(len(runs), device=place)
         self.cursor = torch.zeros((), dtype=torch.long, device=place)
         self.plan: Epoch | None = None
-        self.step: dict[int, Callable[[], None]] = {}
         selections = [selection_of(run, data, place) for run in runs]
         # Runs that go together are selected on the same rows.
         self.selection = selections[0]
-        self.compared = torch.stack([each.target for each in selections if each is not None]) if selections[0] else None
+        self.compared = torch.stack([rows.target for rows in selections if rows is not None]) if selections[0] else None
         self._measure: dict[tuple[float, ...], tuple[Callable[[], None], Tensor]] = {}
 
-    def train_epoch(self, epoch: int, rate: Floats) -> None:
-        """One epoch of every run at its own rate (0 where it has stopped), queued on the device."""
-        plan = self._prepared if self._prepared is not None else self._prepare(epoch)
+    def _begin(self, plan: Epoch, rate: Floats) -> None:
         if self.plan is None:
             self.plan = each_part(plan, lambda part: part.to(self.place, copy=True))
         else:
@@ -96,19 +85,9 @@ class StackedRuns:
         self.rate.copy_(torch.from_numpy(rate))
         self.total.zero_()
         self.cursor.zero_()
-        n_examples, size = plan.row.shape[1], self.settings.batch_size
-        for start in range(0, n_examples, size):
-            count = min(size, n_examples - start)
-            if count not in self.step:
-                self.step[count] = captured(partial(self._step, count), self.place, self._state())
-            self.step[count]()
-        # While the device works through the queue, this side draws the next epoch.
-        self._prepared = self._prepare(epoch + 1) if epoch + 1 < self.settings.epochs else None
 
     def train_loss(self) -> Floats:
-        """(runs,) mean training loss of the last epoch."""
-        assert self.plan is not None
-        return np.asarray(self.total.double().cpu().numpy() / self.plan.row.shape[1])
+        return np.asarray(self.total.double().cpu().numpy() / self.n_examples)
 
     def _prepare(self, epoch: int) -> Epoch:
         pairs = zip(self.runs, self.deliveries, strict=True)
@@ -116,7 +95,6 @@ class StackedRuns:
         return each_part(plan, Tensor.pin_memory) if self.place.type == "cuda" else plan
 
     def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
-        """(shares, runs) the selection metric, where something is selected, at shares of people's deviations."""
         if self.selection is None:
             return None
         shares = self.selection.shares if shares is None else shares
@@ -130,18 +108,15 @@ class StackedRuns:
         return metric.cpu().numpy().copy()
 
     def keep(self, chosen: Mask) -> None:
-        """The current weights of the chosen runs are, for now, the ones to keep."""
         now = torch.from_numpy(chosen).to(self.place)
         for name, value in self.weights.items():
             self.kept[name].copy_(torch.where(_per_run(now, value), value, self.kept[name]))
 
     def trust(self, share: Floats) -> None:
-        """Of people's deviations in the kept weights, each run keeps a share, (runs,)."""
         kept = self.kept["deviation"]
         kept *= _per_run(torch.from_numpy(share).to(self.place, torch.float32), kept)
 
     def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
-        """Go back to the kept weights, and return them by run."""
         for name, value in self.weights.items():
             value.copy_(self.kept[name])
         arrays = {name: value.cpu().numpy() for name, value in self.kept.items()}
@@ -150,7 +125,6 @@ class StackedRuns:
 
     @torch.no_grad()
     def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
-        """(runs, rows, classes) probabilities."""
         return self._log_q(rows, who).exp()
 
     def _state(self) -> list[Tensor]:

@@ -9,7 +9,7 @@ STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions, why it fai
 STORE/measured/KIND/KEY.json     what was measured of a run after its training: basins, ood
 STORE/studies.json              the studies whose runs these are, and where their files lie
 STORE/claims/KEY.0               the writer that trains a run now (see `claims`)
-STORE/partial/WRITER/           what a writer has not finished, while the writer lives (see `presence`)
+STORE/partial/WRITER/           what a writer has not finished, while the writer lives (see `claims`)
                progress.json    how far the writer is
 
 Reading (`RunStore`) needs no right to write, and several processes, on several hosts, may read and write one store at
@@ -23,8 +23,11 @@ import json
 import math
 import os
 import shutil
+import tempfile
 import time
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -35,20 +38,20 @@ from dissensus.errors import InputError
 from dissensus.whole_file import whole_file
 from dissensus_train.training.annotator_side import People
 from dissensus_train.training.claims import (
+    GONE_AFTER,
     NOBODY,
+    Presence,
     give_up_claim,
     last_claims,
     make_claim,
     owner_of,
     remove_claims,
 )
-from dissensus_train.training.presence import GONE_AFTER, Presence
 from dissensus_train.training.run import Run, RunResult
 from dissensus_train.training.settings import Training
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 REMEDY: Final = "delete this folder and run the study again"
 """Of a stored run that cannot be read."""
@@ -62,11 +65,7 @@ PROGRESS: Final = "progress.json"
 
 
 class RunStore:
-    """Runs in a folder, found by key.
-
-    Attributes:
-        folder: where they are.
-    """
+    """Runs in a folder, found by key."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -77,11 +76,7 @@ class RunStore:
 
     def studies(self) -> dict[str, str]:
         """By name, the files of the studies that keep their runs here."""
-        try:
-            known = json.loads((self.folder / "studies.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return {str(name): str(path) for name, path in known.items()} if isinstance(known, dict) else {}
+        return {name: str(path) for name, path in _json_in(self.folder / "studies.json").items()}
 
     def keep_measurement(self, kind: str, key: str, value: Mapping[str, Any]) -> bool:
         """Keep what was measured, by the key of what it is of and how it was measured (`measurement_key`).
@@ -101,22 +96,15 @@ class RunStore:
 
     def measurement(self, kind: str, key: str) -> dict[str, Any] | None:
         """What was kept under a key; None where nothing was, or nothing that can be read."""
-        try:
-            value = json.loads((self.folder / "measured" / kind / f"{key}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return value if isinstance(value, dict) else None
+        return _json_in(self.folder / "measured" / kind / f"{key}.json") or None
 
     def progress(self) -> list[dict[str, Any]]:
         """Where each writer of this store last said that it stands (`StudyStep`), and `at` what time; the latest last.
 
         Read without a lock. A writer that was killed leaves its last word until another comes and sweeps.
         """
-        found = []
-        for path in (self.folder / "partial").glob(f"*/{PROGRESS}"):
-            with suppress(OSError, ValueError):
-                found.append(json.loads(path.read_text(encoding="utf-8")))
-        return sorted((each for each in found if isinstance(each, dict) and "at" in each), key=lambda each: each["at"])
+        steps = (_json_in(path) for path in (self.folder / "partial").glob(f"*/{PROGRESS}"))
+        return sorted((step for step in steps if "at" in step), key=lambda step: step["at"])
 
     def __contains__(self, run: Run) -> bool:
         return (self._runs / run.key / LAST).is_file()
@@ -171,9 +159,6 @@ class RunWriter:
 
     What is not finished lies in a folder under `partial` that is this writer's for as long as its process lives
     (`Presence`). A new writer sweeps the folders of those that ended.
-
-    Attributes:
-        store: what is written to.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -216,10 +201,7 @@ class RunWriter:
     def save(self, result: RunResult, *, beside: Mapping[str, str] | None = None, replace: bool = False) -> None:
         """Store a run: written beside, then renamed into place, so that it is there whole or not at all.
 
-        Args:
-            result: what the run left.
-            beside: by file name, texts that are kept with it.
-            replace: whether it takes the place of a run of the same key; else the first is kept.
+        With it go texts, by file name. It may `replace` a run of the same key; else the first is kept.
         """
         partial = self._own / result.run.key
         final = self.store.folder / "runs" / result.run.key
@@ -245,14 +227,10 @@ class RunWriter:
         self._end_claim(result.run.key)
 
     def claim(self, runs: Sequence[Run], *, most: int | None = None) -> list[Run]:
-        """Of these runs, in their order, those that are now this writer's to train: nobody else will.
+        """Of these runs, in their order, those (at most so many) that are now this writer's to train: nobody else will.
 
         Left out is what is stored, and what a living writer has claimed. A claim lasts until the run is saved
         (`save`), until it is given up, or until this process ends, however it does.
-
-        Args:
-            runs: what is wanted.
-            most: how many at most; None takes all there are.
         """
         try:
             return self._claim(runs, most)
@@ -369,6 +347,15 @@ def measurement_key(*of: Any) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:20]
 
 
+def _json_in(path: Path) -> dict[str, Any]:
+    """The table in a file; an empty one where there is none that can be read."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def _write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=1, sort_keys=True), encoding="utf-8")
 
@@ -377,3 +364,70 @@ def _run_from(spec: dict[str, Any]) -> Run:
     fields = {name: value for name, value in spec.items() if name not in ("meaning", "training", "people")}
     people = None if spec.get("people") is None else People(**spec["people"])
     return Run(training=Training(**spec["training"]), people=people, **fields)
+
+
+@dataclass(frozen=True)
+class RemoteRuns:
+    """Finished runs in a folder that many machines reach, at any address that fsspec knows: `s3://`, `gs://`, a path.
+
+    ADDRESS/runs/KEY/... has the files of a run store. There is no renaming in such places; a run counts from the moment
+    that its `run.json` is there, which is written last.
+    """
+
+    address: str
+
+    def _runs(self) -> tuple[Any, str]:
+        """The file system, and the path of the runs in it."""
+        import fsspec
+
+        try:
+            system, path = fsspec.core.url_to_fs(self.address)
+        except (ImportError, ValueError) as error:
+            raise InputError(
+                f"--remote {self.address}: {error}; give a path, or an address that fsspec knows"
+            ) from error
+        return system, f"{path.rstrip('/')}/runs"
+
+    def keys(self) -> frozenset[str]:
+        """The keys of all whole runs."""
+        system, runs = self._runs()
+        try:
+            # Another process may have written since this one last looked.
+            system.invalidate_cache()
+            return frozenset(path.rpartition("/")[0].rpartition("/")[2] for path in system.glob(f"{runs}/*/{LAST}"))
+        except OSError as error:
+            raise InputError(f"--remote {self.address}: cannot be read ({error}); choose another address") from error
+
+    def __contains__(self, run: Run) -> bool:
+        system, runs = self._runs()
+        return bool(system.exists(f"{runs}/{run.key}/{LAST}"))
+
+    def save(self, result: RunResult) -> bool:
+        """Write a run; False where that fails, so that it is sent to the driver instead."""
+        try:
+            system, runs = self._runs()
+            there = f"{runs}/{result.run.key}"
+            with tempfile.TemporaryDirectory() as name:
+                folder = Path(name)
+                write_run(folder, result)
+                system.makedirs(there, exist_ok=True)
+                for path in sorted(folder.iterdir(), key=lambda path: path.name == LAST):
+                    system.put_file(str(path), f"{there}/{path.name}")
+        except OSError:
+            return False
+        return True
+
+    def load(self, key: str) -> RunResult:
+        """Read a run."""
+        system, runs = self._runs()
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name) / "runs" / key
+            folder.mkdir(parents=True)
+            try:
+                for path in system.ls(f"{runs}/{key}", detail=False):
+                    system.get_file(path, str(folder / path.rpartition("/")[2]))
+            except OSError as error:
+                raise InputError(
+                    f"--remote {self.address}: the run {key} cannot be read ({error}); run again, or without --remote"
+                ) from error
+            return RunStore(Path(name)).load(key)

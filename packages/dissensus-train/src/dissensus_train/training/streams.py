@@ -6,7 +6,6 @@ are recorded side by side and replayed together.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,7 @@ import torch
 from torch import Tensor
 
 from dissensus_train.training.annotator_side import shrink
-from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, padded
-from dissensus_train.training.data import TRAIN
-from dissensus_train.training.graphs import captured
+from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs
 from dissensus_train.training.loop import (
     autocast,
     log_probabilities,
@@ -27,58 +24,46 @@ from dissensus_train.training.loop import (
 )
 from dissensus_train.training.losses import cross_entropy
 from dissensus_train.training.models import network_of
-from dissensus_train.training.run import Run, delivery_of, selection_of
+from dissensus_train.training.run import Run, selection_of
+from dissensus_train.training.together import Together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from dissensus.arrays import Floats, Mask
     from dissensus_train.training.data import TrainingData
 
 
-class StreamedRuns:
-    """R runs side by side on streams (a `fleet.Together`)."""
+class StreamedRuns(Together):
+    """R runs side by side on streams."""
 
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
-        self.place, self.settings, self.classes = place, runs[0].training, data.classes
         features = torch.from_numpy(data.normalised()).to(place)
         if features.ndim == 4:
             features = features.contiguous(memory_format=torch.channels_last)
-        self.features = features
-        self.members = {name: torch.from_numpy(rows).to(place) for name, rows in data.splits.items()}
-        train_features = features[self.members[TRAIN]]
-        if self.settings.augmentation == "crop-flip":
-            train_features = padded(train_features)
-        self.each = [_Streamed(run, data, train_features, place) for run in runs]
-        self.step: dict[int, Callable[[], None]] = {}
+        super().__init__(runs, data, place, features)
+        self.singles = [_Streamed(run, data, self.train_features, place) for run in runs]
         self.streams = [torch.cuda.Stream(place) if place.type == "cuda" else None for _ in runs]
-        self.n_examples = self.each[0].delivery.examples.shape[0]
-        self._prepared: list[Epoch] | None = None
 
-    def train_epoch(self, epoch: int, rate: Floats) -> None:
-        plans = self._prepared if self._prepared is not None else self._prepare(epoch)
-        for one, plan, each_rate in zip(self.each, plans, rate, strict=True):
-            one.begin(plan, float(each_rate))
-        for start in range(0, self.n_examples, self.settings.batch_size):
-            count = min(self.settings.batch_size, self.n_examples - start)
-            if count not in self.step:
-                state = [value for one in self.each for value in one.state()]
-                self.step[count] = captured(partial(self._step, count), self.place, state)
-            self.step[count]()
-        # While the device works through the queue, this side draws the next epoch.
-        self._prepared = self._prepare(epoch + 1) if epoch + 1 < self.settings.epochs else None
+    def _begin(self, plan: list[Epoch], rate: Floats) -> None:
+        for one, own, own_rate in zip(self.singles, plan, rate, strict=True):
+            one.begin(own, float(own_rate))
+
+    def _state(self) -> list[Tensor]:
+        return [value for one in self.singles for value in one.state()]
 
     def _prepare(self, epoch: int) -> list[Epoch]:
-        plans = [epoch_of(one.run, one.delivery, epoch, classes=self.classes) for one in self.each]
+        pairs = zip(self.runs, self.deliveries, strict=True)
+        plans = [epoch_of(run, delivery, epoch, classes=self.classes) for run, delivery in pairs]
         return [each_part(plan, Tensor.pin_memory) for plan in plans] if self.place.type == "cuda" else plans
 
     def _step(self, count: int) -> None:
         if self.place.type != "cuda":
-            for one in self.each:
+            for one in self.singles:
                 one.step(count)
             return
         main = torch.cuda.current_stream(self.place)
-        for one, side in zip(self.each, self.streams, strict=True):
+        for one, side in zip(self.singles, self.streams, strict=True):
             assert side is not None
             side.wait_stream(main)
             with torch.cuda.stream(side):
@@ -87,33 +72,33 @@ class StreamedRuns:
             main.wait_stream(side)  # type: ignore[arg-type]
 
     def train_loss(self) -> Floats:
-        return torch.stack([one.total for one in self.each]).double().cpu().numpy() / self.n_examples
+        return torch.stack([one.total for one in self.singles]).double().cpu().numpy() / self.n_examples
 
     def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
-        each = [
+        metrics = [
             measured(one.model, self.features, one.compared, self.settings, shares=shares)
-            for one in self.each
+            for one in self.singles
             if one.compared is not None
         ]
-        return np.stack(each, axis=1) if each else None
+        return np.stack(metrics, axis=1) if metrics else None
 
     def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
-        each = [log_probabilities(one.model, self.features, rows, self.settings, who=who).exp() for one in self.each]
-        return torch.stack(each)
+        log_q = [log_probabilities(one.model, self.features, rows, self.settings, who=who) for one in self.singles]
+        return torch.stack(log_q).exp()
 
     def keep(self, chosen: Mask) -> None:
-        for one, now in zip(self.each, chosen, strict=True):
+        for one, now in zip(self.singles, chosen, strict=True):
             if now:
                 one.kept = snapshot(one.model)
 
     def trust(self, share: Floats) -> None:
-        for one, own in zip(self.each, share.tolist(), strict=True):
+        for one, own in zip(self.singles, share.tolist(), strict=True):
             one.kept["deviation"] *= own
 
     def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
-        for one in self.each:
+        for one in self.singles:
             one.model.load_state_dict(one.kept)
-        return [{name: value.cpu().numpy() for name, value in one.kept.items()} for one in self.each]
+        return [{name: value.cpu().numpy() for name, value in one.kept.items()} for one in self.singles]
 
 
 class _Streamed:
@@ -127,7 +112,6 @@ class _Streamed:
         begin_from_zero(self.optimiser)
         self.total = torch.zeros((), device=place)
         self.cursor = torch.zeros((), dtype=torch.long, device=place)
-        self.delivery = delivery_of(run, data)
         self.compared = selection_of(run, data, place)
         self.kept = snapshot(self.model)
         self.plan: Epoch | None = None
@@ -143,7 +127,6 @@ class _Streamed:
         self.cursor.zero_()
 
     def state(self) -> list[Tensor]:
-        """Everything that a step changes."""
         return [*self.model.state_dict().values(), *_moments(self.optimiser), self.total, self.cursor]
 
     def step(self, count: int) -> None:
@@ -172,5 +155,5 @@ def begin_from_zero(optimiser: torch.optim.Optimizer) -> None:
 
 
 def _moments(optimiser: torch.optim.Optimizer) -> list[Tensor]:
-    values = [value for each in optimiser.state.values() for value in each.values()]
+    values = [value for state in optimiser.state.values() for value in state.values()]
     return [value for value in values if isinstance(value, Tensor)]

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_alone, json_to, next_step, note, progress_bar, table
+from dissensus.cli.inputs import typed
+from dissensus.cli.printing import console, json_alone, next_step, note, progress_bar, table
 
 app = typer.Typer(
     name="data",
@@ -23,32 +24,31 @@ def list_(json: opt.JsonTo = None) -> None:
     """The known datasets, and which are here."""
     from dissensus.datasets import DATASETS
 
-    if json is not None:
-        json_to(json, [each.facts() for each in DATASETS.values()])
-        if str(json) == "-":
-            return
+    if json_alone(json, [dataset.facts() for dataset in DATASETS.values()]):
+        return
     out = console()
     columns = ["name", "here", ">items", ">votes", ">annotators", "kind", "language", "licence"]
     # What a narrow screen has no room for, `data show` and --json tell.
     columns = columns[: 2 if out.width < 50 else 4 if out.width < 70 else 6 if out.width < 100 else None]
-    made = table(*columns)
-    for column in made.columns:
+    lines = table(*columns)
+    for column in lines.columns:
         column.no_wrap = True
-    for each in DATASETS.values():
+    for dataset in DATASETS.values():
+        sizes = (dataset.items, dataset.votes, dataset.annotators)
         cells = (
-            f"[bold]{each.name}[/]",
-            "yes" if each.present() else "-",
-            *("-" if number is None else f"{number:,}" for number in (each.items, each.votes, each.annotators)),
-            each.kind,
-            each.language or "-",
-            each.licence,
+            f"[bold]{dataset.name}[/]",
+            "yes" if dataset.present() else "-",
+            *("-" if number is None else f"{number:,}" for number in sizes),
+            dataset.kind,
+            dataset.language or "-",
+            dataset.licence,
         )
-        made.add_row(*cells[: len(columns)])
-    out.print(made)
+        lines.add_row(*cells[: len(columns)])
+    out.print(lines)
     out.print("\n[bold]Unverified[/], for want of the real file or of the authors' word:")
-    for each in DATASETS.values():
-        if each.unverified:
-            out.print(f"[bold]{each.name}[/]: {each.unverified}")
+    for dataset in DATASETS.values():
+        if dataset.unverified:
+            out.print(f"[bold]{dataset.name}[/]: {dataset.unverified}")
     next_step("dissensus data show NAME")
 
 
@@ -58,10 +58,8 @@ def show(name: Name, json: opt.JsonTo = None) -> None:
     from dissensus.datasets import find
 
     dataset = find(name)
-    if json is not None:
-        json_to(json, dataset.facts())
-        if str(json) == "-":
-            return
+    if json_alone(json, dataset.facts()):
+        return
     out = console()
     out.print(f"[bold]{dataset.name}[/]: {dataset.what}")
     facts = table()
@@ -104,8 +102,7 @@ def get_(name: Name, json: opt.JsonTo = None) -> None:
     if json_alone(json, {"name": name, "file": None if path is None else str(path), "notes": notes}):
         return
     note(f"{name} comes with the package {find(name).package}" if path is None else f"{name} is at {path}")
-    for each in notes:
-        note(each)
+    note(*notes)
     next_step(f"dissensus votes inspect {name}")
 
 
@@ -123,4 +120,4 @@ def sample(
     for path, what in written.items():
         # Not through Rich, which would break a path over two lines.
         typer.echo(f"{path}: {what}")
-    next_step(f"dissensus votes inspect {folder / 'votes.csv'}")
+    next_step(typed("votes", "inspect", folder / "votes.csv"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_to, next_step, note, plain, table
+from dissensus.cli.inputs import is_known, show_reading, typed, votes_named
+from dissensus.cli.printing import console, folded, json_to, next_step, note, plain, table
+from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from dissensus.labels import LabelDistribution
@@ -16,86 +16,40 @@ if TYPE_CHECKING:
     from dissensus.votes.table import Votes
 
 
-def _list_schemes(asked: bool) -> None:
-    if asked:
-        from dissensus.labels.labelling import SCHEMES
+def _print_schemes() -> None:
+    from dissensus.labels.labelling import SCHEMES
 
-        for name, each in SCHEMES.items():
-            console().print(f"[bold]{name:22}[/]{each.what}")
-        raise typer.Exit
+    for name, scheme in SCHEMES.items():
+        console().print(f"[bold]{name:22}[/]{scheme.what}")
 
 
-@opt.reads("gold_columns", "prior", "method", "max_iterations", "skills", "licence")
+@opt.command("labels", list_schemes=_print_schemes)
 def labels(
-    source: opt.Source,
+    source: str,
     reading: Options,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help="Where to write them: .csv, .tsv, .parquet, .jsonl or .npz; - is standard output."
-        ),
-    ] = None,
-    scheme: Annotated[
-        str, typer.Option(help="How votes become probabilities; --list-schemes shows them.")
-    ] = "frequency",
-    list_schemes: Annotated[
-        bool,
-        typer.Option("--list-schemes", help="Show the schemes and stop.", is_eager=True, callback=_list_schemes),
-    ] = False,
-    tie: Annotated[Literal["first", "random", "split"], typer.Option(help="How a tied majority is decided.")] = "first",
-    concentration: Annotated[
-        float | None, typer.Option(help="Dirichlet: pseudo-votes for each class; fitted if not given.")
-    ] = None,
-    gold: Annotated[Path | None, typer.Option(help="Annotator models: a table of items whose class is known.")] = None,
-    gold_columns: Annotated[
-        str | None, typer.Option(help="The columns of --gold that hold the item and its class, separated by a comma.")
-    ] = None,
-    smoothing: Annotated[
-        float | None,
-        typer.Option(help="dawid-skene: pseudo-votes that smooth each annotator's confusions (default 4, 0 for none)."),
-    ] = None,
-    class_prior: Annotated[
-        Literal["learned", "even"] | None,
-        typer.Option(help="mace: how likely classes are before any vote (default learned)."),
-    ] = None,
-    method: Annotated[
-        Literal["vb", "em"] | None, typer.Option(help="mace: variational Bayes, or expectation-maximisation.")
-    ] = None,
-    max_iterations: Annotated[int | None, typer.Option(help="Annotator models: the most iterations.", min=1)] = None,
-    skills: Annotated[
-        Path | None, typer.Option(help="Annotator models: where to write each annotator's skill or accuracy.")
-    ] = None,
-    per: Annotated[
-        Literal["item", "judgement"],
-        typer.Option(help="A row per item, or each judgement's own distribution (weighting schemes only)."),
-    ] = "item",
-    release: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write a folder ready for the Hugging Face Hub: every weighting as Parquet, votes and a card."
-        ),
-    ] = None,
-    licence: Annotated[str | None, typer.Option(help="The licence that the card of --release names.")] = None,
-    with_models: Annotated[
-        bool,
-        typer.Option(
-            "--with-models", help="Count each model as one more person; without it, votes of models are left out."
-        ),
-    ] = False,
-    probabilities: Annotated[
-        bool,
-        typer.Option("--probabilities", help="The file holds probabilities, a column per class, and no votes."),
-    ] = False,
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Count a file larger than memory; who voted is not looked at.")
-    ] = False,
-    seed: opt.Seed = 0,
-    json: opt.JsonTo = None,
+    output: Path | None = None,
+    scheme: str = "frequency",
+    tie: Literal["first", "random", "split"] = "first",
+    concentration: float | None = None,
+    gold: Path | None = None,
+    gold_columns: str | None = None,
+    smoothing: float | None = None,
+    class_prior: Literal["learned", "even"] | None = None,
+    method: Literal["vb", "em"] | None = None,
+    max_iterations: int | None = None,
+    skills: Path | None = None,
+    per: Literal["item", "judgement"] = "item",
+    release: Path | None = None,
+    licence: str | None = None,
+    with_models: bool = False,
+    probabilities: bool = False,
+    stream: bool = False,
+    seed: int = 0,
+    json: Path | None = None,
 ) -> None:
     """Label distributions from votes, by a weighting scheme or an annotator model."""
     from dissensus.datasets import DATASETS
-    from dissensus.errors import InputError
-    from dissensus.labels.labelling import label as make
+    from dissensus.labels.labelling import label
     from dissensus.labels.reading import read_classes, read_labels
     from dissensus.labels.release import write_release
     from dissensus.labels.schemes import UNSURE_WEIGHT
@@ -103,10 +57,8 @@ def labels(
     from dissensus.table_file import write_table
     from dissensus.votes.kinds import people_alone
 
-    options: dict[str, Any] = {}
     of_models = ""
-    if scheme == "majority":
-        options = {"tie": tie, "seed": seed}
+    options: dict[str, Any] = {"tie": tie, "seed": seed} if scheme == "majority" else {}
     chosen = {
         "concentration": concentration,
         "smoothing": smoothing,
@@ -115,7 +67,7 @@ def labels(
         "max_iterations": max_iterations,
     }
     options |= {name: value for name, value in chosen.items() if value is not None}
-    published = opt.is_known(source) and DATASETS[source].read_labelled is not None
+    published = is_known(source) and DATASETS[source].read_labelled is not None
     if probabilities or published:
         if release is not None or per != "item" or gold is not None or scheme != "frequency":
             raise InputError(
@@ -131,34 +83,32 @@ def labels(
             raise InputError("--stream counts votes without looking at judgements; leave out --per and --release")
         made = _streamed(source, scheme, reading, options, with_models=with_models)
     else:
-        votes, understood = opt.votes_named(source, reading)
-        opt.show_reading(understood)
+        everybody, understood = votes_named(source, reading)
+        show_reading(understood)
         if release is not None and with_models:
             raise InputError("--release makes its labels from people's votes alone; leave out --with-models")
-        given = votes
-        votes, of_models = _with_models(given) if with_models else people_alone(given)
+        votes, of_models = _with_models(everybody) if with_models else people_alone(everybody)
         if of_models:
             note(of_models)
-        models_among = given.model_annotators if with_models else votes.model_annotators
+        models_among = everybody.model_annotators if with_models else votes.model_annotators
         if gold is not None:
             named = None if gold_columns is None else tuple(name.strip() for name in gold_columns.split(","))
-            told: list[str] = []
-            options["gold"] = read_classes(gold, votes.items, votes.classes, columns=named, notes=told)
-            for sentence in told:
-                note(sentence)
+            notes: list[str] = []
+            options["gold"] = read_classes(gold, votes.items, votes.classes, columns=named, notes=notes)
+            note(*notes)
         if scheme in UNSURE_WEIGHT and votes.unsure is None:
             note(f"the votes hold no responses of unsure: {scheme} makes no difference to equal-weighted")
         if release is not None:
-            for written in write_release(given, release, name=Path(source).stem, licence=licence):
-                note(f"{written} written")
+            paths = write_release(everybody, release, name=Path(source).stem, licence=licence)
+            note(*(f"{path} written" for path in paths))
         if per == "judgement":
             if output is None:
                 raise InputError("--per judgement writes a row per judgement; name the file with -o")
             weighting = "equal-weighted" if scheme == "frequency" else scheme
-            write_table(judgement_table(given if with_models else votes, weighting), output)
+            write_table(judgement_table(everybody if with_models else votes, weighting), output)
             note(f"{votes.n_judgements:,} judgements, {weighting}, written to {output}")
             return
-        made = make(votes, scheme, **options)
+        made = label(votes, scheme, **options)
     if skills is not None and made.model is None:
         raise InputError(
             f"scheme {scheme} has no annotators to write; choose dawid-skene, one-coin, mace, glad or wawa"
@@ -174,9 +124,8 @@ def labels(
     if skills is not None:
         write_table(annotator_table(made.model, by_model=models_among), skills)
         note(f"{len(made.model.annotators):,} annotators written to {skills}")
-    next_step(
-        f"dissensus evaluate --votes {source} --predictions FILE, or dissensus study init {source} ITEMS to train"
-    )
+    evaluating = typed("evaluate", "--votes", source, "--predictions", "FILE", reading=reading)
+    next_step(f"{evaluating}, or {typed('study', 'init', source, 'ITEMS')} to train")
 
 
 def _with_models(votes: Votes) -> tuple[Votes, str]:
@@ -184,21 +133,20 @@ def _with_models(votes: Votes) -> tuple[Votes, str]:
     from dissensus.votes.kinds import share_of_models
 
     share = share_of_models(votes)
-    told = f"{share}, and each model counts as one more person (--with-models)" if share else ""
-    return votes.models_as_people(), told
+    sentence = f"{share}, and each model counts as one more person (--with-models)" if share else ""
+    return votes.models_as_people(), sentence
 
 
 def _streamed(
     source: str, scheme: str, reading: Options, options: dict[str, Any], *, with_models: bool
 ) -> LabelDistribution:
-    from dissensus.errors import InputError
     from dissensus.labels.schemes import label_counts
     from dissensus.votes.counting import count_votes
 
     if reading.models:
         raise InputError("--stream counts votes without looking at who voted; mark models in a column 'kind' (--kind)")
-    chosen = {name: getattr(reading, name) for name in ("item", "label", "kind", "classes", "ordered")}
-    counted = count_votes(source, with_models=with_models, **chosen)
+    columns = {name: getattr(reading, name) for name in ("item", "label", "kind", "classes", "ordered")}
+    counted = count_votes(source, with_models=with_models, **columns)
     if counted.left_out:
         note(f"{counted.left_out:,} votes are from models: left out")
     if scheme not in ("frequency", "dirichlet", "majority"):
@@ -223,28 +171,22 @@ def _facts(made: LabelDistribution) -> dict[str, Any]:
 
 
 def _print(made: LabelDistribution) -> None:
+    facts = _facts(made)
+    tied = made.items[made.majority().tied].tolist()
+    names = ", ".join(plain(str(name)) for name in tied[:5]) + (", ..." if len(tied) > 5 else "")
+    lines = table()
+    lines.add_row("mean entropy", f"{facts['mean_entropy_nats']:.3f} nats")
+    lines.add_row("unanimous", f"{facts['unanimous']:.1%}")
+    lines.add_row("tied majorities", f"{len(tied):,}{f': {names}' if tied else ''}")
+    for name in ("mean_uncertainty", "unsure_proportion"):
+        if name in facts:
+            lines.add_row(name.replace("_", " "), f"{facts[name]:.3f}")
+    means = table("class", ">mean probability")
+    for name, share in folded(facts["mean_probability"].items()):
+        means.add_row(plain(name), f"{share:.3f}")
     out = console()
     out.print(f"[bold]{made.scheme}[/]: {len(made):,} items, {len(made.classes)} classes")
     if made.model is not None:
         out.print(made.model.report())
-    majority = made.majority()
-    facts = table()
-    facts.add_row("mean entropy", f"{made.entropy.mean():.3f} nats")
-    facts.add_row("unanimous", f"{made.unanimous.mean():.1%}")
-    tied = majority.tied.nonzero()[0]
-    names = ", ".join(plain(str(name)) for name in made.items[tied[:5]].tolist())
-    more = f": {names}{', ...' if tied.size > 5 else ''}" if tied.size else ""
-    facts.add_row("tied majorities", f"{tied.size:,}{more}")
-    if made.mean_uncertainty is not None and made.unsure_proportion is not None:
-        facts.add_row("mean uncertainty", f"{made.mean_uncertainty.mean():.3f}")
-        facts.add_row("unsure proportion", f"{made.unsure_proportion.mean():.3f}")
-    out.print(facts)
-    shown = table("class", ">mean probability")
-    means = list(zip(made.classes, made.probabilities.mean(axis=0).tolist(), strict=True))
-    if len(means) > 15:
-        means.sort(key=lambda each: -each[1])
-    for name, share in means[: 15 if len(means) <= 15 else 12]:
-        shown.add_row(plain(name), f"{share:.3f}")
-    if len(means) > 15:
-        shown.add_row(f"{len(means) - 12:,} more", f"{sum(share for _, share in means[12:]):.3f}")
-    out.print(shown)
+    out.print(lines)
+    out.print(means)

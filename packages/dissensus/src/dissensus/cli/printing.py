@@ -7,12 +7,12 @@ import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
     from rich.table import Table
@@ -21,19 +21,31 @@ if TYPE_CHECKING:
 
 __all__ = ["console", "json_alone", "next_step", "note", "plain", "table"]
 
+LONGEST_NAME: Final = 24
+"""Characters of a name in a short table."""
+
+SHOWN: Final = 12
+"""Classes or groups that are shown by themselves; the rest of a long list is folded into one line."""
+
 
 def console() -> Console:
     """The console for results. In a pipe it writes plain text, 120 characters wide unless COLUMNS says otherwise."""
     from rich.console import Console
 
-    asked = os.environ.get("COLUMNS", "")
-    width = int(asked) if asked.isdecimal() and int(asked) > 0 else 120
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and int(columns) > 0 else 120
     return Console(highlight=False, width=None if sys.stdout.isatty() else width)
 
 
-def note(sentence: str) -> None:
-    """A remark about what was done, on standard error so that it never mixes with a result."""
-    sys.stderr.write(f"{sentence}\n")
+def note(*sentences: str) -> None:
+    """Remarks about what was done, on standard error so that they never mix with a result."""
+    sys.stderr.write("".join(f"{sentence}\n" for sentence in sentences))
+
+
+def say(sentences: Iterable[str]) -> None:
+    """Sentences of a result, a line each."""
+    for sentence in sentences:
+        console().print(plain(sentence), soft_wrap=True)
 
 
 def next_step(command: str) -> None:
@@ -78,6 +90,38 @@ def table(*headings: str, title: str | None = None, no_wrap: bool = False) -> Ta
         right = heading.startswith(">")
         made.add_column(heading.removeprefix(">"), justify="right" if right else "left", no_wrap=right and no_wrap)
     return made
+
+
+def short_table(lines: Sequence[Sequence[str]]) -> Table:
+    """Lines of cells as a table without rules; the first line holds the headings."""
+    from rich.table import Table
+
+    header, *rows = lines
+    made = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    for place, (title, width) in enumerate(zip(header, column_widths(lines), strict=True)):
+        made.add_column(plain(title), justify="right" if place else "left", width=width, overflow="ellipsis")
+    for name, *cells in rows:
+        cut = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        made.add_row(plain(cut), *map(plain, cells))
+    return made
+
+
+def column_widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    """How wide each column of a short table is; headings wrap between words, and long names are cut."""
+    header, *rows = lines
+    words = [max((len(word) for word in title.split()), default=0) for title in header]
+    widths = [max(least, *(len(row[place]) for row in rows)) for place, least in enumerate(words)]
+    return [min(widths[0], LONGEST_NAME), *widths[1:]]
+
+
+def folded(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows of a name and numbers; of a long list those with the largest first number, and the sums of the rest."""
+    listed = list(rows)
+    if len(listed) <= SHOWN + 3:
+        return listed
+    ranked = sorted(listed, key=lambda row: -row[1])
+    rest = [sum(column) for column in list(zip(*ranked[SHOWN:], strict=True))[1:]]
+    return [*ranked[:SHOWN], (f"{len(listed) - SHOWN:,} more", *rest)]
 
 
 def json_to(path: Path, value: Any) -> None:

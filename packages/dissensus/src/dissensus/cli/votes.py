@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, table
+from dissensus.cli.inputs import is_known, reading_dict, show_reading, typed, votes_named
+from dissensus.cli.printing import SHOWN, console, folded, json_alone, json_to, next_step, note, plain, table
+from dissensus.errors import InputError, choices
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of, pseudonymous
 
 if TYPE_CHECKING:
@@ -19,32 +21,24 @@ if TYPE_CHECKING:
     from dissensus.votes.groups import OriginalAgreement
     from dissensus.votes.inspection import Inspection
     from dissensus.votes.reading import Options
-    from dissensus.votes.table import Votes
-
-SHOWN: Final = 12
-"""Classes that are shown by themselves; the rest of a long list is folded into one line."""
 
 app = typer.Typer(name="votes", help="Look at votes, or convert them.", no_args_is_help=True)
 
 
 @app.command()
-@opt.reads("pseudonyms", "least_people")
+@opt.command("inspect")
 def inspect(
-    source: opt.Source,
+    source: str,
     reading: Options,
-    contested: Annotated[int, typer.Option(help="How many contested items to list.", min=0)] = 10,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples behind each interval.", min=0)] = 1000,
-    by: Annotated[
-        str | None, typer.Option(help="Column that describes items, such as a source: a table by it.")
-    ] = None,
-    original: Annotated[
-        str | None, typer.Option(help="Column of labels that the items had before: how often the majority is the same.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with figures to this file.")] = None,
-    pseudonyms: opt.Pseudonyms = None,
-    least_people: opt.LeastPeople = LEAST_PEOPLE,
-    seed: opt.Seed = 0,
-    json: opt.JsonTo = None,
+    contested: int = 10,
+    resamples: int = 1000,
+    by: str | None = None,
+    original: str | None = None,
+    html: Path | None = None,
+    pseudonyms: str | None = None,
+    least_people: int = LEAST_PEOPLE,
+    seed: int = 0,
+    json: Path | None = None,
 ) -> None:
     """How much people agree, whom to look at and what is contested; by source, attribute or original label."""
     from dissensus.bootstrap import told_by
@@ -52,70 +46,59 @@ def inspect(
     from dissensus.votes.groups import by_annotators, by_items, original_agreement
     from dissensus.votes.inspection import inspect as look
 
-    asked = [name for name in (by, original) if name is not None]
-    if asked and not opt.is_known(source):
-        reading = replace(reading, item_attributes=tuple(dict.fromkeys((*reading.item_attributes, *asked))))
-    votes, how = opt.votes_named(source, reading)
+    described = [name for name in (by, original) if name is not None]
+    options = reading
+    if described and not is_known(source):
+        options = replace(reading, item_attributes=tuple(dict.fromkeys((*reading.item_attributes, *described))))
+    votes, how = votes_named(source, options)
     if pseudonyms is not None:
         votes = pseudonymous(votes, pseudonyms)
-    found = look(votes, resamples=resamples, seed=seed, contested=contested)
+    result = look(votes, resamples=resamples, seed=seed, contested=contested)
     votes = votes.people
     groups = () if by is None else by_items(votes, by, resamples=resamples, seed=seed)
     people = {name: by_annotators(votes, name, least=least_people) for name in reading.attributes}
     for name in people:
-        for sentence in groups_of(votes, name, least=least_people).told:
-            note(sentence)
-    before = None if original is None else original_agreement(votes, opt.item_attribute(votes, original))
-    hang = uncertainty_correlations(votes, resamples=resamples, seed=seed) if _knows_doubt(votes) else None
+        note(*groups_of(votes, name, least=least_people).told)
+    if original is not None and original not in votes.item_attributes:
+        remedy = choices(original, votes.item_attributes) if votes.item_attributes else "; keep its column with --keep"
+        raise InputError(f"items have no attribute '{original}'{remedy}")
+    before = None if original is None else original_agreement(votes, votes.item_attributes[original])
+    in_doubt = votes.unsure is not None or votes.seconds is not None
+    correlations = uncertainty_correlations(votes, resamples=resamples, seed=seed) if in_doubt else None
     if html is not None:
         from dissensus.report.votes_page import write_page
 
-        write_page(found, votes, html, title=source)
+        write_page(result, votes, html, title=source)
         note(f"page written to {html}")
-    if json is not None:
-        more = {
-            "by": None if by is None else {"attribute": by, "groups": [told_by(each) for each in groups]},
-            "by_attribute": {name: [told_by(each) for each in rows] for name, rows in people.items()},
-            "original": None if before is None else before.to_dict(),
-            "uncertainty": None if hang is None else hang.to_dict(),
-        }
-        json_to(json, {"source": source, **opt.reading_dict(how), **found.to_dict(), **more})
-    if json is None or str(json) != "-":
-        opt.show_reading(how)
-        _print(found, source)
-        if groups:
-            _print_groups(f"By {by}", groups)
+    more = {
+        "by": None if by is None else {"attribute": by, "groups": [told_by(group) for group in groups]},
+        "by_attribute": {name: [told_by(group) for group in rows] for name, rows in people.items()},
+        "original": None if before is None else before.to_dict(),
+        "uncertainty": None if correlations is None else correlations.to_dict(),
+    }
+    if not json_alone(json, {"source": source, **reading_dict(how), **result.to_dict(), **more}):
+        show_reading(how)
+        _print(result, source)
+        _print_groups(f"By {by}", groups)
         for name, rows in people.items():
-            if rows:
-                _print_groups(f"Annotators by {name}", rows)
+            _print_groups(f"Annotators by {name}", rows)
         if before is not None:
             _print_original(before, votes.classes)
-        if hang is not None:
-            _print_correlations(hang)
-    next_step(f"dissensus labels {source} -o labels.csv")
-
-
-def _knows_doubt(votes: Votes) -> bool:
-    return votes.unsure is not None or votes.seconds is not None
+        if correlations is not None:
+            _print_correlations(correlations)
+    next_step(typed("labels", source, "-o", "labels.csv", reading=reading))
 
 
 @app.command()
-@opt.reads()
+@opt.command("convert")
 def convert(
-    source: opt.Source,
+    source: str,
     reading: Options,
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", help="The file to write; its ending says the kind, and - is standard output."),
-    ],
-    to: Annotated[
-        str | None, typer.Option("--to", help="long, sets, wide or counts; chosen by what the votes are if not given.")
-    ] = None,
-    croissant: Annotated[
-        Path | None, typer.Option(help="Write Croissant metadata of the written file to this JSON file.")
-    ] = None,
-    licence: Annotated[str | None, typer.Option(help="The licence that the metadata names.")] = None,
-    json: opt.JsonTo = None,
+    output: Path,
+    to: str | None = None,
+    croissant: Path | None = None,
+    licence: str | None = None,
+    json: Path | None = None,
 ) -> None:
     """Read any votes file and write it as another kind; Parquet reads back fastest."""
     from dissensus.datasets import DATASETS
@@ -124,199 +107,185 @@ def convert(
     from dissensus.votes.kinds import share_of_models
     from dissensus.votes.writing import write_votes
 
-    votes, how = opt.votes_named(source, reading)
-    opt.show_reading(how)
+    votes, how = votes_named(source, reading)
+    show_reading(how)
     write_votes(votes, output, format=to)
-    if str(output) != "-":
+    to_file = str(output) != "-"
+    if to_file:
         note(f"{len(votes):,} votes on {len(votes.items):,} items written to {output}")
     if votes.by_model is not None:
         note(share_of_models(votes))
     if croissant is not None:
         about = {"licence": licence}
-        if opt.is_known(source):
+        if is_known(source):
             known = DATASETS[source]
             about = {
                 "licence": licence or known.licence,
                 "url": known.page or known.address,
                 "citation": known.reference,
             }
-        found = describe(votes, output, name=Path(source).stem, **about)
-        json_to(croissant, found)
-        note(f"Croissant metadata written to {croissant}")
-        lacking = ", ".join(name for name in REQUIRED if name not in found)
-        note(f"add {lacking} to it before you publish the set: Croissant requires them")
+        metadata = describe(votes, output, name=Path(source).stem, **about)
+        json_to(croissant, metadata)
+        lacking = ", ".join(name for name in REQUIRED if name not in metadata)
+        note(
+            f"Croissant metadata written to {croissant}",
+            f"add {lacking} to it before you publish the set: Croissant requires them",
+        )
     written = {"file": str(output), "votes": len(votes), "items": len(votes.items), "classes": votes.classes}
-    if json_alone(json, {**written, **opt.reading_dict(how)}):
-        return
-    next_step(f"dissensus votes inspect {source if str(output) == '-' else output}")
+    if not json_alone(json, {**written, **reading_dict(how)}):
+        again = typed("votes", "inspect", source, reading=reading)
+        next_step(typed("votes", "inspect", output) if to_file else again)
 
 
-def _print(found: Inspection, source: str) -> None:
-    from dissensus.votes.agreement import TITLES
-
+def _print(result: Inspection, source: str) -> None:
     out = console()
-    panel = "anonymous" if found.annotators is None else f"{found.annotators:,} annotators"
+    panel = "anonymous" if result.annotators is None else f"{result.annotators:,} annotators"
     out.print(
-        f"[bold]{plain(source)}[/]: {found.votes:,} votes, {found.items:,} items, {len(found.classes)} "
-        f"{'ordered ' if found.ordered else ''}classes, {panel}",
+        f"[bold]{plain(source)}[/]: {result.votes:,} votes, {result.items:,} items, {len(result.classes)} "
+        f"{'ordered ' if result.ordered else ''}classes, {panel}",
     )
-    for sentence in found.sentences():
+    for sentence in result.sentences():
         out.print(plain(sentence))
     out.print()
+    out.print(_facts(result))
+    _print_agreement(result)
+    _print_classes(result)
+    if result.doubtful():
+        from dissensus.votes.inspection import FEWEST
+
+        title = f"Annotators who agree least with the rest (by the upper end; {FEWEST} judgements or more)"
+        _print_compared(title, "annotator", result.doubtful())
+    if result.models is not None and result.models.rows():
+        _print_compared("Models beside people", "model", result.models.rows())
+    if result.contested:
+        lines = table("item", ">entropy", "votes", title="Most contested items")
+        lines.columns[0].overflow, lines.columns[0].no_wrap, lines.columns[0].max_width = "ellipsis", True, 40
+        for item in result.contested:
+            counts = ", ".join(f"{plain(name)} {count}" for name, count in item.counts.items())
+            lines.add_row(plain(str(item.item)), f"{item.entropy:.3f}", counts)
+        _print_below(lines)
+    note(*(f"not shown: {reason}" for reason in result.notes))
+
+
+def _print_below(lines: Any) -> None:
+    console().print()
+    console().print(lines)
+
+
+def _facts(result: Inspection) -> Any:
+    per, entropy, seconds = result.judgements_per_item, result.entropy, result.seconds
     facts = table()
-    per = found.judgements_per_item
     facts.add_row("judgements per item", f"{per.mean:.2f} (median {per.median:g}, {per.min} to {per.max})")
-    if found.unanimous_share is not None and found.varied_share is not None:
-        facts.add_row("unanimous / varied", f"{found.unanimous_share:.1%} / {found.varied_share:.1%} of items")
-    facts.add_row("ties for the majority", f"{found.tied:,} items ({found.tied_share:.1%})")
-    entropy = found.entropy
+    if result.unanimous_share is not None and result.varied_share is not None:
+        facts.add_row("unanimous / varied", f"{result.unanimous_share:.1%} / {result.varied_share:.1%} of items")
+    facts.add_row("ties for the majority", f"{result.tied:,} items ({result.tied_share:.1%})")
     facts.add_row(
         "entropy",
         f"{entropy.mean:.3f} nats (median {entropy.median:.3f}; corrected for few votes {entropy.corrected_mean:.3f})",
     )
-    if found.seconds is not None:
-        s = found.seconds
-        facts.add_row(
-            "seconds per judgement", f"{s.median:.1f} (half within {s.lower_quartile:.1f} to {s.upper_quartile:.1f})"
-        )
-    if found.unsure_rate is not None:
-        facts.add_row("judgements with unsure", f"{found.unsure_rate:.1%}")
-    out.print(facts)
+    if seconds is not None:
+        middle = f"half within {seconds.lower_quartile:.1f} to {seconds.upper_quartile:.1f}"
+        facts.add_row("seconds per judgement", f"{seconds.median:.1f} ({middle})")
+    if result.unsure_rate is not None:
+        facts.add_row("judgements with unsure", f"{result.unsure_rate:.1%}")
+    return facts
 
-    agreement = table("", ">value", ">95 % interval", title="Agreement")
-    rows: dict[str, Any] = {TITLES[name]: estimate for name, estimate in found.agreement.items()}
-    if found.split_half is not None:
-        rows["split-half reliability, entropy"] = found.split_half.entropy
-        rows["split-half reliability, probabilities"] = found.split_half.probabilities
-    by_class = list(found.class_alpha.items())
-    rows |= {f"alpha of '{plain(name)}'": each.alpha for name, each in by_class[:SHOWN]}
+
+def _print_agreement(result: Inspection) -> None:
+    from dissensus.votes.agreement import TITLES
+
+    rows: dict[str, Any] = {TITLES[name]: estimate for name, estimate in result.agreement.items()}
+    if result.split_half is not None:
+        rows["split-half reliability, entropy"] = result.split_half.entropy
+        rows["split-half reliability, probabilities"] = result.split_half.probabilities
+    by_class = list(result.class_alpha.items())
+    rows |= {f"alpha of '{plain(name)}'": agreement.alpha for name, agreement in by_class[:SHOWN]}
+    if not rows:
+        return
+    lines = table("", ">value", ">95 % interval", title="Agreement")
     for title, estimate in rows.items():
         if estimate is not None:
             interval = "" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
-            agreement.add_row(title, f"{estimate.value:.3f}" if estimate.defined else str(estimate), interval)
-    if rows:
-        out.print()
-        out.print(agreement)
-        if len(by_class) > SHOWN:
-            out.print(f"alpha of {len(by_class) - SHOWN} more classes: see --json")
-
-    out.print()
-    out.print(_classes(found))
-    if found.doubtful():
-        out.print()
-        out.print(_annotators(found))
-    if found.models is not None and found.models.rows():
-        out.print()
-        out.print(_compared("Models beside people", "model", found.models.rows()))
-    if found.contested:
-        out.print()
-        out.print(_contested(found))
-    for each in found.notes:
-        note(f"not shown: {each}")
+            lines.add_row(title, f"{estimate.value:.3f}" if estimate.defined else str(estimate), interval)
+    _print_below(lines)
+    if len(by_class) > SHOWN:
+        console().print(f"alpha of {len(by_class) - SHOWN} more classes: see --json")
 
 
-def _classes(found: Inspection) -> Any:
-    made = table("class", ">votes", ">share", "", title="Classes")
-    room = console().width - 24 - min(max(len(each.name) for each in found.classes), 20)
-    widest = max((each.share for each in found.classes), default=1.0) or 1.0
-    shown, rest = found.classes, found.classes[:0]
-    if len(found.classes) > SHOWN + 3:
-        ranked = sorted(found.classes, key=lambda each: -each.votes)
-        shown, rest = tuple(ranked[:SHOWN]), tuple(ranked[SHOWN:])
-    for each in shown:
-        bar = "█" * round(min(24, max(room, 4)) * each.share / widest)
-        made.add_row(plain(each.name), f"{each.votes:,}", f"{each.share:.1%}", f"[cyan]{bar}[/]")
-    if rest:
-        votes, share = sum(each.votes for each in rest), sum(each.share for each in rest)
-        made.add_row(f"{len(rest):,} more", f"{votes:,}", f"{share:.1%}", "")
-    return made
+def _print_classes(result: Inspection) -> None:
+    lines = table("class", ">votes", ">share", "", title="Classes")
+    room = console().width - 24 - min(max(len(label.name) for label in result.classes), 20)
+    widest = max((label.share for label in result.classes), default=1.0) or 1.0
+    rows = folded((label.name, label.votes, label.share) for label in result.classes)
+    for place, (name, votes, share) in enumerate(rows):
+        folded_row = place == SHOWN and len(rows) < len(result.classes)
+        bar = "" if folded_row else "█" * round(min(24, max(room, 4)) * share / widest)
+        lines.add_row(plain(name), f"{votes:,}", f"{share:.1%}", f"[cyan]{bar}[/]")
+    _print_below(lines)
 
 
-def _annotators(found: Inspection) -> Any:
-    from dissensus.votes.inspection import FEWEST
-
-    title = f"Annotators who agree least with the rest (by the upper end; {FEWEST} judgements or more)"
-    return _compared(title, "annotator", found.doubtful())
-
-
-def _compared(title: str, who: str, rows: Sequence[dict[str, Any]]) -> Any:
+def _print_compared(title: str, who: str, rows: Sequence[dict[str, Any]]) -> None:
     """Annotators or models, a row each: how far they agree with the others."""
-    made = table(title=title)
-    made.show_header = True
     narrow = console().width < 70
-    made.add_column(who, overflow="ellipsis", no_wrap=True)
-    headings = ("n", "agrees", "95 %") if narrow else ("judgements", "agreement", "95 % interval", "by chance")
-    for column in headings:
-        made.add_column(column, justify="right", no_wrap=True)
+    headings = (">n", ">agrees", ">95 %") if narrow else (">judgements", ">agreement", ">95 % interval", ">by chance")
+    lines = table(who, *headings, title=title, no_wrap=True)
+    lines.columns[0].overflow, lines.columns[0].no_wrap = "ellipsis", True
     for row in rows[:10]:
         interval = f"{row['low']:.2f}-{row['high']:.2f}" if narrow else f"{row['low']:.3f} to {row['high']:.3f}"
         cells = (f"{row['judgements']:,}", f"{row['agreement']:.3f}", interval, f"{row['expected']:.3f}")
-        made.add_row(plain(str(row["annotator"])), *cells[: len(headings)])
-    return made
-
-
-def _contested(found: Inspection) -> Any:
-    made = table("item", ">entropy", "votes", title="Most contested items")
-    made.columns[0].overflow, made.columns[0].no_wrap, made.columns[0].max_width = "ellipsis", True, 40
-    for item in found.contested:
-        votes = ", ".join(f"{plain(name)} {count}" for name, count in item.counts.items())
-        made.add_row(plain(str(item.item)), f"{item.entropy:.3f}", votes)
-    return made
+        lines.add_row(plain(str(row["annotator"])), *cells[: len(headings)])
+    _print_below(lines)
 
 
 def _print_groups(title: str, groups: Sequence[Any]) -> None:
     """Groups of items or annotators, a row each; columns that no group knows are left out."""
-    from dissensus.bootstrap import Estimate
-
-    names = [each.name for each in fields(groups[0]) if any(getattr(group, each.name) is not None for group in groups)]
-    headings = ("" if name == "name" else f">{name.replace('_', ' ')}" for name in names)
-    shown = table(*headings, title=plain(title))
+    if not groups:
+        return
+    names = [field.name for field in fields(groups[0])]
+    names = [name for name in names if any(getattr(group, name) is not None for group in groups)]
+    titles = [name.replace("_", " ") for name in names]
 
     def cell(value: Any) -> str:
-        if value is None:
-            return ""
-        if isinstance(value, Estimate):
-            return str(value)
-        return f"{value:,}" if isinstance(value, int) else f"{value:.3f}" if isinstance(value, float) else plain(value)
+        if isinstance(value, int | float):
+            return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+        return "" if value is None else plain(str(value))
 
-    for group in groups[:SHOWN]:
-        shown.add_row(*(cell(getattr(group, name)) for name in names))
+    rows = [[cell(getattr(group, name)) for name in names] for group in groups[:SHOWN]]
     out = console()
-    out.print()
     if out.width < 100:
         # A table of so many columns would be unreadable here.
-        out.print(f"[italic]{plain(title)}[/]")
-        for group in groups[:SHOWN]:
-            told = ", ".join(f"{name.replace('_', ' ')} {cell(getattr(group, name))}" for name in names[1:])
-            out.print(f"[bold]{plain(group.name)}[/]: {told}")
+        out.print(f"\n[italic]{plain(title)}[/]")
+        for name, *cells in rows:
+            out.print(
+                f"[bold]{name}[/]: {', '.join(f'{of} {text}' for of, text in zip(titles[1:], cells, strict=True))}"
+            )
     else:
-        out.print(shown)
+        lines = table("", *(f">{heading}" for heading in titles[1:]), title=plain(title))
+        for row in rows:
+            lines.add_row(*row)
+        _print_below(lines)
     if len(groups) > SHOWN:
         out.print(f"{len(groups) - SHOWN} more groups: see --json")
 
 
 def _print_original(before: OriginalAgreement, classes: Sequence[str]) -> None:
-    out = console()
-    out.print()
     left_out = f"; {before.left_out:,} without one are left out" if before.left_out else ""
-    out.print(
-        f"The majority is the original label for {before.same:.1%} of {before.items:,} items "
+    console().print(
+        f"\nThe majority is the original label for {before.same:.1%} of {before.items:,} items "
         f"({before.low:.1%} to {before.high:.1%}){left_out}."
     )
     if len(classes) > SHOWN:
         return
-    made = table("", *(f">{plain(name)}" for name in classes), title="Original label (row) and majority (column)")
+    lines = table("", *(f">{plain(name)}" for name in classes), title="Original label (row) and majority (column)")
     for name, row in zip(classes, before.matrix.tolist(), strict=True):
-        made.add_row(plain(name), *(f"{number:,}" for number in row))
-    out.print(made)
+        lines.add_row(plain(name), *(f"{number:,}" for number in row))
+    console().print(lines)
 
 
-def _print_correlations(found: Correlations) -> None:
+def _print_correlations(correlations: Correlations) -> None:
     """How the measures of human uncertainty hang together: a pair a row, so that it fits any screen."""
-    title = f"How measures of human uncertainty hang together (Spearman, {found.items:,} items)"
-    made = table("", "", ">correlation", title=title)
-    for (i, j), estimate in found.estimates.items():
-        made.add_row(found.measures[i], found.measures[j], str(estimate))
-    out = console()
-    out.print()
-    out.print(made)
+    title = f"How measures of human uncertainty hang together (Spearman, {correlations.items:,} items)"
+    lines = table("", "", ">correlation", title=title)
+    for (i, j), estimate in correlations.estimates.items():
+        lines.add_row(correlations.measures[i], correlations.measures[j], str(estimate))
+    _print_below(lines)

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.datasets.cifar_10s import read_cifar_10s
-from dissensus.datasets.images import read_cifar_votes
 from dissensus.datasets.snippets import read_snippets
 from dissensus.datasets.soft_digits import read_soft_digits
 from dissensus.datasets.sources import read_source
 from dissensus.datasets.words import read_words
 from dissensus.errors import InputError, choices
 from dissensus.progress import Step, silent
+from dissensus.votes.cifar import read_cifar_10h_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -155,7 +155,7 @@ _READERS: Final[dict[str, dict[str, Any]]] = {
     "words": {"read": lambda _: read_words()},
     "words-9": {"read": lambda _: read_words(classes=9)},
     "snippets": {"read": read_snippets},
-    "cifar-votes": {"read": read_cifar_votes},
+    "cifar-votes": {"read": read_cifar_10h_counts},
     "soft-digits": {"read_labelled": read_soft_digits},
     "cifar-10s": {"read_labelled": read_cifar_10s},
     "items": {"read_items": read_source},

@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.array_file import read_npz, read_pt
+from dissensus.array_file import read_npz
 from dissensus.datasets.catalogue import data_folder, find
-from dissensus.datasets.images import CIFAR_CLASSES, read_cifar_batch
+from dissensus.datasets.images import read_cifar_batch
 from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
 from dissensus.errors import InputError
 from dissensus.items.shown import Items
 from dissensus.labels.schemes import weighted
+from dissensus.votes.cifar import CIFAR_CLASSES, THREE_LABELS, read_cifar_10n_labels
 from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dissensus.items.pictures import Images
 
 BATCHES: Final = "cifar-10-batches-bin"
 CIFAR_PAGE: Final = "https://www.cs.toronto.edu/~kriz/cifar.html"
 CIFAR_10N_PAGE: Final = "http://noisylabels.com"
-_THREE: Final = ("random_label1", "random_label2", "random_label3")
 
 
 def cifar_10h() -> LabelledItems:
@@ -48,8 +46,12 @@ def cifar_10h() -> LabelledItems:
 
 def cifar_10n() -> LabelledItems:
     """The 50,000 training images with three votes each, to train on; CIFAR-10H's 10,000 test images, to test on."""
-    said = _three_votes(data_folder() / "cifar-10n" / "CIFAR-10_human.pt")
-    counts = np.concatenate([(np.eye(10, dtype=np.int64)[said]).sum(axis=0), find("cifar-10h").load().counts])
+    path = data_folder() / "cifar-10n" / THREE_LABELS
+    if not path.is_file():
+        raise InputError(
+            f"cifar-10n: {path} is missing; download {THREE_LABELS} from {CIFAR_10N_PAGE} and put it there"
+        )
+    counts = np.concatenate([read_cifar_10n_labels(path).counts, find("cifar-10h").load().counts])
     (train, train_label), (test, test_label) = _training_images(), _test_images()
     label = np.concatenate([train_label, test_label])
     if len(label) != len(counts):
@@ -96,19 +98,3 @@ def _training_images() -> tuple[Images, Any]:
         [np.asarray(Image.open(io.BytesIO(jpeg[start:end])).convert("RGB")) for start, end in pairwise(offset)]
     )
     return np.ascontiguousarray(images.transpose(0, 3, 1, 2)), arrays["label"]
-
-
-def _three_votes(path: Path) -> Any:
-    """(3, images) the classes that three people chose, from the official file; a bare machine has no Polars."""
-    if not path.is_file():
-        raise InputError(
-            f"cifar-10n: {path} is missing; download CIFAR-10_human.pt from {CIFAR_10N_PAGE} and put it there"
-        )
-    held = read_pt(path)
-    missing = next((name for name in _THREE if name not in held), None)
-    if missing is not None:
-        raise InputError(f"{path}: it holds no '{missing}'; download CIFAR-10_human.pt from {CIFAR_10N_PAGE} again")
-    said = np.stack([held[name] for name in _THREE])
-    if said.dtype.kind not in "iu" or said.min() < 0 or said.max() > 9:
-        raise InputError(f"{path}: its labels are not 0 to 9; download CIFAR-10_human.pt from {CIFAR_10N_PAGE} again")
-    return said

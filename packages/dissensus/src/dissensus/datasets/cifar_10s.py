@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dissensus.datasets.images import CIFAR_CLASSES
 from dissensus.datasets.labelled import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution
+from dissensus.votes.cifar import CIFAR_CLASSES
 
 LAST_IMAGE = 9_999
 """Items are places in the CIFAR-10 test set."""

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.array_file import UNREADABLE, read_npy, read_pt
+from dissensus.array_file import UNREADABLE, read_pt
 from dissensus.errors import InputError
-from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
     from dissensus.arrays import Names
     from dissensus.items.pictures import Images
-    from dissensus.votes.table import Votes
 
-CIFAR_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _CIFAR_RECORD = 1 + 3 * 32 * 32
 _CIFAR_100_RECORD = 2 + 3 * 32 * 32
 
@@ -177,14 +174,6 @@ def _tensor(path: Path) -> np.ndarray[Any, Any]:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-
-
-def read_cifar_votes(path: str | Path) -> Votes:
-    """The votes of CIFAR-10H's counts file, without Polars: a study on a bare GPU machine reads them."""
-    counts = read_npy(Path(path), remedy="fetch cifar10h-counts.npy again")
-    if counts.shape != (10_000, len(CIFAR_CLASSES)):
-        raise InputError(f"{path}: not CIFAR-10H's 10,000 by 10 counts; fetch cifar10h-counts.npy again")
-    return votes_from_counts(counts, classes=CIFAR_CLASSES)
 
 
 def read_idx(path: str | Path) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -76,12 +76,7 @@ class LabelledItems:
 
 
 def original_labels(human: LabelDistribution, label: Codes | Ints) -> LabelDistribution:
-    """The labels that items had before people voted, as a target: all on one class.
-
-    Args:
-        human: what people said; items and classes are taken from it.
-        label: (items,) the class of each item.
-    """
+    """The (items,) labels that items had before people voted, as a target: all on one class."""
     one_hot = np.eye(len(human.classes), dtype=np.int64)[label]
     return replace(
         human,

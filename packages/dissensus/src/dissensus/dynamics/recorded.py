@@ -80,14 +80,7 @@ def as_runs(dynamics: Any) -> tuple[Recorded, ...]:
 
 
 def checked_epoch(run: Recorded, epoch: int, *, number: int, items: Names | None = None) -> Any:
-    """(items, classes) the probabilities of one epoch; refused where they are not probabilities.
-
-    Args:
-        run: the recorded run.
-        epoch: from 0.
-        number: of the run, for the error message.
-        items: names, for the error message.
-    """
+    """(items, classes) the probabilities of one epoch, counted from 0; refused where they are not probabilities."""
     probabilities = run[epoch]
     what = f"dynamics of run {number}, epoch {epoch}"
     check_distributions(probabilities, what=what, items=items, tolerance=HALF_TOLERANCE)

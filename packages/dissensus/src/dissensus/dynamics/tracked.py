@@ -26,13 +26,7 @@ Track: TypeAlias = Literal["majority", "agreement"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tracked:
-    """The weights of the probability that is followed.
-
-    Attributes:
-        weights: (items, classes) the weight w of each class; rows sum to 1.
-        items: (items,) names; 0, 1, 2, ... where none are known.
-        what: labels, majority or agreement.
-    """
+    """The (items, classes) weights w of the probability that is followed; rows sum to 1."""
 
     weights: Table
     items: Names

@@ -22,9 +22,6 @@ from dissensus.votes.table import Votes
 if TYPE_CHECKING:
     from dissensus.arrays import Names
 
-ITEM: Final = "item"
-"""The column, or the index, of a frame by which its rows are matched with the items that people judged."""
-
 SURE: Final = 5.0
 """Standard errors by which another order of unnamed columns must fit the votes better to be asked about."""
 
@@ -71,25 +68,36 @@ def people_in(human: Any) -> tuple[LabelDistribution, Votes | None]:
 
 
 def systems_in(
-    model: Any, people: LabelDistribution, *, classes: Sequence[str] | None = None
-) -> dict[str, Predictions]:
-    """By name, each system's predictions for the items that people judged, in their order.
+    model: Any, people: LabelDistribution, *, classes: Sequence[str] | None = None, only_common: bool = False
+) -> tuple[LabelDistribution, dict[str, Predictions], tuple[str, ...]]:
+    """The items that people judged, by name each system's predictions for them in their order, and notes.
 
     Args:
         model: one system, or several by name. A system is (items, classes) or (seeds, items, classes) probabilities, a
-            label per item, a frame with a column per class (rows are matched by a column or an index `item` where there
-            is one), a dictionary with the probabilities or the label of each item, label distributions, a path, or
-            `Predictions`. One without a name is called `model`.
+            label per item, a frame with a column per class (rows are matched by its column or index of items where
+            there is one), a dictionary with the probabilities or the label of each item, label distributions, a path,
+            or `Predictions`. One without a name is called `model`.
         people: the items that they are of.
         classes: the names of an array's columns in order; None takes the classes of the labels, and refuses an array
             whose columns fit the votes clearly better in another order.
+        only_common: leave out items that not every system predicts; without it they are refused.
     """
     many = isinstance(model, Mapping) and not (is_by_item(model, people.items) or _is_by_class(model, people))
     named = {str(name): system for name, system in model.items()} if many else {MODEL: model}
     if not named:
         raise InputError("evaluate: there are no predictions; give at least one system")
     stated = None if classes is None else tuple(map(str, classes))
-    return {name: _system(name, system, people, stated) for name, system in named.items()}
+    made = {name: _system(name, system, people, stated) for name, system in named.items()}
+    in_order = all(
+        system.items is people.items or np.array_equal(system.items, people.items) for system in made.values()
+    )
+    # The rows of an array of people have no names: predictions are matched by their order.
+    unnamed = people.scheme == "given" and all(
+        (places_of(people.items, system.items) < 0).all() for system in made.values()
+    )
+    if in_order or unnamed:
+        return people, made, ()
+    return align_predictions(people, made, only_common=only_common)
 
 
 def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str, ...] | None) -> Predictions:
@@ -98,13 +106,18 @@ def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str,
     if isinstance(given, str | Path):
         given = read_predictions(given, people.classes, order=stated)
     if isinstance(given, Predictions):
-        return _aligned(name, given, people)
+        return given
     if isinstance(given, LabelDistribution):
         return _matched(name, given.probabilities, given.items, people, classes=given.classes)
     if isinstance(given, Mapping) and is_by_item(given, people.items):
         return _of_dictionary(name, given, people, stated)
     if _is_table(given):
         return _of_frame(name, given, people, stated)
+    index: Any = getattr(given, "index", None)
+    if getattr(given, "ndim", 0) == 1 and hasattr(index, "tolist"):
+        labels = dict(zip(index.tolist(), given.tolist(), strict=True))
+        if is_by_item(labels, people.items):
+            return _of_dictionary(name, labels, people, stated)
     return _of_array(name, given, people, stated)
 
 
@@ -121,26 +134,33 @@ def _of_dictionary(
 
 
 def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[str, ...] | None) -> Predictions:
-    """Predictions of a frame with a column per class, or as many as are stated; `item` and `trained_on` are none."""
+    """Predictions of a frame with a column per class, or with as many columns of numbers as are stated.
+
+    Rows are of the items in a column or index called like one. A column that is no class of the votes is one more class
+    where rows sum to 1 only with it.
+    """
     from dissensus.table_file import table_in_memory
+    from dissensus.votes.columns import guess
 
     table = table_in_memory(frame).rows().table
-    index = getattr(frame, "index", None)
-    items = table[ITEM].to_numpy() if ITEM in table.columns and ITEM not in people.classes else None
-    if items is None and getattr(index, "name", None) == ITEM:
-        items = np.asarray(index)
-    columns = tuple(column for column in table.columns if column not in (ITEM, TRAINED_ON) or column in people.classes)
-    lacking = [label for label in people.classes if label not in columns]
-    by_name = stated is None or not lacking
-    if lacking and by_name:
+    beside = [column for column in table.columns if column not in people.classes]
+    column, index = guess("item", beside), getattr(frame, "index", None)
+    by_index = column is None and guess("item", [str(getattr(index, "name", ""))]) is not None
+    items = np.asarray(index) if by_index else None if column is None else table[column].to_numpy()
+    numeric = [other for other in beside if other not in (column, TRAINED_ON) and table[other].dtype.is_numeric()]
+    classes = tuple(label for label in table.columns if label in people.classes)
+    lacking = [label for label in people.classes if label not in classes]
+    if not lacking and numeric and not np.allclose(table[list(classes)].to_numpy().sum(axis=1), 1, atol=1e-3):
+        classes = (*classes, *numeric)
+    if lacking and (stated is None or len(stated) != len(classes) + len(numeric)):
         raise InputError(
-            f"{name}: no column is called after the class '{lacking[0]}'; its columns are {', '.join(columns)}. Name a "
-            f"column after each class, or, if these are votes, {RIGHT_CALL}"
+            f"{name}: no column is called after the class '{lacking[0]}'; its columns are {', '.join(table.columns)}. "
+            f"Name a column after each class, or, if these are votes, {RIGHT_CALL}"
         )
-    marked = TRAINED_ON in table.columns and TRAINED_ON not in columns
+    rows = table[[*classes, *numeric] if lacking else list(classes)].to_numpy()
+    marked = TRAINED_ON in beside
     seen = trained_on_rows(table[TRAINED_ON], lambda row: f"{name}: row {row}") if marked else None
-    rows = table[list(columns)].to_numpy()
-    return _matched(name, rows, items, people, classes=columns if by_name else stated, trained_on=seen)
+    return _matched(name, rows, items, people, classes=stated if lacking else classes, trained_on=seen)
 
 
 def _matched(
@@ -152,18 +172,9 @@ def _matched(
     classes: tuple[str, ...] | None,
     trained_on: Any = None,
 ) -> Predictions:
-    """Predictions whose rows have item names, in the order of the items that people judged."""
-    made = _of_array(name, rows, people if items is None else _of_items(people, items), classes)
-    made = replace(made, trained_on=trained_on)
-    return made if items is None else align_predictions(people, {name: made})[1][name]
-
-
-def _aligned(name: str, predictions: Predictions, people: LabelDistribution) -> Predictions:
-    """Predictions in the order of the items; where people are an array, whose rows have no names, as they are."""
-    place = places_of(people.items, predictions.items)
-    in_order = place.size == predictions.items.size and (place == np.arange(place.size)).all()
-    unnamed = people.scheme == "given" and (place < 0).all()
-    return predictions if in_order or unnamed else align_predictions(people, {name: predictions})[1][name]
+    """Predictions whose rows have item names; where these are None, those of the items that people judged."""
+    known = people if items is None else _of_items(people, items)
+    return replace(_of_array(name, rows, known, classes), trained_on=trained_on)
 
 
 def _of_items(people: LabelDistribution, items: Names) -> LabelDistribution:
@@ -262,9 +273,10 @@ def _is_table(given: Any) -> bool:
 def _holds_distributions(frame: Any) -> bool:
     """Whether all columns but one of items are numbers, and each row of them sums to 1."""
     from dissensus.table_file import table_in_memory
+    from dissensus.votes.columns import guess
 
     table = table_in_memory(frame).rows().table
-    columns = [column for column in table.columns if column != ITEM]
+    columns = [column for column in table.columns if column != guess("item", table.columns)]
     if len(columns) < 2 or not all(table[column].dtype.is_numeric() for column in columns):
         return False
     return bool(np.abs(table[columns].to_numpy().sum(axis=1) - 1).max() < 1e-3)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.arguments import people_in, refuse_swapped, systems_in
 from dissensus.evaluation.baselines import MAJORITY, make_baselines, marginal
@@ -374,6 +375,7 @@ def evaluate(
     question: Any | None = None,
     validation: tuple[Any, Any] | None = None,
     original: Any | None = None,
+    only_common: bool = False,
     resamples: int = 1000,
     seed: int = 0,
     over: Over = map,
@@ -407,6 +409,8 @@ def evaluate(
         validation: human distributions, and the majority model's probabilities, to fit baselines on; without it they
             are fitted across folds of the evaluated items.
         original: (items,) class indices of original labels, for accuracy against them.
+        only_common: leave out items that not every system predicts, and predictions for items without votes, and say
+            how many; without it they are refused.
         resamples: of items, behind each interval.
         seed: of everything random.
         over: what calls a function on each of many jobs, where the bootstrap's work is: strata and systems. One that
@@ -422,8 +426,13 @@ def evaluate(
     people, own = people_in(human)
     training = people_in(training)[0] if isinstance(training, Votes) else training
     votes = own if votes is None else votes
-    named = systems_in(model, people, classes=classes)
+    judged = people
+    people, named, left_out = systems_in(model, people, classes=classes, only_common=only_common)
+    if people is not judged:
+        kept = places_of(people.items, judged.items)
+        question, original = (None if column is None else np.asarray(column)[kept] for column in (question, original))
     labels, models, warnings = _over_all_classes(named, people)
+    warnings = [*left_out, *warnings]
     if len(labels.classes) < 2:
         raise InputError(
             f"evaluate: '{labels.classes[0]}' is the only class, so that every model is right; give votes, or "

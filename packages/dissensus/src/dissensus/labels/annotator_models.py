@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -112,14 +112,10 @@ class AnnotatorModel:
 class FitVotes:
     """Votes as an annotator model reads them.
 
-    Attributes:
-        votes: the votes.
-        weight: (votes,) what each vote counts: 1 / (classes that its judgement selects).
-        frequencies: (items, classes) the shares of votes, gold items already decided.
-        gold_item: (gold items,) index of each item of known class.
-        gold_class: (gold items,) index of that class.
-        prior: (annotators, true classes, said classes) pseudo-votes, or None.
-        possible: (classes,) true where a vote, a gold item or a prior count names the class.
+    `weight` is (votes,) what each vote counts, 1 / (classes that its judgement selects); `frequencies` (items, classes)
+    the shares of votes, gold items already decided; `gold_item` and `gold_class` (gold items,) codes; `prior`
+    (annotators, true classes, said classes) pseudo-votes; `possible` (classes,) true where a vote, a gold item or a
+    prior count names it.
     """
 
     votes: Votes
@@ -162,25 +158,48 @@ class FitVotes:
         gold = dict(zip(self.votes.items[self.gold_item].tolist(), classes.tolist(), strict=True))
         if self.prior is None:
             return {"gold": gold}
-        told = np.flatnonzero(self.prior.any(axis=(1, 2)))
-        return {"gold": gold, "prior": dict(zip(self.annotators[told].tolist(), self.prior[told], strict=True))}
+        known = np.flatnonzero(self.prior.any(axis=(1, 2)))
+        return {"gold": gold, "prior": dict(zip(self.annotators[known].tolist(), self.prior[known], strict=True))}
 
     def even_class_prior(self) -> Floats:
         """(classes,) the same probability for every possible class."""
         return np.asarray(self.possible / self.possible.sum())
 
-    def decide_gold(self, score: Table) -> None:
-        """Make every class but the known one impossible for gold items, in place; `score` holds log-probabilities."""
+    def e_step(self, score: Table, class_prior: Floats, *, learned: bool = True) -> tuple[Table, float]:
+        """The posterior, and the log-likelihood of the votes, plus the log-density of a class prior that is learned.
+
+        `score` is (items, classes), the log-likelihood of the votes on each item, were it of each class; it is
+        overwritten.
+        """
+        log_prior = np.log(class_prior, out=np.full(len(class_prior), -np.inf), where=self.possible)
+        score += log_prior
         known = score[self.gold_item, self.gold_class]
         score[self.gold_item] = -np.inf
         score[self.gold_item, self.gold_class] = known
+        posterior, log_evidence = normalise(score)
+        return posterior, float(log_evidence.sum() + learned * FLOOR * log_prior[self.possible].sum())
 
 
-def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None, prior: PriorCounts | None) -> FitVotes:
-    """Check the votes, gold items and prior counts of a fit, and give them their shapes.
+def read_fit_votes(
+    votes: Votes,
+    name: str,
+    *,
+    gold: Gold | None,
+    prior: PriorCounts | None,
+    start: AnnotatorModel | None = None,
+) -> FitVotes:
+    """Check the votes, gold items, prior counts and start of a fit, and give them their shapes.
 
-    Refuses anonymous votes, items without votes, and names that the votes do not hold.
+    Refuses anonymous votes, items without votes, names that the votes do not hold, and to start from a model of another
+    kind or other classes.
     """
+    if start is not None and start.name != name:
+        raise InputError(f"labels: {name} cannot start from a fit of {start.name}; give a fit of {name}, or none")
+    if start is not None and start.classes != votes.classes:
+        raise InputError(
+            f"labels: the earlier fit has classes {', '.join(start.classes)} and the votes {', '.join(votes.classes)}; "
+            "fit afresh where classes changed"
+        )
     if votes.annotators is None:
         raise InputError(
             f"labels: {name} needs to know who voted, and these votes are anonymous; choose frequency, dirichlet, "
@@ -271,14 +290,8 @@ def votes_matrix(fit_votes: FitVotes) -> csr_array[np.float64]:
 class Agreements:
     """Which entry of the posterior each vote agrees with, and whose vote it is.
 
-    This is all that a model needs that makes no difference between wrong classes.
-
-    Attributes:
-        cell: (votes,) item * classes + said class: the entry of the posterior that a vote agrees with; rising.
-        by: (votes,) whose vote it is, a number below `size`.
-        weight: (votes,) what each vote counts.
-        shape: (items, classes).
-        size: the number of annotators, or of pairs of annotator and said class.
+    This is all that a model needs that makes no difference between wrong classes. `cell` is (votes,) item * classes +
+    said class, rising; `by` (votes,) whose vote it is, of `size` annotators, or pairs of annotator and said class.
     """
 
     cell: Ints
@@ -345,32 +358,25 @@ def normalise(score: Table) -> tuple[Table, Floats]:
     return score, top + np.log(total)
 
 
-@dataclass(frozen=True, eq=False)
-class Fit(Generic[Parameters]):
-    """Where expectation-maximisation ended."""
-
-    posterior: Table
-    parameters: Parameters
-    log_likelihood: Floats
-    converged: bool
-
-
 def expectation_maximisation(
-    posterior: Table,
+    name: str,
+    fit_votes: FitVotes,
     parameters: Parameters,
     *,
+    posterior: Table | None = None,
     m_step: Callable[[Table, Parameters], Parameters],
     e_step: Callable[[Parameters], tuple[Table, float]],
-    fit_votes: FitVotes,
+    estimates: Callable[[Parameters], dict[str, Any]],
     max_iterations: int,
     tolerance: float,
-) -> Fit[Parameters]:
-    """Alternate M-steps and E-steps until the objective gains less than `tolerance` nats per judgement.
-
-    A tolerance of 0 runs `max_iterations`.
+    **options: Any,
+) -> AnnotatorModel:
+    """Alternate M-steps and E-steps until the objective gains less than `tolerance` nats per judgement, or never for 0.
 
     One iteration is an M-step and the E-step after it, so that the posterior, the parameters and the objective that
-    come out belong together.
+    come out belong together. Without a `posterior` to begin with, it is that of the parameters. An M-step takes the
+    posterior and the last parameters, an E-step makes posterior and objective of parameters; `estimates` are the
+    parameters as `AnnotatorModel` calls them, and `options` what else the fit was asked for.
     """
     if max_iterations < 1:
         raise InputError(f"labels: max_iterations is {max_iterations}; give 1 or more")
@@ -378,6 +384,7 @@ def expectation_maximisation(
         raise InputError(f"labels: tolerance is {tolerance}; give 0 or more nats per judgement")
     # The gain is 0 up to rounding once a fit has settled: a tolerance of 0 asks for all iterations all the same.
     enough = tolerance * fit_votes.votes.n_judgements if tolerance > 0 else -np.inf
+    posterior = e_step(parameters)[0] if posterior is None else posterior
     trace: list[float] = []
     converged = False
     while len(trace) < max_iterations and not converged:
@@ -385,7 +392,9 @@ def expectation_maximisation(
         posterior, objective = e_step(parameters)
         trace.append(objective)
         converged = len(trace) > 1 and trace[-1] - trace[-2] < enough
-    return Fit(posterior, parameters, np.array(trace), converged)
+    options |= {"max_iterations": max_iterations, "tolerance": tolerance}
+    end = {"converged": converged, "options": options, **estimates(parameters)}
+    return fitted(name, fit_votes, posterior, np.array(trace), **end)
 
 
 def class_shares(posterior: Table, fit_votes: FitVotes) -> Floats:
@@ -409,30 +418,26 @@ def carry(values: Any, names: Names, new_names: Names, *, default: Any) -> Any:
     return out
 
 
-def check_start(start: AnnotatorModel | None, name: str, votes: Votes) -> None:
-    """Refuse to start from a model of another kind or other classes."""
-    if start is None:
-        return
-    if start.name != name:
-        raise InputError(f"labels: {name} cannot start from a fit of {start.name}; give a fit of {name}, or none")
-    if start.classes != votes.classes:
-        raise InputError(
-            f"labels: the earlier fit has classes {', '.join(start.classes)} and the votes {', '.join(votes.classes)}; "
-            "fit afresh where classes changed"
-        )
-
-
-def fitted(name: str, fit_votes: FitVotes, fit: Fit[Any], *, class_prior: Floats, **found: Any) -> AnnotatorModel:
-    """The model that a fit found, under the names of its votes."""
+def fitted(
+    name: str,
+    fit_votes: FitVotes,
+    posterior: Table,
+    log_likelihood: Floats,
+    *,
+    converged: bool,
+    options: Mapping[str, Any],
+    **estimates: Any,
+) -> AnnotatorModel:
+    """The model of a fit, under the names of its votes."""
     return AnnotatorModel(
         name=name,
         items=fit_votes.votes.items,
         classes=fit_votes.votes.classes,
         annotators=fit_votes.annotators,
         n_judgements=fit_votes.votes.n_judgements,
-        posterior=fit.posterior,
-        class_prior=class_prior,
-        log_likelihood=fit.log_likelihood,
-        converged=fit.converged,
-        **found,
+        posterior=posterior,
+        log_likelihood=log_likelihood,
+        converged=converged,
+        options={**fit_votes.options, **options},
+        **estimates,
     )

@@ -13,12 +13,9 @@ from dissensus.labels.annotator_models import (
     AnnotatorModel,
     agreements,
     carry,
-    check_start,
     class_shares,
     continued,
     expectation_maximisation,
-    fitted,
-    normalise,
     read_fit_votes,
     votes_matrix,
 )
@@ -71,10 +68,9 @@ def dawid_skene(
         tolerance: stop where an iteration gains less, in nats per judgement; 0 runs all iterations.
         start: an earlier fit to continue from, matched by the names of items and annotators.
     """
-    check_start(start, "dawid-skene", votes)
     if not (np.isfinite(smoothing) and smoothing >= 0):
         raise InputError(f"labels: a smoothing of {smoothing} is no number of pseudo-votes; give 0 or more")
-    fit_votes = read_fit_votes(votes, "dawid-skene", gold=gold, prior=prior)
+    fit_votes = read_fit_votes(votes, "dawid-skene", gold=gold, prior=prior, start=start)
     _, n_annotators, n_classes = fit_votes.shape
     votes_of = votes_matrix(fit_votes)
 
@@ -102,43 +98,27 @@ def dawid_skene(
     def e_step(parameters: tuple[Confusions, Floats]) -> tuple[Table, float]:
         table, class_prior = parameters
         log_table = np.log(np.maximum(table, TINY))
-        log_prior = np.log(class_prior, out=np.full(n_classes, -np.inf), where=fit_votes.possible)
-        score = votes_of @ log_table.reshape(-1, n_classes)
-        score += log_prior
-        fit_votes.decide_gold(score)
-        posterior, log_evidence = normalise(score)
-        penalty = np.sum(pseudo * log_table) + FLOOR * log_prior[fit_votes.possible].sum()
-        return posterior, float(log_evidence.sum() + penalty)
+        posterior, objective = fit_votes.e_step(votes_of @ log_table.reshape(-1, n_classes), class_prior)
+        return posterior, objective + float(np.sum(pseudo * log_table))
 
     posterior = fit_votes.frequencies
     if start is not None and start.confusion is not None:
         # An annotator whom the earlier fit has not met is taken to be average.
         average = np.broadcast_to(start.confusion.mean(axis=0), pseudo.shape)
-        told = np.maximum(carry(start.confusion, start.annotators, fit_votes.annotators, default=average), RARE)
-        new_items, _ = e_step((told.transpose(0, 2, 1), np.maximum(start.class_prior, FLOOR)))
+        known = np.maximum(carry(start.confusion, start.annotators, fit_votes.annotators, default=average), RARE)
+        new_items, _ = e_step((known.transpose(0, 2, 1), np.maximum(start.class_prior, FLOOR)))
         posterior = continued(fit_votes, start, new_items=new_items)
-    fit = expectation_maximisation(
-        posterior,
-        (pseudo, fit_votes.even_class_prior()),
-        m_step=m_step,
-        e_step=e_step,
-        fit_votes=fit_votes,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-    )
-    table, class_prior = fit.parameters
-    return fitted(
+    return expectation_maximisation(
         "dawid-skene",
         fit_votes,
-        fit,
-        class_prior=class_prior,
-        confusion=np.ascontiguousarray(table.transpose(0, 2, 1)),
-        options={
-            **fit_votes.options,
-            "smoothing": smoothing,
-            "max_iterations": max_iterations,
-            "tolerance": tolerance,
-        },
+        (pseudo, fit_votes.even_class_prior()),
+        posterior=posterior,
+        m_step=m_step,
+        e_step=e_step,
+        estimates=lambda end: {"confusion": np.ascontiguousarray(end[0].transpose(0, 2, 1)), "class_prior": end[1]},
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        smoothing=smoothing,
     )
 
 
@@ -155,22 +135,14 @@ def one_coin(
 
     The model of Zhang, Chen, Zhou and Jordan (2016), by expectation-maximisation from the vote shares, as crowd-kit's
     `OneCoinDawidSkene`. Few votes per annotator are enough for it. An annotator without votes has the skill of chance.
-
-    Args:
-        votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
-        gold: items of known class; their posterior is that class.
-        prior: (true class, said class) pseudo-votes of annotators; it only matters whether they are right.
-        max_iterations: the most iterations.
-        tolerance: stop where an iteration gains less, in nats per judgement; 0 runs all iterations.
-        start: an earlier fit to continue from, matched by the names of items and annotators.
+    The arguments are those of `dawid_skene`; of pseudo-votes it only matters whether they are right.
     """
-    check_start(start, "one-coin", votes)
-    fit_votes = read_fit_votes(votes, "one-coin", gold=gold, prior=prior)
+    fit_votes = read_fit_votes(votes, "one-coin", gold=gold, prior=prior, start=start)
     _, n_annotators, n_classes = fit_votes.shape
     others = n_classes - 1
     agreement = agreements(fit_votes)
     total = np.bincount(fit_votes.annotator, weights=fit_votes.weight, minlength=n_annotators)
-    prior_right, prior_wrong = (each.sum(axis=1) for each in fit_votes.prior_right_and_wrong())
+    prior_right, prior_wrong = (counts.sum(axis=1) for counts in fit_votes.prior_right_and_wrong())
     prior_right += FLOOR
     prior_wrong += FLOOR * others
 
@@ -183,15 +155,8 @@ def one_coin(
     def e_step(parameters: tuple[Floats, Floats, Floats]) -> tuple[Table, float]:
         skill, error, class_prior = parameters
         log_right, log_wrong = np.log(skill), np.log(error / others)
-        log_prior = np.log(class_prior, out=np.full(n_classes, -np.inf), where=fit_votes.possible)
-        score = agreement.tally((log_right - log_wrong)[agreement.by])
-        score += log_prior
-        fit_votes.decide_gold(score)
-        posterior, log_evidence = normalise(score)
-        penalty = (
-            np.sum(prior_right * log_right + prior_wrong * log_wrong) + FLOOR * log_prior[fit_votes.possible].sum()
-        )
-        return posterior, float(log_evidence.sum() + np.sum(total * log_wrong) + penalty)
+        posterior, objective = fit_votes.e_step(agreement.tally((log_right - log_wrong)[agreement.by]), class_prior)
+        return posterior, objective + float(np.sum(prior_right * log_right + (total + prior_wrong) * log_wrong))
 
     posterior, skill = fit_votes.frequencies, np.full(n_annotators, 0.5)
     if start is not None and start.skill is not None:
@@ -200,21 +165,14 @@ def one_coin(
         skill = carry(start.skill, start.annotators, fit_votes.annotators, default=average).clip(RARE, 1 - RARE)
         new_items, _ = e_step((skill, 1 - skill, np.maximum(start.class_prior, FLOOR)))
         posterior = continued(fit_votes, start, new_items=new_items)
-    fit = expectation_maximisation(
-        posterior,
-        (skill, 1 - skill, fit_votes.even_class_prior()),
-        m_step=m_step,
-        e_step=e_step,
-        fit_votes=fit_votes,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-    )
-    found, _, class_prior = fit.parameters
-    return fitted(
+    return expectation_maximisation(
         "one-coin",
         fit_votes,
-        fit,
-        class_prior=class_prior,
-        skill=found,
-        options={**fit_votes.options, "max_iterations": max_iterations, "tolerance": tolerance},
+        (skill, 1 - skill, fit_votes.even_class_prior()),
+        posterior=posterior,
+        m_step=m_step,
+        e_step=e_step,
+        estimates=lambda end: {"skill": end[0], "class_prior": end[2]},
+        max_iterations=max_iterations,
+        tolerance=tolerance,
     )

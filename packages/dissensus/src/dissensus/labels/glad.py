@@ -11,10 +11,7 @@ from dissensus.labels.annotator_models import (
     AnnotatorModel,
     agreements,
     carry,
-    check_start,
     expectation_maximisation,
-    fitted,
-    normalise,
     read_fit_votes,
 )
 
@@ -27,7 +24,7 @@ EXPECTED: Final = 1.0
 """Mean of the normal priors on skill and on log-easiness, whose variance is 1."""
 
 
-class _Parameters(NamedTuple):
+class _SkillAndEase(NamedTuple):
     skill: Floats  # (annotators,)
     ease: Floats  # (items,) minus the logarithm of difficulty
 
@@ -51,41 +48,30 @@ def glad(
     that its iteration n + 1 is ours n; its M-step stops at a coarse gradient, so posteriors agree to about 0.002; and
     a missing label, which `Votes` does not hold, counts there as a wrong answer for every class.
 
-    Args:
-        votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
-        gold: items of known class; their posterior is that class.
-        prior: (true class, said class) pseudo-votes of annotators, on items of the expected difficulty exp(-1); it
-            only matters whether they are right.
-        max_iterations: the most iterations.
-        tolerance: stop where an iteration gains less, in nats per judgement; 0 runs all iterations.
-        start: an earlier fit to continue from, matched by the names of annotators and items.
+    The arguments are those of `dawid_skene`. Pseudo-votes are on items of the expected difficulty exp(-1), and it only
+    matters whether they are right.
     """
-    check_start(start, "glad", votes)
-    fit_votes = read_fit_votes(votes, "glad", gold=gold, prior=prior)
+    fit_votes = read_fit_votes(votes, "glad", gold=gold, prior=prior, start=start)
     n_items, n_annotators, n_classes = fit_votes.shape
     agreement = agreements(fit_votes)
     annotator, weight, item = agreement.by, agreement.weight, agreement.cell // n_classes
-    prior_right, prior_wrong = (each.sum(axis=1) for each in fit_votes.prior_right_and_wrong())
+    prior_right, prior_wrong = (counts.sum(axis=1) for counts in fit_votes.prior_right_and_wrong())
     prior_weight = prior_right + prior_wrong
     log_others = np.log(n_classes - 1)
     class_prior = fit_votes.even_class_prior()
-    log_prior = np.log(class_prior, out=np.full(n_classes, -np.inf), where=fit_votes.possible)
 
-    def log_odds(parameters: _Parameters) -> tuple[Floats, Floats]:
+    def log_odds(parameters: _SkillAndEase) -> tuple[Floats, Floats]:
         """Of being right: (votes,) and, for pseudo-votes, (annotators,)."""
         return parameters.skill[annotator] * np.exp(parameters.ease)[item], parameters.skill * np.exp(EXPECTED)
 
-    def e_step(parameters: _Parameters) -> tuple[Table, float]:
+    def e_step(parameters: _SkillAndEase) -> tuple[Table, float]:
         odds, prior_odds = log_odds(parameters)
-        score = agreement.tally(odds + log_others)
-        score += log_prior
-        fit_votes.decide_gold(score)
-        posterior, log_evidence = normalise(score)
-        told = log_evidence.sum() - np.sum(weight * (_softplus(odds) + log_others))
-        told += np.sum(prior_right * prior_odds - prior_weight * _softplus(prior_odds) - prior_wrong * log_others)
-        return posterior, float(told + _log_density(parameters.skill) + _log_density(parameters.ease))
+        posterior, objective = fit_votes.e_step(agreement.tally(odds + log_others), class_prior, learned=False)
+        objective -= float(np.sum(weight * (_softplus(odds) + log_others)))
+        pseudo = np.sum(prior_right * prior_odds - prior_weight * _softplus(prior_odds) - prior_wrong * log_others)
+        return posterior, objective + float(pseudo) + _log_density(parameters.skill) + _log_density(parameters.ease)
 
-    def m_step(posterior: Table, last: _Parameters) -> _Parameters:
+    def m_step(posterior: Table, last: _SkillAndEase) -> _SkillAndEase:
         # Imported where it is used: SciPy's optimisers take longer to load than most labelling.
         from scipy.optimize import minimize
 
@@ -102,7 +88,7 @@ def glad(
 
         def loss(step: Floats) -> tuple[float, Floats]:
             """Minus the expected log-density, and its gradient."""
-            now = _Parameters(*np.split(origin + step * unit, [n_annotators]))
+            now = _SkillAndEase(*np.split(origin + step * unit, [n_annotators]))
             odds, prior_odds = log_odds(now)
             gain = np.sum(weight * (right * odds - _softplus(odds)))
             gain += np.sum(prior_right * prior_odds - prior_weight * _softplus(prior_odds))
@@ -115,30 +101,21 @@ def glad(
             return -float(gain), -np.concatenate([by_skill, by_ease]) * unit
 
         best = minimize(loss, np.zeros_like(origin), jac=True, method="CG", options={"maxiter": 50, "gtol": 1e-3})
-        return _Parameters(*np.split(origin + best.x * unit, [n_annotators]))
+        return _SkillAndEase(*np.split(origin + best.x * unit, [n_annotators]))
 
     skill, ease = np.full(n_annotators, EXPECTED), np.full(n_items, EXPECTED)
     if start is not None and start.difficulty is not None:
         skill = carry(start.skill, start.annotators, fit_votes.annotators, default=skill)
         ease = carry(-np.log(start.difficulty), start.items, votes.items, default=ease)
-    first = _Parameters(skill, ease)
-    fit = expectation_maximisation(
-        e_step(first)[0],
-        first,
-        m_step=m_step,
-        e_step=e_step,
-        fit_votes=fit_votes,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-    )
-    return fitted(
+    return expectation_maximisation(
         "glad",
         fit_votes,
-        fit,
-        class_prior=class_prior,
-        skill=fit.parameters.skill,
-        difficulty=np.exp(-fit.parameters.ease),
-        options={**fit_votes.options, "max_iterations": max_iterations, "tolerance": tolerance},
+        _SkillAndEase(skill, ease),
+        m_step=m_step,
+        e_step=e_step,
+        estimates=lambda end: {"class_prior": class_prior, "skill": end.skill, "difficulty": np.exp(-end.ease)},
+        max_iterations=max_iterations,
+        tolerance=tolerance,
     )
 
 

@@ -1,4 +1,4 @@
-"""From votes to label distributions by the name of a scheme."""
+"""From votes to label distributions by the name of a scheme; annotator models, and `update` of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dissensus.labels.wawa import wawa
 from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dissensus.labels.annotator_models import AnnotatorModel
     from dissensus.labels.distribution import LabelDistribution
@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way from votes to label distributions.
-
-    Attributes:
-        what: one line for a list.
-        make: votes and keyword options to a label distribution.
-        options: the options that `make` takes, with their defaults.
-    """
+    """A way from votes to label distributions: what it is in a line, `make`, and its options with their defaults."""
 
     what: str
     make: Callable[..., LabelDistribution]
@@ -67,39 +61,64 @@ def label(votes: Votes | Any, scheme: str = "frequency", **options: Any) -> Labe
     return chosen.make(votes, **options)
 
 
-def _by_model(fit: Callable[..., AnnotatorModel], votes: Votes, **options: Any) -> LabelDistribution:
+ANNOTATOR_MODELS: Final[Mapping[str, Callable[..., AnnotatorModel]]] = {
+    "dawid-skene": dawid_skene,
+    "one-coin": one_coin,
+    "mace": mace,
+    "glad": glad,
+    "wawa": wawa,
+}
+"""The fit of each annotator model, by its name."""
+
+
+def update(model: AnnotatorModel, votes: Votes) -> AnnotatorModel:
+    """Fit the votes, which by now include new ones, from where the last fit ended.
+
+    Items, annotators, gold items and prior counts are matched by name, so new items and new annotators may have come
+    in anywhere; classes must be the same. The options are those of the last fit. A thousand votes added to a million
+    cost two to seven iterations (a fresh fit: 5 to 22).
+
+    What is guaranteed: the objective never falls from one iteration to the next, and the fit stops at a point where an
+    iteration gains less than the tolerance. What is not: that this is the optimum that a fresh fit finds. The
+    likelihood has several, and the new votes may favour another than the one where the last fit ended; `update` then
+    ends below a fresh fit, and some items have another class. Fit afresh before anything is published. Wawa takes one
+    pass, and is always the same as a fresh fit.
+    """
+    fit = ANNOTATOR_MODELS[model.name]
+    if model.name == "wawa":
+        return fit(votes, **model.options)
+    return fit(votes, start=model, **model.options)
+
+
+def _by_model(votes: Votes, *, name: str, **options: Any) -> LabelDistribution:
     """The posterior of an annotator model, with the counts of the votes behind it."""
-    model = fit(votes, **options)
-    plain = weighted(votes, "equal-weighted")
-    return replace(plain, probabilities=model.posterior, scheme=model.name, model=model)
+    model = ANNOTATOR_MODELS[name](votes, **options)
+    return replace(weighted(votes, "equal-weighted"), probabilities=model.posterior, scheme=name, model=model)
 
 
-def _of_votes(what: str, make: Callable[..., LabelDistribution]) -> Scheme:
-    return Scheme(what, make, _options(make))
-
-
-def _of_model(what: str, fit: Callable[..., AnnotatorModel]) -> Scheme:
-    return Scheme(what, partial(_by_model, fit), _options(fit))
-
-
-def _options(function: Callable[..., Any]) -> dict[str, Any]:
-    parameters = inspect.signature(function).parameters.values()
-    return {each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY}
+def _scheme(what: str, make: Callable[..., LabelDistribution] | str) -> Scheme:
+    """A scheme of votes alone, or that of an annotator model by its name."""
+    options = inspect.signature(ANNOTATOR_MODELS[make] if isinstance(make, str) else make).parameters.values()
+    return Scheme(
+        what,
+        partial(_by_model, name=make) if isinstance(make, str) else make,
+        {option.name: option.default for option in options if option.kind is option.KEYWORD_ONLY},
+    )
 
 
 SCHEMES: Final[dict[str, Scheme]] = {
-    "frequency": _of_votes("every vote counts the same", frequency),
+    "frequency": _scheme("every vote counts the same", frequency),
     **{
         name: Scheme(
             f"every judgement counts the same; an unsure weighs {weight:g} of a yes", partial(weighted, scheme=name), {}
         )
         for name, weight in UNSURE_WEIGHT.items()
     },
-    "dirichlet": _of_votes("frequencies shrunk towards the panel's habits", dirichlet),
-    "majority": _of_votes("all on the most voted class", majority),
-    "dawid-skene": _of_model("annotators with confusion matrices (Dawid, Skene 1979)", dawid_skene),
-    "one-coin": _of_model("annotators with one accuracy each", one_coin),
-    "mace": _of_model("annotators who know or guess (Hovy et al. 2013)", mace),
-    "glad": _of_model("annotators' ability and items' difficulty (Whitehill et al. 2009)", glad),
-    "wawa": _of_model("annotators weighted by agreement with the majority", wawa),
+    "dirichlet": _scheme("frequencies shrunk towards the panel's habits", dirichlet),
+    "majority": _scheme("all on the most voted class", majority),
+    "dawid-skene": _scheme("annotators with confusion matrices (Dawid, Skene 1979)", "dawid-skene"),
+    "one-coin": _scheme("annotators with one accuracy each", "one-coin"),
+    "mace": _scheme("annotators who know or guess (Hovy et al. 2013)", "mace"),
+    "glad": _scheme("annotators' ability and items' difficulty (Whitehill et al. 2009)", "glad"),
+    "wawa": _scheme("annotators weighted by agreement with the majority", "wawa"),
 }

@@ -13,11 +13,8 @@ from dissensus.labels.annotator_models import (
     AnnotatorModel,
     agreements,
     carry,
-    check_start,
     class_shares,
     expectation_maximisation,
-    fitted,
-    normalise,
     read_fit_votes,
 )
 
@@ -36,7 +33,7 @@ SMOOTHING: Final = 0.01
 """Pseudo-votes of an annotator, over all classes, in plain expectation-maximisation."""
 
 
-class _Parameters(NamedTuple):
+class _Habits(NamedTuple):
     skill: Floats  # (annotators,)
     strategy: Table  # (annotators, classes)
     know: Floats  # (annotators,) exp of the expected log of skill, or skill itself
@@ -79,12 +76,11 @@ def mace(
         tolerance: stop where an iteration gains less, in nats per judgement; 0 runs all iterations.
         start: an earlier fit to continue from, matched by the names of annotators.
     """
-    check_start(start, "mace", votes)
     if method not in ("vb", "em"):
         raise InputError(f"labels: '{method}' is not a way to fit mace; choose vb or em")
     if class_prior not in ("learned", "even"):
         raise InputError(f"labels: '{class_prior}' is not a class prior of mace; choose learned or even")
-    fit_votes = read_fit_votes(votes, "mace", gold=gold, prior=prior)
+    fit_votes = read_fit_votes(votes, "mace", gold=gold, prior=prior, start=start)
     n_items, n_annotators, n_classes = fit_votes.shape
     agreement = agreements(fit_votes, by_class=True)
     prior_right, prior_wrong = fit_votes.prior_right_and_wrong()
@@ -93,59 +89,40 @@ def mace(
     even = fit_votes.even_class_prior()
     learned = class_prior == "learned"
 
-    def m_step(posterior: Table, last: _Parameters) -> _Parameters:
+    def m_step(posterior: Table, last: _Habits) -> _Habits:
         right = agreement.credit(posterior).reshape(n_annotators, n_classes) + prior_right
         known = right * (last.know[:, None] / (last.know[:, None] + last.guess))
         shares = class_shares(posterior, fit_votes) if learned else even
         make = _variational if method == "vb" else _smoothed
         return make(known, all_said, shares)
 
-    def e_step(parameters: _Parameters) -> tuple[Table, float]:
-        log_guess = np.log(parameters.guess)
+    def e_step(parameters: _Habits) -> tuple[Table, float]:
         odds = np.log1p(parameters.know[:, None] / parameters.guess)
         score = agreement.tally(odds.ravel()[agreement.by])
-        log_prior = np.log(parameters.class_prior, out=np.full(n_classes, -np.inf), where=fit_votes.possible)
-        score += log_prior
-        fit_votes.decide_gold(score)
-        posterior, log_evidence = normalise(score)
-        told = np.sum(all_said * log_guess + prior_right * odds)
-        if learned:
-            told += FLOOR * log_prior[fit_votes.possible].sum()
-        return posterior, float(log_evidence.sum() + told) + parameters.penalty
+        posterior, objective = fit_votes.e_step(score, parameters.class_prior, learned=learned)
+        objective += float(np.sum(all_said * np.log(parameters.guess) + prior_right * odds))
+        return posterior, objective + parameters.penalty
 
     skill, strategy = np.full(n_annotators, 0.5), np.full((n_annotators, n_classes), 1.0 / n_classes)
     if start is not None:
         skill = carry(start.skill, start.annotators, fit_votes.annotators, default=skill)
         strategy = carry(start.strategy, start.annotators, fit_votes.annotators, default=strategy)
     shares = even if start is None or not learned else np.maximum(start.class_prior, FLOOR)
-    first = _Parameters(skill, strategy, skill, (1.0 - skill)[:, None] * strategy, shares, 0.0)
-    fit = expectation_maximisation(
-        e_step(first)[0],
-        first,
-        m_step=m_step,
-        e_step=e_step,
-        fit_votes=fit_votes,
-        max_iterations=max_iterations,
-        tolerance=tolerance,
-    )
-    return fitted(
+    return expectation_maximisation(
         "mace",
         fit_votes,
-        fit,
-        class_prior=fit.parameters.class_prior,
-        skill=fit.parameters.skill,
-        strategy=fit.parameters.strategy,
-        options={
-            **fit_votes.options,
-            "method": method,
-            "class_prior": class_prior,
-            "max_iterations": max_iterations,
-            "tolerance": tolerance,
-        },
+        _Habits(skill, strategy, skill, (1.0 - skill)[:, None] * strategy, shares, 0.0),
+        m_step=m_step,
+        e_step=e_step,
+        estimates=lambda end: {name: getattr(end, name) for name in ("class_prior", "skill", "strategy")},
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        method=method,
+        class_prior=class_prior,
     )
 
 
-def _variational(known: Table, said: Table, class_prior: Floats) -> _Parameters:
+def _variational(known: Table, said: Table, class_prior: Floats) -> _Habits:
     """Beta and Dirichlet posteriors of skill and strategy, and minus their divergence from the priors."""
     knowing, guessing = known.sum(axis=1) + KNOWING_PRIOR, (said - known).sum(axis=1) + KNOWING_PRIOR
     guessed = said - known + STRATEGY_PRIOR
@@ -162,7 +139,7 @@ def _variational(known: Table, said: Table, class_prior: Floats) -> _Parameters:
         - n_annotators * (gammaln(n_classes * STRATEGY_PRIOR) - n_classes * gammaln(STRATEGY_PRIOR))
         + np.sum((guessed - STRATEGY_PRIOR) * log_strategy)
     )
-    return _Parameters(
+    return _Habits(
         skill=knowing / (knowing + guessing),
         strategy=guessed / total[:, None],
         know=np.exp(log_know),
@@ -172,7 +149,7 @@ def _variational(known: Table, said: Table, class_prior: Floats) -> _Parameters:
     )
 
 
-def _smoothed(known: Table, said: Table, class_prior: Floats) -> _Parameters:
+def _smoothed(known: Table, said: Table, class_prior: Floats) -> _Habits:
     """Skill and strategy of highest posterior density under `SMOOTHING` pseudo-votes, and its logarithm."""
     pseudo = SMOOTHING / said.shape[1]
     knowing, guessing = known.sum(axis=1) + pseudo, (said - known).sum(axis=1) + pseudo
@@ -180,4 +157,4 @@ def _smoothed(known: Table, said: Table, class_prior: Floats) -> _Parameters:
     skill, not_skill = knowing / (knowing + guessing), guessing / (knowing + guessing)
     strategy = guessed / guessed.sum(axis=1, keepdims=True)
     penalty = pseudo * (np.log(skill).sum() + np.log(not_skill).sum() + np.log(strategy).sum())
-    return _Parameters(skill, strategy, skill, not_skill[:, None] * strategy, class_prior, float(penalty))
+    return _Habits(skill, strategy, skill, not_skill[:, None] * strategy, class_prior, float(penalty))

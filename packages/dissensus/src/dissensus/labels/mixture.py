@@ -57,12 +57,7 @@ ROWS: Final = 4096
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Items as a discrete mixture of label distributions.
-
-    Attributes:
-        points: (points, classes) label distributions, all above 0.
-        weights: (points,) the share of items that have each.
-    """
+    """Items as a discrete mixture: (points, classes) label distributions above 0, and the (points,) share of each."""
 
     points: Table
     weights: Floats
@@ -88,11 +83,7 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Dirichlet:
-    """Items as draws from one Dirichlet distribution.
-
-    Attributes:
-        alpha: (classes,) pseudo-votes, all above 0.
-    """
+    """Items as draws from one Dirichlet distribution of (classes,) pseudo-votes `alpha`, all above 0."""
 
     alpha: Floats
 
@@ -119,12 +110,9 @@ def fit_dirichlet(mass: Table) -> Dirichlet:
 
 
 def fit_mixture(mass: Table, smoothings: tuple[float, ...], *, seed: int = 0) -> Mixture:
-    """The mixture whose points are items' votes, smoothed by so many votes.
+    """The mixture whose points are items' (items, classes) votes, smoothed by so many votes in each round.
 
-    Args:
-        mass: (items, classes) votes, or sums of judgements, above 0 in each row.
-        smoothings: s, in votes, of each round.
-        seed: of the items that are drawn where there are many.
+    Where there are many items, some are drawn at random.
     """
     rng = np.random.default_rng(seed)
     everybody, beside = _everybody(mass), _votes_beside(mass)
@@ -143,13 +131,9 @@ def fit_mixture(mass: Table, smoothings: tuple[float, ...], *, seed: int = 0) ->
 
 
 def fit_prior(mass: Table, *, smoothings: tuple[float, ...] | None = None, seed: int = 0, part: float = 1.0) -> Prior:
-    """A candidate, fitted to all items, or to a random part of them.
+    """A candidate, fitted to the (items, classes) votes of all items or of a random `part` of them.
 
-    Args:
-        mass: (items, classes) votes, or sums of judgements.
-        smoothings: the candidate; None for the one that forecasts held-out votes best.
-        seed: of everything random.
-        part: of the items.
+    Without `smoothings` it is the one that forecasts held-out votes best.
     """
     chosen = choose_smoothings(mass, seed=seed) if smoothings is None else smoothings
     return _fit(_part(mass, part, seed=seed), chosen, seed=seed)
@@ -160,11 +144,7 @@ def cross_fitted(
 ) -> tuple[tuple[Prior, ...], Ints]:
     """A prior for each of some folds of the items, fitted to the others, and (items,) the fold of each.
 
-    Args:
-        mass: (items, classes) votes, or sums of judgements.
-        smoothings: the candidate; None for the one that forecasts held-out votes best.
-        seed: of the folds.
-        part: of the others' items, drawn at random, that each is fitted to.
+    As `fit_prior`: without `smoothings` the best candidate, fitted to a random `part` of the others.
     """
     fold = folds_of(len(mass), seed=seed)
     chosen = choose_smoothings(mass, seed=seed) if smoothings is None else smoothings
@@ -175,12 +155,8 @@ def cross_fitted(
 def by_group(prior: Mixture, mass: Table, group: Codes | Ints, *, groups: int, shrinkage: float) -> tuple[Mixture, ...]:
     """The mixture of each group of items: the same points, with weights between the group's own and everybody's.
 
-    Args:
-        prior: of all items.
-        mass: (items, classes) votes of the items that weights are fitted to.
-        group: (items,) which each is in.
-        groups: how many there are; one without items here has everybody's weights.
-        shrinkage: items' worth of everybody's weights in each group.
+    `mass` is (items, classes), `group` (items,). A group without items has everybody's weights, which count as
+    `shrinkage` items in each.
     """
     out = []
     for each in range(groups):
@@ -191,13 +167,7 @@ def by_group(prior: Mixture, mass: Table, group: Codes | Ints, *, groups: int, s
 
 
 def cross_fitted_by_group(mass: Table, group: Codes | Ints, *, seed: int = 0) -> tuple[tuple[Mixture, ...], Ints]:
-    """As `cross_fitted`, with a mixture for each fold and group; how far groups keep to everybody, held-out votes tell.
-
-    Args:
-        mass: (items, classes) votes.
-        group: (items,) which each is in, counted from 0.
-        seed: of the folds.
-    """
+    """As `cross_fitted`, by fold and (items,) group; how far groups keep to everybody, held-out votes tell."""
     fold, groups = folds_of(len(mass), seed=seed), int(group.max()) + 1
     chosen = choose_smoothings(mass, seed=seed, mixtures=True)
     everybody = [fit_mixture(mass[fold != each], chosen, seed=seed) for each in range(FOLDS)]
@@ -223,13 +193,7 @@ def folds_of(items: int, *, seed: int) -> Ints:
 
 
 def choose_smoothings(mass: Table, *, seed: int = 0, mixtures: bool = False) -> tuple[float, ...]:
-    """The candidate that makes held-out items' votes likeliest.
-
-    Args:
-        mass: (items, classes) votes.
-        seed: of the folds.
-        mixtures: leave the Dirichlet prior out.
-    """
+    """The candidate that makes held-out items' votes likeliest; with `mixtures`, the Dirichlet prior is left out."""
     if mass.shape[1] > MANY and not mixtures:
         return ()
     some = _some(mass, CHOOSING, np.random.default_rng(seed))
@@ -243,14 +207,10 @@ def choose_smoothings(mass: Table, *, seed: int = 0, mixtures: bool = False) -> 
 
 
 def em_weights(prior: Mixture, rows: Table | Counts, times: Ints, *, steps: int, shrinkage: float = 0.0) -> Floats:
-    """(points,) weights after some steps of EM; each raises the likelihood of the rows.
+    """(points,) weights after some steps of EM from those of the prior; each raises the likelihood of the rows.
 
-    Args:
-        prior: the points, and the weights to begin with.
-        rows: (rows, classes) votes.
-        times: (rows,) how many items have each.
-        steps: of EM.
-        shrinkage: items' worth of the prior's weights that are added to the rows.
+    `rows` are (rows, classes) votes, `times` (rows,) how many items have each, and `shrinkage` the items' worth of the
+    prior's weights that are added to them.
     """
     log = rows @ np.log(prior.points).T
     likelihood = np.exp(log - log.max(axis=1, keepdims=True))

@@ -13,7 +13,7 @@ from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.table_file import open_table, table_in_memory
 from dissensus.votes.cells import arrange_classes, distinct_names, encode_names
-from dissensus.votes.columns import ABOUT_ITEMS, choose, guess, guess_gold, listed, plain
+from dissensus.votes.columns import ABOUT_ITEMS, choose, guess, listed, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,10 +126,8 @@ def read_classes(
 def labels_beside(path: str | Path, human: LabelDistribution, *, item: str | None = None) -> Shares:
     """(items, classes) the labels of a file for the same items: a distribution each, or all on one known class.
 
-    Args:
-        path: a table with a column of probabilities for each class, or with one of classes, as `read_classes` takes it.
-        human: what people said; items and classes are taken from it, and each item must have a label.
-        item: the column of items in a table of probabilities; None guesses it.
+    The table has a column of probabilities for each class, or one of classes, as `read_classes` takes it; each item of
+    `human` must have a label.
     """
     if set(human.classes) <= set(open_table(path).columns):
         read = read_labels(path, item=item, classes=human.classes)
@@ -150,7 +148,7 @@ def labels_beside(path: str | Path, human: LabelDistribution, *, item: str | Non
 
 def _gold_columns(available: Sequence[str]) -> tuple[str, str]:
     """The columns of items and of their classes, '' where one is not known."""
-    item, label = guess("item", available) or "", guess_gold(available) or ""
+    item, label = guess("item", available) or "", guess("gold", available) or ""
     if len(available) == 2 and (item or label):
         item = item or next(name for name in available if name != label)
         label = next(name for name in available if name != item)

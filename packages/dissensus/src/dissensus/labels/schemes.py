@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,7 +13,9 @@ from dissensus.errors import InputError, choices
 from dissensus.labels.distribution import LabelDistribution, TieRule, one_hot
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Counts, Floats, Ints, Table
+    from collections.abc import Callable
+
+    from dissensus.arrays import Floats, Ints, Table
     from dissensus.votes.counting import CountedVotes
     from dissensus.votes.table import Votes
 
@@ -22,14 +23,12 @@ UNSURE_WEIGHT: Final = {"yes-only": 0.0, "equal-weighted": 1.0, "uncertainty-wei
 """What an unsure counts for, where a yes counts 1."""
 
 
-def frequency(votes: Votes) -> LabelDistribution:
+def frequency(votes: Votes | CountedVotes) -> LabelDistribution:
     """Every vote counts the same: p_k = (votes for k) / (votes of the item).
 
     Refuses an item without votes.
     """
-    counts = votes.counts
-    total = _votes_of_each_item(votes)
-    return _distribution(votes, counts / total[:, None], "frequency")
+    return _distribution(votes, votes.counts / _votes_of_each_item(votes)[:, None], "frequency")
 
 
 def weighted(votes: Votes, scheme: str) -> LabelDistribution:
@@ -80,7 +79,7 @@ def judgement_weights(votes: Votes, scheme: str) -> tuple[Any, Any, Floats]:
     )
 
 
-def dirichlet(votes: Votes, *, concentration: float | Floats | None = None) -> LabelDistribution:
+def dirichlet(votes: Votes | CountedVotes, *, concentration: float | Floats | None = None) -> LabelDistribution:
     """Shrunk towards the panel's overall habits: p_k = (c_k + a_k) / (n + sum a), a Dirichlet posterior mean.
 
     Args:
@@ -88,16 +87,12 @@ def dirichlet(votes: Votes, *, concentration: float | Floats | None = None) -> L
         concentration: a, in pseudo-votes: one number for every class, or (classes,) numbers; None fits a by maximum
             likelihood of the Dirichlet-multinomial, so that few votes are shrunk as much as the panel warrants.
     """
-    total = _votes_of_each_item(votes)
-    return _distribution(votes, _shrunk(votes.counts, total, concentration), "dirichlet")
-
-
-def _shrunk(counts: Counts, total: Ints, concentration: float | Floats | None) -> Table:
+    counts, total = votes.counts, _votes_of_each_item(votes)
     a = fit_concentration(counts) if concentration is None else np.asarray(concentration, dtype=np.float64)
     a = np.broadcast_to(a, (counts.shape[1],))
     if not (np.isfinite(a).all() and (a >= 0).all() and a.sum() > 0):
         raise InputError(f"labels: concentration {a.tolist()} must be finite, 0 or more, and not all 0")
-    return np.asarray((counts + a) / (total + a.sum())[:, None])
+    return _distribution(votes, (counts + a) / (total + a.sum())[:, None], "dirichlet")
 
 
 def fit_concentration(counts: Any, *, max_iterations: int = 1000, tolerance: float = 1e-7) -> Floats:
@@ -124,7 +119,7 @@ def fit_concentration(counts: Any, *, max_iterations: int = 1000, tolerance: flo
     return np.asarray(a)
 
 
-def majority(votes: Votes, *, tie: TieRule = "first", seed: int = 0) -> LabelDistribution:
+def majority(votes: Votes | CountedVotes, *, tie: TieRule = "first", seed: int = 0) -> LabelDistribution:
     """All probability on the most voted class, ties decided by the stated rule.
 
     Judgements with several votes or unsures are read as equal-weighted first.
@@ -135,43 +130,19 @@ def majority(votes: Votes, *, tie: TieRule = "first", seed: int = 0) -> LabelDis
     return _distribution(votes, weighted(votes, "equal-weighted").one_hot(tie=tie, seed=seed), "majority")
 
 
-def label_counts(
-    counted: CountedVotes,
-    scheme: str = "frequency",
-    *,
-    concentration: float | Floats | None = None,
-    tie: TieRule = "first",
-    seed: int = 0,
-) -> LabelDistribution:
-    """Label distributions from counts alone, by the schemes that do not ask who voted.
+def label_counts(counted: CountedVotes, scheme: str = "frequency", **options: Any) -> LabelDistribution:
+    """Label distributions from counts alone (`count_votes`), by a scheme that does not ask who voted.
 
-    Args:
-        counted: what `count_votes` found in a file that may be larger than memory.
-        scheme: frequency, dirichlet or majority.
-        concentration: of dirichlet; None fits it.
-        tie: rule of majority.
-        seed: of majority with the rule "random".
+    The schemes are frequency, dirichlet and majority, each with its own options.
     """
-    total = counted.counts.sum(axis=1)
-    plain = LabelDistribution(
-        probabilities=counted.counts / total[:, None],
-        counts=counted.counts,
-        panel_size=total,
-        items=counted.items,
-        classes=counted.classes,
-        ordered=counted.ordered,
-        scheme="frequency",
-    )
-    if scheme == "frequency":
-        return plain
-    if scheme == "majority":
-        return replace(plain, probabilities=plain.one_hot(tie=tie, seed=seed), scheme=scheme)
-    if scheme == "dirichlet":
-        return replace(plain, probabilities=_shrunk(counted.counts, total, concentration), scheme=scheme)
-    raise InputError(f"labels: {scheme} needs to know who voted; from counts choose frequency, majority or dirichlet")
+    schemes: dict[str, Callable[..., LabelDistribution]]
+    schemes = {"frequency": frequency, "majority": majority, "dirichlet": dirichlet}
+    if scheme not in schemes:
+        raise InputError(f"labels: {scheme} needs to know who voted; from counts choose {', '.join(schemes)}")
+    return schemes[scheme](counted, **options)
 
 
-def _votes_of_each_item(votes: Votes) -> Ints:
+def _votes_of_each_item(votes: Votes | CountedVotes) -> Ints:
     total = votes.panel_size if votes.judgement is None else row_sum(votes.counts)
     empty = np.flatnonzero(total == 0)
     if empty.size:
@@ -183,7 +154,7 @@ def _votes_of_each_item(votes: Votes) -> Ints:
     return np.asarray(total)
 
 
-def _distribution(votes: Votes, probabilities: Table, scheme: str) -> LabelDistribution:
+def _distribution(votes: Votes | CountedVotes, probabilities: Table, scheme: str) -> LabelDistribution:
     mean_uncertainty, unsure_proportion = human_uncertainty(votes)
     return LabelDistribution(
         probabilities=probabilities,
@@ -198,7 +169,7 @@ def _distribution(votes: Votes, probabilities: Table, scheme: str) -> LabelDistr
     )
 
 
-def human_uncertainty(votes: Votes) -> tuple[Floats, Floats] | tuple[None, None]:
+def human_uncertainty(votes: Votes | CountedVotes) -> tuple[Floats, Floats] | tuple[None, None]:
     """Mean uncertainty and unsure proportion of each item (soft-digits paper, section 3).
 
     Mean uncertainty is the mean over judgements of (classes answered unsure) / (classes asked, without `none`);

@@ -9,7 +9,6 @@ import numpy as np
 from dissensus.arrays import row_max, row_sum
 from dissensus.labels.annotator_models import (
     AnnotatorModel,
-    Fit,
     agreements,
     class_shares,
     fitted,
@@ -31,12 +30,8 @@ def wawa(
 
     One pass, nothing is maximised, so there is no log-likelihood. A tied majority goes to the first class in class
     order; crowd-kit's `Wawa`, otherwise the same, gives it to the class that it read first (and fails as shipped on
-    scikit-learn 1.7 and later). An annotator without votes has skill 0.
-
-    Args:
-        votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
-        gold: items of known class, which stands for their majority; their posterior is that class.
-        prior: (true class, said class) pseudo-votes of annotators; right ones count as votes with the majority.
+    scikit-learn 1.7 and later). An annotator without votes has skill 0. Gold items (`dawid_skene`) have their class as
+    majority and posterior, and right pseudo-votes count as votes with the majority.
     """
     fit_votes = read_fit_votes(votes, "wawa", gold=gold, prior=prior)
     n_items, n_annotators, n_classes = fit_votes.shape
@@ -45,7 +40,7 @@ def wawa(
     top = fit_votes.frequencies >= row_max(fit_votes.frequencies)[:, None] - 1e-12
     majority = np.zeros((n_items, n_classes))
     majority[np.arange(n_items), top.argmax(axis=1)] = 1.0
-    prior_right, prior_wrong = (each.sum(axis=1) for each in fit_votes.prior_right_and_wrong())
+    prior_right, prior_wrong = (counts.sum(axis=1) for counts in fit_votes.prior_right_and_wrong())
     right = agreement.credit(majority) + prior_right
     total = agreement.credit(np.ones((n_items, n_classes))) + prior_right + prior_wrong
     skill = np.divide(right, total, out=np.zeros(n_annotators), where=total > 0)
@@ -56,8 +51,10 @@ def wawa(
     return fitted(
         "wawa",
         fit_votes,
-        Fit(posterior, skill, np.empty(0), True),
+        posterior,
+        np.empty(0),
+        converged=True,
+        options={},
         class_prior=class_shares(posterior, fit_votes),
         skill=skill,
-        options=fit_votes.options,
     )

@@ -92,9 +92,7 @@ def judgement_table(votes: Votes, scheme: str) -> pl.DataFrame:
 def annotator_table(model: AnnotatorModel, *, by_model: Mask | None = None) -> pl.DataFrame:
     """One row per annotator: skill, or from a confusion matrix the accuracy on each class and overall.
 
-    Args:
-        model: what was fitted.
-        by_model: (annotators,) which of them are models; where some are, a column `kind` says so.
+    Where some of them are models (`by_model`), a column `kind` says which.
     """
     columns: dict[str, Any] = {"annotator": pl.Series(model.annotators.tolist())}
     if by_model is not None and by_model.any():

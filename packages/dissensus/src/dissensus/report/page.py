@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.report.chapters import Added
+    from dissensus.report.disagreeing import WhoDisagrees
     from dissensus.report.figures import Figure, Section
     from dissensus.report.items import Card
-    from dissensus.report.people import WhoDisagrees
     from dissensus.report.subject import Subject
     from dissensus.report.tables import Table
 

@@ -16,6 +16,7 @@ from dissensus.evaluation.metrics.registry import REPORTED
 from dissensus.report import figures
 from dissensus.report.chapters import Added
 from dissensus.report.citation import bibliography
+from dissensus.report.disagreeing import who_disagrees
 from dissensus.report.dots import dots
 from dissensus.report.drawing import drawn
 from dissensus.report.export import export_figures, export_tables
@@ -23,7 +24,6 @@ from dissensus.report.gains import differences_by_stratum, disagreement, gains, 
 from dissensus.report.glossary import glossary
 from dissensus.report.items import cards, contested, largest_gaps
 from dissensus.report.page import Page, render
-from dissensus.report.people import who_disagrees
 from dissensus.report.subject import Subject, files_subject
 from dissensus.report.tables import annotators, class_table, comparisons
 from dissensus.report.words import answer
@@ -106,7 +106,7 @@ def _subject(
             "or label distributions with predictions="
         )
     people, votes = people_in(about)
-    systems = systems_in(predictions, people, classes=classes)
+    people, systems, _ = systems_in(predictions, people, classes=classes)
     evaluation = evaluate(people, systems, votes=votes, metrics=REPORTED, seed=seed)
     if texts is not None and len(texts) != len(people):
         raise InputError(f"report: {len(texts):,} texts for {len(people):,} items; give one for each")

@@ -149,7 +149,7 @@ def agreement(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0) -> A
         Fleiss' kappa: 0.550
         Gwet's AC1: 0.561
         pairwise agreement: 0.778
-        >>> dis.agreement(np.array([[3, 0], [0, 3], [2, 1]]))["krippendorff_alpha_nominal"].value
+        >>> round(dis.agreement(np.array([[3, 0], [0, 3], [2, 1]]))["krippendorff_alpha_nominal"].value, 3)
         0.6
     """
     if isinstance(votes, np.ndarray):
@@ -235,13 +235,10 @@ def class_mass(votes: Votes) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Items with two judgements or more; those that are alike are one row.
+    """Items with two judgements or more; those that are alike are one row, which stands for `times` items.
 
-    Attributes:
-        mass: (rows, classes) judgements for each class, w_k.
-        judgements: (rows,) their number, m.
-        own: (rows,) the agreement of each judgement with itself, summed: the squares of its weights.
-        times: (rows,) how many items the row stands for.
+    `mass` is (rows, classes) judgements for each class, w_k; `judgements` (rows,) their number, m; `own` (rows,) the
+    agreement of each judgement with itself, summed: the squares of its weights.
     """
 
     mass: Table
@@ -307,10 +304,8 @@ def _unsure_counts(votes: Votes) -> Counts:
 class _Recipe:
     """Statistics that are functions of sums over items, so that one bootstrap serves them all.
 
-    Attributes:
-        width: number of columns.
-        columns: the (rows, columns) contributions of one item of each row.
-        values: the statistics by name, (n,) each, from (n, columns) sums.
+    `columns` makes the (rows, width) contributions of one item of each row, `values` the statistics by name, (n,) each,
+    from (n, width) sums.
     """
 
     width: int

@@ -115,13 +115,9 @@ def models_beside_people(votes: Votes, *, level: float = 0.95) -> AnnotatorAgree
 def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None, level: float) -> AnnotatorAgreement:
     """Annotators beside others.
 
-    Args:
-        votes: of these annotators.
-        others: (votes,) judgements of the vote's item by others.
-        same: (votes,) how many of these name the vote's class.
-        rest: (1, classes) what others said about any item, for the agreement by chance; None takes, for each, what
-            the other annotators said.
-        level: of the intervals.
+    `others` are the (votes,) judgements of the vote's item by others, `same` how many of these name the vote's class.
+    `rest` is (1, classes) what others said about any item, for the agreement by chance; None takes, for each, what the
+    other annotators said.
     """
     assert votes.annotators is not None
     assert votes.judgement_annotator is not None

@@ -81,11 +81,8 @@ def arrange_classes(
 ) -> tuple[Codes, tuple[str, ...]]:
     """The class of each distinct label, and the class names in order.
 
-    Args:
-        labels: distinct labels.
-        classes: class names in order; None takes the labels, numbers by size and others by alphabet. A label that is
-            not among them is taken for the one that is the same number, such as 1 for 1.0.
-        where: the file and line where a label first occurs.
+    Without `classes` they are the labels, numbers by size and others by alphabet. A label that is not among them is
+    taken for the one that is the same number, such as 1 for 1.0. `where` is the place where a label first occurs.
     """
     named = class_names(labels)
     order = in_order(named) if classes is None else tuple(classes)
@@ -123,13 +120,7 @@ def _number(label: str) -> Decimal | None:
 
 
 def variants(labels: Sequence[str], counts: Sequence[int], *, what: str = "labels") -> list[str]:
-    """Sentences on different names that look like one: they differ only in white space or case.
-
-    Args:
-        labels: distinct names.
-        counts: how often each occurs.
-        what: labels or annotators.
-    """
+    """Sentences on different names that look like one: they differ only in white space or case."""
     plain = [" ".join(label.split()).casefold() for label in labels]
     often = Counter(plain)
     alike: dict[str, list[str]] = {}
@@ -357,13 +348,9 @@ def separator_mark(distinct: pl.Series) -> str | None:
 
 
 def separator_of(distinct: pl.Series, path: Path) -> str | None:
-    """What splits cells that hold several labels; None where every cell is one label.
+    """What splits cells that hold several labels; None where every one of the distinct cells is one label.
 
     Cells are split where every part of every one of them also stands alone; where only some do, the user must say.
-
-    Args:
-        distinct: the different cells of the label column, as text.
-        path: for the refusal.
     """
     mark = separator_mark(distinct)
     if mark is None:

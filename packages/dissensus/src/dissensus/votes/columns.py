@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError, choices
@@ -12,46 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
+_NAMES: Final = tomllib.loads(resources.files("dissensus.votes").joinpath("columns.toml").read_text(encoding="utf-8"))
 
-
-SYNONYMS: Final = {
-    "item": _words(
-        "item item_id task task_id instance instance_id example example_id sample sample_id unit unit_id object "
-        "object_id image image_id image_name filename file text_id sentence_id comment_id question_id document_id "
-        "doc_id post_id tweet_id pair_id uid item_name question id"
-    ),
-    "annotator": _words(
-        "annotator annotator_id worker worker_id user user_id rater rater_id coder coder_id judge judge_id labeler "
-        "labeler_id labeller labeller_id participant participant_id subject subject_id respondent respondent_id "
-        "reviewer reviewer_id expert expert_id person person_id username annotator_name"
-    ),
-    "label": _words(
-        "label vote class answer choice rating score category annotation judgement judgment stars likert grade "
-        "labels answers choices categories annotations"
-    ),
-    "response": ("response",),
-    "seconds": _words(
-        "seconds duration rt time lead_time response_time reaction_time duration_seconds time_spent work_time elapsed"
-    ),
-    "time": _words(
-        "timestamp submitted_at annotated_at judged_at answered_at completed_at done_at submit_time submission_time "
-        "created_at updated_at"
-    ),
-}
+SYNONYMS: Final[dict[str, list[str]]] = _NAMES["roles"]
 """For each role, the names of columns that are taken for it, the surest first."""
 
 KIND: Final = "kind"
 """The column that says whether a person or a model gave a vote: taken for it only where its cells say so."""
 
-ABOUT_ITEMS: Final = frozenset(
-    _words(
-        "text sentence sentence1 sentence2 comment tweet post content premise hypothesis title url image_url dialogue "
-        "gold gold_label gold_standard truth true_label ground_truth original original_label old_label split fold "
-        "partition subset source domain language lang"
-    )
-)
+ABOUT_ITEMS: Final = frozenset(_NAMES["about_items"])
 """Names of columns of a table with one row per item that describe the item, and are no annotators or classes."""
 
 RATING: Final = re.compile(r"(^|_)(ratings?|scores?|stars?|likert|grades?)(_|$)")
@@ -64,19 +35,7 @@ _ANNOTATOR_NUMBERED: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The column that holds each role; None where the file has none.
-
-    Attributes:
-        item: the item.
-        label: the class, or the set of classes.
-        annotator: who said it.
-        response: yes, no or unsure, where a row is one response.
-        seconds: how long the judgement took, in seconds.
-        time: when the judgement was given.
-        kind: whether a person or a model gave it.
-        attributes: columns that describe the annotator.
-        item_attributes: columns that describe the item.
-    """
+    """The column that holds each role; None where the file has none. `attributes` describe annotators."""
 
     item: str
     label: str
@@ -105,19 +64,10 @@ def plain(name: str) -> str:
 
 
 def guess(role: str, available: Iterable[str]) -> str | None:
-    """The column whose name fits a role best, the first of equals; None where no name fits."""
+    """The column whose name best fits a role, or `gold` (the known class), the first of equals; None if none does."""
     spelled = {plain(column): column for column in reversed(list(available))}
-    return next((spelled[name] for name in SYNONYMS[role] if name in spelled), None)
-
-
-GOLD: Final = _words("gold gold_label gold_standard truth true_label ground_truth label class answer category target y")
-"""Names of the column that holds the known class of an item, the surest first."""
-
-
-def guess_gold(available: Iterable[str]) -> str | None:
-    """The column whose name fits the known class of an item best; None where no name fits."""
-    spelled = {plain(column): column for column in reversed(list(available))}
-    return next((spelled[name] for name in GOLD if name in spelled), None)
+    names = _NAMES["gold"] if role == "gold" else SYNONYMS[role]
+    return next((spelled[name] for name in names if name in spelled), None)
 
 
 def choose(role: str, given: str | None, available: Sequence[str], *, path: object) -> str | None:

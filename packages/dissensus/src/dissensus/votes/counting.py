@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 import polars as pl
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Codes, Counts, Names
+    from dissensus.arrays import Codes, Counts, Ints, Names
 
     Counted = tuple[pl.Series, dict[str, int], Counts]
     """Items, labels with the first row of each, and (items, labels) counts."""
@@ -65,6 +66,8 @@ class CountedVotes:
         counts: (items, classes) votes.
         ordered: whether the classes are a scale, lowest first.
         left_out: votes of models, which are not among them.
+        judgement: None, as in `Votes` that are single choices.
+        unsure: None, as in `Votes` that are all yes.
     """
 
     items: Names
@@ -72,6 +75,13 @@ class CountedVotes:
     counts: Counts
     ordered: bool = False
     left_out: int = 0
+    judgement: ClassVar[None] = None
+    unsure: ClassVar[None] = None
+
+    @cached_property
+    def panel_size(self) -> Ints:
+        """(items,) the votes of each item."""
+        return row_sum(self.counts)
 
 
 def count_votes(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,30 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dissensus.votes.table import Votes
-
-_OWN_WORDS: Final = (
-    *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field", "fileObject"),
-    *("fileProperty", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5"),
-    *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate", "separator"),
-    *("source", "subField", "transform"),
-)
-
-CONTEXT: Final = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "sc": "https://schema.org/",
-    "dct": "http://purl.org/dc/terms/",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "description": {"@container": "@language"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "name": {"@container": "@language"},
-    **{word: f"cr:{word}" for word in _OWN_WORDS},
-}
-"""The JSON-LD context of Croissant 1.1."""
 
 REQUIRED: Final = ("license", "url", "creator", "datePublished")
 """What Croissant requires of a published dataset, and votes alone cannot say."""
@@ -102,19 +80,11 @@ def croissant(
 
 
 def described(path: Path, records: dict[str, Any], *, name: str, description: str, **more: Any) -> dict[str, Any]:
-    """The metadata of a dataset in one file, ready for JSON; what is None is left out.
-
-    Args:
-        path: the file.
-        records: from `record_set`.
-        name: of the dataset.
-        description: of the dataset.
-        more: further fields of Croissant, by name.
-    """
+    """The metadata of a dataset in one file, ready for JSON; further fields that are None are left out."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {
-        "@context": CONTEXT,
+        "@context": json.loads(resources.files("dissensus.votes").joinpath("croissant.json").read_text("utf-8")),
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": name,
@@ -135,14 +105,7 @@ def described(path: Path, records: dict[str, Any], *, name: str, description: st
 
 
 def record_set(name: str, path: Path, what: Mapping[str, str], *, times: Sequence[str] = ()) -> dict[str, Any]:
-    """The columns of a table: what each holds, by its name, or else that it describes the item.
-
-    Args:
-        name: of the records.
-        path: the file that holds them.
-        what: by column, a sentence.
-        times: columns that hold a date and time.
-    """
+    """The columns of a table: `what` each holds, or else that it describes the item; `times` are moments."""
     schema = scan(path).collect_schema()
     fields = [
         {

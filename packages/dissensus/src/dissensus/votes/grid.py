@@ -41,16 +41,8 @@ def votes_from_wide(
 ) -> Votes:
     """Votes from a table with one row per item and, beside the item, one column per annotator.
 
-    An empty cell is not a vote. An annotator whose column is empty is kept.
-
-    Args:
-        rows: the table.
-        item: the column of item names.
-        classes: class names in order.
-        ordered: whether the classes are a scale.
-        missing: what stands in a cell that is not a vote; None takes `MISSING`.
-        text_annotators: whether annotators' names are text, though all may look like numbers.
-        notes: takes sentences on what was understood.
+    An empty cell, or one of `missing` (None: `MISSING`), is not a vote. An annotator whose column is empty is kept;
+    names of annotators that look like numbers are numbers, unless `text_annotators`.
     """
     panel = rows.table.drop(item)
     if not panel.width:
@@ -113,11 +105,7 @@ def votes_from_count_rows(
 ) -> Votes:
     """Anonymous votes from a table with one row per item and one column per class.
 
-    Args:
-        rows: the table.
-        item: the column of item names; None numbers the rows from 0.
-        classes: the columns to take, in order; None takes all but the item's.
-        ordered: whether the classes are a scale.
+    Without `item` the rows are numbered from 0; `classes` are the columns to take, in order.
     """
     table = rows.table if item is None else rows.table.drop(item)
     missing = [name for name in classes or () if name not in table.columns]

@@ -21,18 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ItemGroup:
-    """Items that share the value of an attribute.
+    """Items that share the value of an attribute (`name`), with means over them; None where a number is not known.
 
-    Attributes:
-        name: the value.
-        items: how many.
-        judgements_per_item: their mean number.
-        entropy: mean entropy of their label distributions, in nats.
-        unanimous_share: of the items with two judgements or more, those with votes for one class only.
-        alpha: Krippendorff's alpha, nominal; None where no item has two judgements.
-        seconds: median seconds of a judgement; None where unknown.
-        normalised_seconds: mean of the seconds normalised within each annotator; None where unknown.
-        unsure_rate: share of judgements with an unsure; None where nobody could say it.
+    `entropy` is in nats; `unanimous_share` and `alpha` (Krippendorff's, nominal) are of the items with two judgements
+    or more; `seconds` is the median of judgements, `normalised_seconds` their mean normalised within each annotator,
+    and `unsure_rate` the share of judgements with an unsure.
     """
 
     name: str
@@ -48,15 +41,10 @@ class ItemGroup:
 
 @dataclass(frozen=True)
 class AnnotatorGroup:
-    """Annotators who share the value of an attribute.
+    """Annotators who share the value of an attribute (`name`); None where a number is not known.
 
-    Attributes:
-        name: the value.
-        annotators: how many.
-        judgements: how many they gave.
-        agreement: mean agreement of their judgements with the rest of the panel; None where none could be compared.
-        seconds: median seconds of a judgement; None where unknown.
-        unsure_rate: share of judgements with an unsure; None where nobody could say it.
+    `agreement` is the mean of their judgements with the rest of the panel, `seconds` the median of a judgement, and
+    `unsure_rate` the share of judgements with an unsure.
     """
 
     name: str
@@ -125,10 +113,7 @@ def by_items(votes: Votes, attribute: str, *, resamples: int = 1000, seed: Seed 
 def by_annotators(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> tuple[AnnotatorGroup, ...]:
     """The annotators by the value of one of their attributes, such as a country; largest group first.
 
-    Args:
-        votes: the votes.
-        attribute: its name.
-        least: how many people a group needs to be told of (`dissensus.votes.privacy`).
+    A group of fewer than `least` people is left out (`dissensus.votes.privacy`).
     """
     groups = groups_of(votes, attribute, least=least)
     panel = annotator_agreement(votes)
@@ -156,9 +141,7 @@ def by_annotators(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) ->
 def original_agreement(votes: Votes, original: Names) -> OriginalAgreement:
     """The majority of the votes beside the items' original labels.
 
-    Args:
-        votes: the votes.
-        original: (items,) a class name each; one that is no class, such as an empty one, leaves the item out.
+    `original` is (items,) a class name each; one that is no class, such as an empty one, leaves the item out.
     """
     place = {name: k for k, name in enumerate(votes.classes)}
     before = np.array([place.get(str(name), -1) for name in original.tolist()])

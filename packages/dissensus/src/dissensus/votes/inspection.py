@@ -47,12 +47,7 @@ _BINS = 20
 class Spread:
     """How a whole number is spread over items.
 
-    Attributes:
-        min: the smallest.
-        median: the middle one.
-        mean: the mean.
-        max: the largest.
-        histogram: (from, to, items) of each bin, both ends included, in rising order; bins without items are left out.
+    `histogram` has (from, to, items) of each bin, both ends included, in rising order; bins without items are left out.
     """
 
     min: int
@@ -64,14 +59,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class ClassCount:
-    """One class among all votes.
-
-    Attributes:
-        name: of the class.
-        votes: votes for it, yes and unsure alike.
-        share: of all votes.
-        unsure: how many of its votes are unsure; None where nobody could say unsure.
-    """
+    """One class among all votes, yes and unsure alike; `unsure` is None where nobody could say it."""
 
     name: str
     votes: int
@@ -96,14 +84,7 @@ class Entropy:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Seconds that a judgement took.
-
-    Attributes:
-        known: judgements whose time is known.
-        lower_quartile: a quarter took less.
-        median: half took less.
-        upper_quartile: a quarter took more.
-    """
+    """Seconds that a judgement took, of the `known` judgements whose time is known."""
 
     known: int
     lower_quartile: float
@@ -113,14 +94,7 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Contested:
-    """An item that divides the panel.
-
-    Attributes:
-        item: its name.
-        entropy: of its label distribution, in nats.
-        judgements: how many it got.
-        counts: votes by class name, most votes first, classes without votes left out.
-    """
+    """An item that divides the panel: `entropy` in nats, and `counts` by class, most votes first, without zeros."""
 
     item: int | str
     entropy: float

@@ -21,9 +21,7 @@ _NAMED: Final = 3
 def mark_models(votes: Votes, models: Sequence[str]) -> Votes:
     """The same votes, those of the named annotators marked as a model's.
 
-    Args:
-        votes: with annotators, none of them marked yet.
-        models: names, or patterns such as `gpt-*`; each fits at least one annotator.
+    Each of `models`, names or patterns such as `gpt-*`, fits at least one annotator; none may be marked yet.
     """
     if votes.by_model is not None:
         raise InputError("votes: a column says already which votes are from models; leave out --models")

@@ -22,15 +22,8 @@ cannot say, as JSON; of the column only the first cell is filled."""
 class Own:
     """How votes were written.
 
-    Attributes:
-        format: long, sets, wide or counts.
-        classes: class names in order.
-        ordered: whether they are a scale.
-        attributes: columns that describe annotators.
-        item_attributes: columns that describe items.
-        text: item, annotator or columns of attributes whose names are text, though all may look like numbers.
-        separator: what stands between the labels of one cell.
-        models: the annotators of a wide table who are models.
+    `format` is long, sets, wide or counts; `text` names item, annotator or columns of attributes whose names are text,
+    though all may look like numbers; `models` are the annotators of a wide table who are models.
     """
 
     format: str

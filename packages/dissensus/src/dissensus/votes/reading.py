@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.table_file import OpenTable, Rows
-    from dissensus.votes.formats import Format
+    from dissensus.votes.official.opening import Format
     from dissensus.votes.own import Own
 
 FORMATS: Final = {
@@ -91,21 +91,21 @@ class Options:
     separator: str | None = None
     duplicates: Duplicates = "refuse"
 
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if value is not None and not isinstance(value, str | bool):
+                object.__setattr__(self, option.name, tuple(value))
+
     def given(self, *names: str) -> list[str]:
         """Those of the named options that the user gave."""
-        return [each.name for each in fields(self) if each.name in names and getattr(self, each.name) != each.default]
+        options = (option for option in fields(self) if option.name in names)
+        return [option.name for option in options if getattr(self, option.name) != option.default]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reading:
-    """A file of votes, and how it was understood.
-
-    Attributes:
-        votes: the votes.
-        format: the name of the format, one of `FORMATS`.
-        columns: the column of each role: item, annotator, label, response, seconds, time, kind.
-        notes: sentences on what else was worked out.
-    """
+    """Votes of a file, and how it was understood: the format, the column of each role, and notes on what else."""
 
     votes: Votes
     format: str
@@ -172,27 +172,8 @@ def read_votes(
     Raises:
         InputError: with the file, the line or item, what is wrong and what would be right.
     """
-    options = Options(
-        format=format,
-        item=item,
-        annotator=annotator,
-        label=label,
-        response=response,
-        seconds=seconds,
-        time=time,
-        kind=kind,
-        attributes=tuple(attributes),
-        item_attributes=tuple(item_attributes),
-        annotators=tuple(annotators),
-        models=tuple(models),
-        columns=None if columns is None else tuple(columns),
-        missing=None if missing is None else tuple(missing),
-        classes=None if classes is None else tuple(classes),
-        ordered=ordered,
-        separator=separator,
-        duplicates=duplicates,
-    )
-    return understand(source, options).votes
+    options = {name: value for name, value in locals().items() if name != "source"}
+    return understand(source, Options(**options)).votes
 
 
 def votes_in(votes: Any) -> Votes:

@@ -76,14 +76,8 @@ class _VoteRows:
 class _Selected:
     """The classes that judgements select.
 
-    Attributes:
-        rows: (judgements,) the row that stands for each judgement, or a slice of all rows.
-        judgement: (votes,) the judgement of each vote, rising; None where each has one vote.
-        label: (votes,) the class of each vote.
-        unsure: (votes,) true where the response is unsure; None where all are yes.
-        seconds: (judgements,) how long each took.
-        classes: class names.
-        none: the index of the class `none`, where there is one.
+    `rows` is the row that stands for each judgement, or a slice of all; `judgement` that of each vote, rising, None
+    where each has one vote; `label` and `unsure` are (votes,), `seconds` (judgements,).
     """
 
     rows: Any
@@ -109,21 +103,10 @@ def votes_from_rows(
 ) -> Votes:
     """Votes from a table with one row per vote, per response, or per set of labels.
 
-    Rows are responses where `columns.response` is given; they are sets where the label column holds lists, or text to
-    be split at `separator`. A judgement that selects no class becomes one vote for the class `none`, the last.
-
-    Args:
-        table: the rows.
-        columns: which column holds what.
-        where: the file and line of a row, for sentences.
-        classes: class names in order; None takes those in the rows, numbers by size and others by alphabet (or, for
-            an Enum, in its own order).
-        ordered: whether the classes are a scale; None says so where the label column is named like a rating and
-            the classes are numbers, or given.
-        separator: what stands between the labels of one cell.
-        duplicates: what to do where one annotator judged one item twice.
-        exact: whether white space around the labels of one cell is part of them.
-        notes: takes sentences on what was understood, for the user.
+    Without `classes` they are those in the rows, numbers by size and others by alphabet, or an Enum's in its own order.
+    They are a scale (`ordered`) where nothing is said and the label column is named like a rating, and the classes are
+    numbers or given. `separator` stands between the labels of one cell; `exact` keeps white space around them. `where`
+    is the file and line of a row, and `notes` takes sentences on what was understood.
     """
     item, items = encode_names(table[columns.item], where=where)
     panel = None
@@ -362,13 +345,9 @@ def keep_distinct(
     refusal: Callable[[int, int], str],
     notes: list[str] | None = None,
 ) -> Any:
-    """The rows to keep so that no key occurs twice: a slice of all, or a mask.
+    """The rows to keep so that no (rows,) key occurs twice: a slice of all, or a mask.
 
-    Args:
-        key: (rows,) what must be distinct.
-        duplicates: refuse, or which of the rows with one key to keep.
-        refusal: the sentence for a row and its repetition.
-        notes: takes a sentence on how many rows were left out.
+    `refusal` makes the sentence for a row and its repetition; `notes` takes one on how many rows were left out.
     """
     # A parallel sort is the fastest answer to whether any key repeats.
     in_order = pl.Series(key).sort().to_numpy()

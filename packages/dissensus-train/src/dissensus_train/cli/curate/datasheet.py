@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
+from dissensus.cli.inputs import show_reading, votes_named
 from dissensus.cli.printing import json_alone, json_to, next_step, note, text_to
 from dissensus_train.cli.curate.typed import ListFile
 
@@ -60,8 +61,8 @@ def datasheet(
         licences[source.strip()] = text.strip()
     cast = None
     if votes is not None:
-        cast, reading = opt.votes_named(votes, Options())
-        opt.show_reading(reading)
+        cast, reading = votes_named(votes, Options())
+        show_reading(reading)
     known: dict[str, dict[str, str]] = {}
     if project is not None:
         of_project = joined("joins", "datasheet.project", part="collect", wanted_by="--project")

@@ -60,7 +60,7 @@ class DeliveryCallback(Callback):  # type: ignore[misc]
         given = {split: len(dataset) for split, dataset in self.datasets.items()}
         if recorded != given:
             raise InputError(
-                f"dis.lightning: the recorder is of {_told(recorded)}, and the datasets are {_told(given)}; give a "
+                f"dis.lightning: the recorder is of {_sizes(recorded)}, and the datasets are {_sizes(given)}; give a "
                 "dataset for each split of the recorder, of the same items"
             )
 
@@ -99,5 +99,5 @@ class DeliveryCallback(Callback):  # type: ignore[misc]
         self.recorder.end_epoch()
 
 
-def _told(sizes: Mapping[str, int]) -> str:
+def _sizes(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{split} ({size:,} items)" for split, size in sizes.items())

@@ -21,6 +21,6 @@ from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dissensus_train.integrations.sklearn.classifier import VotesClassifier as VotesClassifier
-    from dissensus_train.integrations.sklearn.scoring import scorer as scorer
+    from dissensus_train.integrations.sklearn.classifier import scorer as scorer
 
 __getattr__, __dir__ = lazy_names(__name__)

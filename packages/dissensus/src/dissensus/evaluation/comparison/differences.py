@@ -350,6 +350,10 @@ def wilcoxon(gaps: Floats, *, alternative: Alternative = "two-sided") -> float:
 
     Differences of 0 are dropped, tied ones share the mean of their ranks, and the distribution of the rank sum over all
     2^n signs is counted out, so that the value is exact with ties too. With nothing but zeros it is 1.
+
+    Args:
+        gaps: (n,) paired differences, such as one per seed.
+        alternative: `two-sided`, or that they are `less` or `greater` than 0.
     """
     moved = gaps[gaps != 0]
     # Mean ranks of ties are halves: twice the rank is whole.

@@ -135,7 +135,16 @@ def estimate_of_all_or_none(value: float, *, items: int, level: float, resamples
 def estimate_within(
     value: float, spread: Spread | None, *, level: float, low: float, high: float, resamples: int
 ) -> Estimate:
-    """A value with the interval of its spread, cut to the range that the statistic can have."""
+    """A value with the interval of its spread, cut to the range that the statistic can have.
+
+    Args:
+        value: of the statistic.
+        spread: of it; None gives no interval.
+        level: of the interval.
+        low: the least value that the statistic can have.
+        high: the greatest.
+        resamples: that the spread rests on.
+    """
     if spread is None:
         return Estimate(value, level=level)
     reach = spread.half_width(level)

@@ -118,7 +118,11 @@ def rows_of(stratum: Stratum, human: LabelDistribution, halves: Halves | str) ->
 
 
 def make_strata(human: LabelDistribution, by: str) -> tuple[Stratum, ...]:
-    """The strata of a named idea: agreement, entropy or class."""
+    """The strata of a named idea: agreement (unanimous and varied items), entropy (quarters) or class; all items first.
+
+    Raises:
+        InputError: where there is no such idea.
+    """
     if by not in STRATA:
         raise InputError(
             f"strata: '{by}' is not one of {', '.join(STRATA)}; for any other column give one name per item"

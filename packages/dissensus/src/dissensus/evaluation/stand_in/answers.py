@@ -178,4 +178,4 @@ def _answers(name: str, given: Any, votes: Votes) -> Answers:
     if isinstance(given, Mapping) and isinstance(next(iter(given.values()), ""), str | int | float):
         return named_answers(votes, given)
     judged = frequency(votes.take_items(np.flatnonzero(votes.panel_size)))
-    return likeliest_answers(votes, systems_in({name: given}, judged)[name])
+    return likeliest_answers(votes, systems_in({name: given}, judged)[1][name])

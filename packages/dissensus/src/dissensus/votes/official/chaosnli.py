@@ -11,7 +11,7 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.table_file import Rows, explained, read_rows
 from dissensus.votes.grid import votes_from_count_rows
-from dissensus.votes.official.opening import glance, official_file, require_rows
+from dissensus.votes.official.opening import Format, begins, official_file, require_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +70,9 @@ def _about(path: Path) -> dict[str, Names]:
     return {name: np.array([each or "" for each in values], dtype=text) for name, values in found.items()}
 
 
-def is_chaosnli(path: Path) -> bool:
-    """Whether the first line has ChaosNLI's counts."""
-    line = glance(path, *FILES).partition("\n")[0]
-    return line.startswith("{") and all(f'"{key}"' in line for key in ("uid", "label_counter", "label_count"))
+CHAOSNLI: Final = Format(
+    "chaosnli",
+    "ChaosNLI: a .jsonl file of SNLI, MNLI-m or alphaNLI",
+    read_chaosnli,
+    begins("{", "uid", "label_counter", "label_count", files=FILES),
+)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError
-from dissensus.votes.official.opening import official_file
+from dissensus.votes.official.opening import Format, official_file
 from dissensus.votes.table import Annotators, Votes
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def read_imagenet_real(path: Path) -> Votes:
     )
 
 
-def is_imagenet_real(path: Path) -> bool:
+def _is_imagenet_real(path: Path) -> bool:
     """Whether the file, or the one in the folder, has the name of the raters' answers and its arrays."""
     try:
         with zipfile.ZipFile(path / FILE if path.is_dir() else path) as archive:
@@ -77,3 +77,6 @@ def _tensor(path: Path) -> Any:
         return np.frombuffer(content, dtype=dtype, offset=file.tell()).reshape(shape)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{path}: the tensor cannot be read ({error}); download the official file again") from None
+
+
+IMAGENET_REAL: Final = Format("imagenet-real", "ImageNet-ReaL: raters.npz", read_imagenet_real, _is_imagenet_real)

@@ -10,7 +10,7 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.votes.cells import are_numbers
 from dissensus.votes.columns import Columns, listed
-from dissensus.votes.official.opening import glance, official_file, read_json
+from dissensus.votes.official.opening import Format, begins, official_file, read_json
 from dissensus.votes.rows import votes_from_rows
 
 if TYPE_CHECKING:
@@ -19,16 +19,13 @@ if TYPE_CHECKING:
     from dissensus.votes.rows import Duplicates
     from dissensus.votes.table import Votes
 
-ALTTEST: Final = ("*.human_annotations.json",)
+ALTTEST_FILE: Final = ".human_annotations.json"
 
 
 def read_judge_bench(path: Path, *, label: str | None = None, notes: list[str] | None = None) -> Votes:
     """Anonymous votes of a JUDGE-BENCH file, such as DICES: a list of answers for each instance, which is an item.
 
-    Args:
-        path: the file.
-        label: the metric, where the file has several.
-        notes: takes a sentence on instances without answers, which are left out.
+    `label` names the metric where the file has several. Instances without answers are left out and noted.
     """
     path = official_file(path, "*.json")
     found = read_json(path)
@@ -63,15 +60,9 @@ def read_judge_bench(path: Path, *, label: str | None = None, notes: list[str] |
     )
 
 
-def is_judge_bench(path: Path) -> bool:
-    """Whether the file begins as JUDGE-BENCH's do."""
-    start = "" if path.is_dir() else glance(path)
-    return start.lstrip().startswith("{") and all(f'"{key}"' in start for key in ("dataset", "annotations", "metric"))
-
-
 def read_alttest(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
     """Votes of a file of the alternative annotator test (Calderon et al. 2025): each annotator's label of each item."""
-    path = official_file(path, *ALTTEST)
+    path = official_file(path, f"*{ALTTEST_FILE}")
     found = read_json(path)
     if not isinstance(found, dict) or not all(isinstance(each, dict) and each for each in found.values()):
         raise InputError(f"{path}: expected, for each annotator, an object of items and labels")
@@ -88,12 +79,21 @@ def read_alttest(path: Path, *, duplicates: Duplicates = "refuse", notes: list[s
     )
 
 
-def is_alttest(path: Path) -> bool:
-    """Whether the file has the name of the test's human annotations."""
-    return path.name.endswith(ALTTEST[0][1:]) and path.is_file()
-
-
 def _label(value: Any, path: Path, who: str) -> str:
     if not isinstance(value, str | int | float) or value == "" or (isinstance(value, float) and not np.isfinite(value)):
         raise InputError(f"{path}, annotator {who}: {value!r} is no label; correct it, or remove it")
     return str(value)
+
+
+JUDGE_BENCH: Final = Format(
+    "judge-bench",
+    "JUDGE-BENCH, such as DICES: a JSON file; --label names the metric",
+    read_judge_bench,
+    begins("{", "dataset", "annotations", "metric"),
+)
+ALTTEST: Final = Format(
+    "alttest",
+    "the alternative annotator test: a .human_annotations.json file",
+    read_alttest,
+    lambda path: path.name.endswith(ALTTEST_FILE) and path.is_file(),
+)

@@ -10,7 +10,7 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.votes.cells import times_of
 from dissensus.votes.columns import Columns, listed
-from dissensus.votes.official.opening import glance, official_file, read_json
+from dissensus.votes.official.opening import Format, begins, official_file, read_json
 from dissensus.votes.rows import votes_from_rows
 
 if TYPE_CHECKING:
@@ -50,12 +50,7 @@ def read_label_studio(
     Cancelled annotations, predictions, and annotations that leave the question unanswered are skipped; a task without
     any vote is not an item. Several choices are several votes in one judgement; ratings are a scale from 1 to the
     highest one given; the levels of a taxonomy are joined by ' / '. The time of a judgement is when it was created.
-
-    Args:
-        path: the file.
-        label: the name of the control tag (`from_name`) to read; needed where the project has several.
-        duplicates: what to do where one annotator judged one task twice.
-        notes: takes a sentence on results of a type that is no vote, which are left out.
+    `label` is the name of the control tag (`from_name`) to read, needed where the project has several.
     """
     path = official_file(path, "*.json")
     records = read_json(path)
@@ -112,16 +107,6 @@ def _left_out(tasks: Sequence[Any]) -> list[str]:
     )
     found = ", ".join(f"{number:,} {name}" for name, number in types.most_common())
     return [f"results that are no votes are left out: {found}"] if found else []
-
-
-def is_label_studio(path: Path) -> bool:
-    """Whether the file begins as a list of annotated tasks, or of JSON-MIN's records."""
-    start = "" if path.is_dir() else glance(path)
-    tasks = ("annotations", "completions")
-    return start.lstrip("\ufeff \t\r\n").startswith("[") and (
-        (any(f'"{key}"' in start for key in tasks) and '"result"' in start)
-        or all(f'"{key}"' in start for key in ("annotator", "annotation_id"))
-    )
 
 
 def _answers(record: Any, number: int, path: Path) -> list[_Answer]:
@@ -231,3 +216,16 @@ def _scale(answers: Sequence[_Answer]) -> tuple[str, ...]:
         place = next(each.where for each in answers if str(highest) in each.labels)
         raise InputError(f"{place}: a rating of {highest} is not a place on a scale; correct it")
     return tuple(str(rating) for rating in range(1, max(highest, 1) + 1))
+
+
+_BEGINNINGS: Final = (
+    begins("[", "annotations", "result"),
+    begins("[", "completions", "result"),
+    begins("[", "annotator", "annotation_id"),
+)
+LABEL_STUDIO: Final = Format(
+    "label-studio",
+    "Label Studio: a JSON or JSON-MIN export; --label names the control where there are several",
+    read_label_studio,
+    lambda path: any(detect(path) for detect in _BEGINNINGS),
+)

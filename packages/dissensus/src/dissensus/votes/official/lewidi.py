@@ -12,7 +12,7 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.votes.cells import are_numbers, class_names, in_order
 from dissensus.votes.columns import Columns
-from dissensus.votes.official.opening import glance, official_file, read_json
+from dissensus.votes.official.opening import Format, begins, official_file, read_json
 from dissensus.votes.rows import votes_from_rows
 
 if TYPE_CHECKING:
@@ -96,13 +96,6 @@ def _about(entries: Mapping[str, Any]) -> dict[str, Names]:
     }
 
 
-def is_lewidi(path: Path) -> bool:
-    """Whether the file begins as an object with Le-Wi-Di's keys."""
-    start = glance(path, *FILES)
-    keys = ("annotators", "annotations", "soft_label")
-    return start.lstrip().startswith("{") and all(f'"{key}"' in start for key in keys)
-
-
 def _annotations(entry: Any, *, where: str) -> list[tuple[str, Any]]:
     """What each annotator said: an object (2025), or two texts in the same order (2023)."""
     said = entry.get("annotations") if isinstance(entry, dict) else None
@@ -178,3 +171,11 @@ def _attributes(path: Path, annotators: Names) -> dict[str, Names]:
         attribute: np.array([str(each.get(attribute, "")) for each in panel], dtype=np.dtypes.StringDType())
         for attribute in dict.fromkeys(name for each in panel for name in each)
     }
+
+
+LEWIDI: Final = Format(
+    "lewidi",
+    "Le-Wi-Di 2023 or 2025: the JSON file of one split",
+    read_lewidi,
+    begins("{", "annotators", "annotations", "soft_label", files=FILES),
+)

@@ -1,9 +1,11 @@
-"""Opening official files: the right file of a folder, its JSON or columns, and a first glance that is cheap."""
+"""Official formats: how a file is recognised at a cheap first glance, opened, and read as JSON or columns."""
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,48 @@ from dissensus.table_file import KINDS, Rows, columns_of, explained, open_file, 
 from dissensus.votes.columns import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from dissensus.votes.table import Votes
+
+
+@dataclass(frozen=True)
+class Format:
+    """A votes format with fixed columns, such as the official files of one dataset.
+
+    Attributes:
+        name: what `--format` calls it.
+        what: one line for people, such as "ChaosNLI, one JSON object per item".
+        read: reads a file of this format; raises `InputError` with the file's name where it is not one.
+        detect: whether a file is of this format; cheap, it looks at the name, the header or the first bytes, and
+            answers False, never an error, for a file of any other kind.
+    """
+
+    name: str
+    what: str
+    read: Callable[..., Votes]
+    detect: Callable[[Path], bool]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What `read` takes by name: `label`, one of several questions; `duplicates`; `notes`, a list for sentences."""
+        parameters = signature(self.read).parameters.values()
+        return tuple(option.name for option in parameters if option.kind is option.KEYWORD_ONLY)
+
+
+def has_columns(file: str, *columns: str) -> Callable[[Path], bool]:
+    """A glance at whether the first line of a CSV file holds columns."""
+    return lambda path: set(columns) <= header(path, file)
+
+
+def begins(mark: str, *keys: str, files: Sequence[str] = ()) -> Callable[[Path], bool]:
+    """A glance at whether a file begins with the mark of a JSON object or list, and soon holds keys."""
+
+    def detect(path: Path) -> bool:
+        start = glance(path, *files).lstrip("\ufeff \t\r\n")
+        return start.startswith(mark) and all(f'"{key}"' in start for key in keys)
+
+    return detect
 
 
 def official_file(path: str | Path, *patterns: str) -> Path:

@@ -1,4 +1,4 @@
-"""Official tables of several sets: CREHate, EmoBank, Davidson et al., CREMA-D and GoEmotions."""
+"""Official tables of several sets: POPQUORN, FER+, CREHate, EmoBank, Davidson et al., CREMA-D and GoEmotions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.table_file import Rows, open_table
+from dissensus.table_file import Rows, columns_of, open_table
 from dissensus.votes.columns import Columns, listed
 from dissensus.votes.grid import votes_from_count_rows
-from dissensus.votes.official.opening import header, official_file, require_rows, whole_numbers
+from dissensus.votes.official.opening import Format, has_columns, header, official_file, require_rows, whole_numbers
 from dissensus.votes.rows import votes_from_rows
 
 if TYPE_CHECKING:
@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 
     from dissensus.votes.rows import Duplicates
     from dissensus.votes.table import Votes
+
+POPQUORN: Final = "raw_data.csv"
+RATINGS: Final = ("offensiveness", "politeness", "difficulty")
+"""The rated column of the tasks offensiveness, politeness rating and question answering."""
+POPQUORN_DEMOGRAPHICS: Final = ("gender", "race", "age", "occupation", "education")
+FIVE_POINTS: Final = ("1", "2", "3", "4", "5")
+
+FER_PLUS: Final = "fer2013new.csv"
+FER_PLUS_CLASSES: Final = (
+    *("neutral", "happiness", "surprise", "sadness", "anger", "disgust", "fear", "contempt"),
+    *("unknown", "NF"),
+)
+"""As in the header: eight emotions, unknown, and NF, "not a face"."""
 
 CREHATE: Final = "CREHate_raw_annotations.csv"
 CREHATE_CLASSES: Final = ("not hate", "hate", "unsure")
@@ -41,6 +54,62 @@ CONDITIONS: Final = {"voice": "1", "face": "2", "both": "3"}
 GO_EMOTIONS: Final = "goemotions_*.csv"
 ABOUT_COMMENTS: Final = ("text", "id", "author", "subreddit", "link_id", "parent_id", "created_utc", "rater_id")
 UNCLEAR: Final = "example_very_unclear"
+
+
+def read_popquorn(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
+    """Ratings of a task's `raw_data.csv`, or of the folder that holds it; demographics are annotator attributes.
+
+    The offensiveness file holds every pair of comment and annotator once, and the same demographics in all rows of an
+    annotator; a file that does not is refused. Where no row names its annotator the votes are anonymous.
+    """
+    path = official_file(path, POPQUORN)
+    rating = [column for column in RATINGS if column in columns_of(path)]
+    if len(rating) != 1:
+        raise InputError(
+            f"{path}: expected one column of ratings, {listed(RATINGS)}, and found {len(rating)}; "
+            "give the raw_data.csv of one of these tasks"
+        )
+    rows = require_rows(path, "CSV", ["instance_id", "user_id", rating[0], *POPQUORN_DEMOGRAPHICS])
+    ratings = whole_numbers(rows, rating[0], low=1, high=5).cast(str)
+    users = whole_numbers(rows, "user_id", low=0, high=1_000_000_000)
+    anonymous = users.is_null().all()
+    return votes_from_rows(
+        rows.table.with_columns(ratings, users),
+        Columns(
+            item="instance_id",
+            annotator=None if anonymous else "user_id",
+            label=rating[0],
+            attributes=() if anonymous else POPQUORN_DEMOGRAPHICS,
+        ),
+        where=rows.where,
+        classes=FIVE_POINTS,
+        ordered=True,
+        duplicates=duplicates,
+        notes=notes,
+    )
+
+
+def read_ferplus(path: Path) -> Votes:
+    """Votes of `fer2013new.csv`, or of the folder that holds it.
+
+    Items are image names. A row without an image name is an image that the authors removed, and is left out (173 in
+    the official file, all with ten votes for NF). Four names stand in two rows: a row that repeats the votes of the
+    first is left out, and so is one with votes for NF only, a removed image under another's name. So 35,887 rows
+    become 35,710 items.
+    """
+    path = official_file(path, FER_PLUS)
+    rows = require_rows(path, "CSV", ["Image name", *FER_PLUS_CLASSES])
+    name, votes_for = pl.col("Image name"), pl.col(FER_PLUS_CLASSES[:-1]).cast(pl.Float64, strict=False)
+    table = (
+        rows.table.with_columns(row=np.arange(rows.table.height) if rows.numbers is None else rows.numbers)
+        .filter(name.is_not_null())
+        .unique(["Image name", *FER_PLUS_CLASSES], keep="first", maintain_order=True)
+        .filter(~name.is_duplicated() | (pl.sum_horizontal(votes_for) != 0))
+    )
+    if not table.height:
+        raise InputError(f"{path}: no row has an image name; give the official file unchanged")
+    named = Rows(path, table.drop("row"), table["row"].to_numpy())
+    return votes_from_count_rows(named, item="Image name", classes=FER_PLUS_CLASSES)
 
 
 def read_crehate(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
@@ -72,18 +141,8 @@ def read_crehate(path: Path, *, duplicates: Duplicates = "refuse", notes: list[s
     )
 
 
-def is_crehate(path: Path) -> bool:
-    """Whether the header is that of CREHate's raw annotations."""
-    return {"ID", "annotator_id", "annotation", "politic"} <= header(path, CREHATE)
-
-
 def read_emobank(path: Path, *, label: str | None = None) -> Votes:
-    """Anonymous ratings 1 to 5 of EmoBank's readers (Buechel and Hahn 2017).
-
-    Args:
-        path: `individual_reader_ratings.csv`, or the folder that holds it.
-        label: valence, arousal or dominance; valence if not given.
-    """
+    """Anonymous ratings 1 to 5 by EmoBank's readers (Buechel and Hahn 2017) of valence, arousal or dominance."""
     path = official_file(path, EMOBANK)
     column = DIMENSIONS.get(label or "valence", label or "")
     if column not in DIMENSIONS.values():
@@ -94,14 +153,9 @@ def read_emobank(path: Path, *, label: str | None = None) -> Votes:
         rows.table.with_columns(ratings),
         Columns(item="id", label=column),
         where=rows.where,
-        classes=("1", "2", "3", "4", "5"),
+        classes=FIVE_POINTS,
         ordered=True,
     )
-
-
-def is_emobank(path: Path) -> bool:
-    """Whether the header is that of the readers' ratings."""
-    return header(path, EMOBANK) == {"id", *DIMENSIONS.values()}
 
 
 def read_davidson(path: Path) -> Votes:
@@ -114,18 +168,8 @@ def read_davidson(path: Path) -> Votes:
     return replace(votes, item_attributes={"text": text})
 
 
-def is_davidson(path: Path) -> bool:
-    """Whether the header has Davidson's counts."""
-    return {"count", *DAVIDSON_CLASSES, "tweet"} <= header(path, DAVIDSON)
-
-
 def read_crema_d(path: Path, *, label: str | None = None) -> Votes:
-    """Anonymous counts of six emotions for each clip of CREMA-D (Cao et al. 2014).
-
-    Args:
-        path: `tabulatedVotes.csv`, or the folder that holds it.
-        label: what people met: voice, face or both; both if not given.
-    """
+    """Anonymous counts of six emotions for each clip of CREMA-D (Cao et al. 2014), by voice, face or both."""
     path = official_file(path, CREMA_D)
     condition = label or "both"
     if condition not in CONDITIONS:
@@ -138,11 +182,6 @@ def read_crema_d(path: Path, *, label: str | None = None) -> Votes:
     votes = votes_from_count_rows(_only(kept, "fileName", tuple(EMOTIONS)), item="fileName")
     _refuse_other_totals(votes, kept, "numResponses")
     return replace(votes, classes=tuple(EMOTIONS.values()))
-
-
-def is_crema_d(path: Path) -> bool:
-    """Whether the header has CREMA-D's counts."""
-    return {*EMOTIONS, "fileName", "numResponses"} <= header(path, CREMA_D)
 
 
 def read_goemotions(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
@@ -169,11 +208,6 @@ def read_goemotions(path: Path, *, duplicates: Duplicates = "refuse", notes: lis
     )
 
 
-def is_goemotions(path: Path) -> bool:
-    """Whether the header has GoEmotions' raters and its mark of unclear comments."""
-    return {"id", "rater_id", UNCLEAR, "admiration"} <= header(path, GO_EMOTIONS)
-
-
 def _only(rows: Rows, item: str, classes: tuple[str, ...]) -> Rows:
     return Rows(rows.path, rows.table.select(item, *classes), rows.numbers)
 
@@ -188,3 +222,51 @@ def _refuse_other_totals(votes: Votes, rows: Rows, column: str) -> None:
             f"{rows.where(row)}: {votes.panel_size[row]} votes, and column '{column}' says {stated[row]}; give the "
             "official file unchanged"
         )
+
+
+TABLES: Final = {
+    table.name: table
+    for table in (
+        Format(
+            "popquorn",
+            "POPQUORN: raw_data.csv of a task with ratings",
+            read_popquorn,
+            lambda path: any(
+                has_columns(POPQUORN, "instance_id", "user_id", *POPQUORN_DEMOGRAPHICS, rating)(path)
+                for rating in RATINGS
+            ),
+        ),
+        Format("fer+", "FER+: fer2013new.csv", read_ferplus, has_columns(FER_PLUS, "Image name", "NF")),
+        Format(
+            "crehate",
+            "CREHate: CREHate_raw_annotations.csv",
+            read_crehate,
+            has_columns(CREHATE, "ID", "annotator_id", "annotation", "politic"),
+        ),
+        Format(
+            "emobank",
+            "EmoBank: individual_reader_ratings.csv; --label valence, arousal or dominance",
+            read_emobank,
+            lambda path: header(path, EMOBANK) == {"id", *DIMENSIONS.values()},
+        ),
+        Format(
+            "davidson",
+            "Davidson et al.: labeled_data.csv",
+            read_davidson,
+            has_columns(DAVIDSON, "count", *DAVIDSON_CLASSES, "tweet"),
+        ),
+        Format(
+            "crema-d",
+            "CREMA-D: tabulatedVotes.csv; --label voice, face or both",
+            read_crema_d,
+            has_columns(CREMA_D, *EMOTIONS, "fileName", "numResponses"),
+        ),
+        Format(
+            "goemotions",
+            "GoEmotions: a raw goemotions_1.csv",
+            read_goemotions,
+            has_columns(GO_EMOTIONS, "id", "rater_id", UNCLEAR, "admiration"),
+        ),
+    )
+}
+"""By name, the formats of tables."""

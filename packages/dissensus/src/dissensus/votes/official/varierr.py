@@ -10,7 +10,7 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.table_file import explained
 from dissensus.votes.columns import Columns, listed
-from dissensus.votes.official.opening import glance, official_file
+from dissensus.votes.official.opening import Format, begins, official_file
 from dissensus.votes.rows import votes_from_rows
 
 if TYPE_CHECKING:
@@ -28,13 +28,9 @@ ROUNDS: Final = ("round_1", "round_2")
 def read_varierr(path: Path, *, label: str | None = None, notes: list[str] | None = None) -> Votes:
     """Votes of `varierr.json`, one JSON object a line: the set of labels that each annotator gave to an item.
 
-    Who answered "I don't know" gives no vote; an item without any vote is left out, and both are told.
-
-    Args:
-        path: the file, or the folder that holds it.
-        label: round_1, the labels as given (the default), or round_2, without those that their own annotator took back
-            when all explanations were judged.
-        notes: takes sentences on what was left out.
+    Who answered "I don't know" gives no vote; an item without any vote is left out, and both are told. `label` is
+    round_1, the labels as given (the default), or round_2, without those that their own annotator took back when all
+    explanations were judged.
     """
     path = official_file(path, FILE)
     asked = label or ROUNDS[0]
@@ -78,12 +74,6 @@ def read_varierr(path: Path, *, label: str | None = None, notes: list[str] | Non
     )
 
 
-def is_varierr(path: Path) -> bool:
-    """Whether the file begins as a line of VariErr's own file."""
-    start = glance(path, FILE)
-    return start.lstrip("\ufeff \t\r\n").startswith("{") and '"label_set_round_1"' in start and '"idk"' in start
-
-
 def _entries(path: Path) -> list[tuple[str, Any]]:
     """The place and the content of each line that holds something."""
     with explained(path):
@@ -103,3 +93,11 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
         seen.add(str(name))
         found.append((where, entry))
     return found
+
+
+VARIERR: Final = Format(
+    "varierr",
+    "VariErr NLI: varierr.json; --label round_1 or round_2",
+    read_varierr,
+    begins("{", "label_set_round_1", "idk", files=[FILE]),
+)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from dissensus.cli.printing import console, json_to, note, plain, table, text_to
+from dissensus.cli.printing import (
+    console,
+    json_alone,
+    next_step,
+    note,
+    plain,
+    say,
+    short_table,
+    table,
+    text_to,
+)
+from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from dissensus.bootstrap import Estimate
+    from dissensus.cli.options import Given
     from dissensus.evaluation.people.evaluating import PeopleEvaluation
     from dissensus.evaluation.people.groups import GroupScores
     from dissensus.evaluation.people.vote_scores import VotePredictions
@@ -28,14 +40,14 @@ FEWEST_VOTES: Final = 10
 """Votes that a person needs to be listed at either end: with fewer, luck decides."""
 
 
-def evaluate_by_annotator(
+def evaluate_per_annotator(
     votes: Votes,
     files: Mapping[str, Path],
     reading: Options,
     *,
     training: Votes | None,
     notes: Sequence[str],
-    given: Literal["probabilities", "logits"] | None,
+    given: Given | None,
     only_common: bool,
     pseudonyms: str | None,
     least: int,
@@ -44,8 +56,7 @@ def evaluate_by_annotator(
     markdown: Path | None,
     figure: Path | None,
 ) -> None:
-    """Score predictions of single votes, and print or write what was found."""
-    from dissensus.errors import InputError
+    """Score predictions of single votes, and print or write the scores."""
     from dissensus.evaluation.people.evaluating import evaluate_people, item_predictions
     from dissensus.evaluation.people.reading import predicts_people, read_vote_predictions
     from dissensus.evaluation.predictions import read_predictions
@@ -70,31 +81,34 @@ def evaluate_by_annotator(
             labels += [name] if read.given == "labels" else []
             notes += read.notes
         elif number:
-            found = read_predictions(path, votes.classes, order=reading.classes, item=reading.item, given=given)
-            systems[f"{name} (item only)"] = item_predictions(votes, found.items, found.probabilities.mean(axis=0))
-            seeds = f" in the mean over its {len(found.probabilities)} seeds" if len(found.probabilities) > 1 else ""
+            output = read_predictions(path, votes.classes, order=reading.classes, item=reading.item, given=given)
+            systems[f"{name} (item only)"] = item_predictions(votes, output.items, output.probabilities.mean(axis=0))
+            seeds = f" in the mean over its {len(output.probabilities)} seeds" if len(output.probabilities) > 1 else ""
             notes.append(f"{path}: it has no column of annotators, so it predicts the same of everybody{seeds}")
         else:
             raise InputError(
                 f"{path}: there is no column of annotators, and --per annotator scores predictions for people; give "
                 "one row for each item and annotator, or name the column with --annotator"
             )
-    named = votes if pseudonyms is None else pseudonymous(votes, pseudonyms)
     result = evaluate_people(
-        named, systems, training=training, labels=labels, least=least, only_common=only_common, seed=seed
+        votes if pseudonyms is None else pseudonymous(votes, pseudonyms),
+        systems,
+        training=training,
+        labels=labels,
+        least=least,
+        only_common=only_common,
+        seed=seed,
     )
-    for sentence in notes:
-        note(sentence)
-    if json is not None:
-        sources = {name: str(path) for name, path in files.items()}
-        json_to(json, {"predictions": sources, **result.to_dict(), "least_people": least, "reading_notes": notes})
+    note(*notes)
     if markdown is not None:
         text_to(markdown, _markdown(result))
     if figure is not None:
-        from dissensus.report.people import draw_groups
+        from dissensus.report.disagreeing import draw_groups
 
         draw_groups(result, figure)
-    if not [path for path in (json, markdown) if path is not None and str(path) == "-"]:
+    paths = {name: str(path) for name, path in files.items()}
+    told = {"predictions": paths, **result.to_dict(), "least_people": least, "reading_notes": notes}
+    if not json_alone(json, told) and str(markdown) != "-":
         _print(result)
 
 
@@ -102,100 +116,90 @@ def score_lewidi(submission: Path, reference: Path, *, json: Path | None) -> Non
     """Score a submission to LeWiDi 2025, and print or write its scores."""
     from dissensus.evaluation.people.lewidi import score_submission
 
-    found = score_submission(submission, reference)
-    if json is not None:
-        json_to(json, {"submission": str(submission), "scores": [asdict(each) for each in found]})
-    if json is not None and str(json) == "-":
+    scores = score_submission(submission, reference)
+    if json_alone(json, {"submission": str(submission), "scores": [asdict(score) for score in scores]}):
         return
-    shown = table("dataset", "task", "measure (lower is better)", ">items", ">score", ">baseline")
-    for each in found:
-        task = "A, soft" if each.task == "soft" else "B, perspectivist"
-        baseline = "–" if each.baseline is None else f"{each.baseline:.5f}"
-        shown.add_row(each.dataset, task, each.measure, f"{each.items:,}", f"{each.score:.5f}", baseline)
-    out = console()
-    out.print(shown)
-    for sentence in dict.fromkeys(
-        f"{each.dataset}, {each.task}: {each.baseline_is}" for each in found if each.baseline_is
-    ):
-        out.print(plain(f"baseline of {sentence}"))
+    lines = table("dataset", "task", "measure (lower is better)", ">items", ">score", ">baseline")
+    for score in scores:
+        task = "A, soft" if score.task == "soft" else "B, perspectivist"
+        baseline = "–" if score.baseline is None else f"{score.baseline:.5f}"
+        lines.add_row(score.dataset, task, score.measure, f"{score.items:,}", f"{score.score:.5f}", baseline)
+    console().print(lines)
+    baselines = (f"{score.dataset}, {score.task}: {score.baseline_is}" for score in scores if score.baseline_is)
+    for sentence in dict.fromkeys(baselines):
+        console().print(plain(f"baseline of {sentence}"))
+    next_step("dissensus evaluate --per annotator --votes VOTES --predictions FILE, for scores with intervals")
 
 
 def _print(result: PeopleEvaluation) -> None:
-    from dissensus.cli.evaluate import short_table
-
     out = console()
-    for sentence in sentences(result):
-        out.print(plain(sentence), soft_wrap=True)
+    say(sentences(result))
     out.print()
-    out.print(short_table([*_overall(result)]))
-    parts = [(*_people(result), []), *((*_groups(each, most=MOST_GROUPS), _tests(each)) for each in result.by_group)]
-    for heading, lines, told in parts:
+    out.print(short_table(_overall(result)))
+    groups = [(*_groups(scores, most=MOST_GROUPS), _tests(scores)) for scores in result.by_group]
+    for heading, lines, tests in [(*_people(result), []), *groups]:
         out.print(f"\n[bold]{plain(heading)}[/]")
         if lines:
             out.print(short_table(lines))
-        for sentence in told:
-            out.print(plain(sentence), soft_wrap=True)
+        say(tests)
     out.print()
-    for sentence in result.notes:
-        out.print(plain(sentence), soft_wrap=True)
+    say(result.notes)
 
 
 def sentences(result: PeopleEvaluation) -> list[str]:
-    """What was found, in words."""
+    """The scores, the differences and how far people differ, in words."""
     from dissensus.evaluation.comparison.differences import shown_p
     from dissensus.evaluation.people.evaluating import TITLES
 
     title = TITLES[result.headline].partition(",")[0]
     score = result.scores[result.system][result.headline]
     scored = f"{result.votes:,} votes by {result.people:,} people on {result.items:,} items."
-    told = [f"{scored} {title} of {result.system}: {score}. Intervals are for other people and other items."]
-    for each in result.differences:
-        low, high = each.value.low, each.value.high
-        side = "not told apart from" if low is None or high is None or low <= 0 <= high else ""
-        side = side or ("better than" if each.value.value < 0 else "worse than")
-        p = "" if each.p_value is None else f", p {shown_p(each.p_value)}"
-        told.append(f"{result.system} is {side} {each.system}: {_signed(each.value)}{p}.")
+    lines = [f"{scored} {title} of {result.system}: {score}. Intervals are for other people and other items."]
+    for difference in result.differences:
+        value = difference.value
+        unclear = value.low is None or value.high is None or value.low <= 0 <= value.high
+        side = "not significantly different from" if unclear else "better than" if value.value < 0 else "worse than"
+        p = "" if difference.p_value is None else f", p {shown_p(difference.p_value)}"
+        lines.append(f"{result.system} is {side} {difference.system}: {_signed(value)}{p}.")
     between = result.between_people[result.headline]
-    told.append(
+    lines.append(
         f"People differ in it by {between:.3f} (standard deviation beyond the noise of their votes)."
         if between
         else "People do not differ in it by more than the noise of their votes."
     )
-    return told
+    return lines
 
 
 def _overall(result: PeopleEvaluation) -> list[list[str]]:
     from dissensus.evaluation.people.evaluating import TITLES
 
-    metrics = list(dict.fromkeys(name for each in result.scores.values() for name in each))
-    lines = [["", *(f"{TITLES[name]} ↓" for name in metrics)]]
-    for system, scores in result.scores.items():
-        lines.append([system, *(str(scores[name]) if name in scores else "–" for name in metrics)])
-    return lines
+    metrics = list(dict.fromkeys(name for scores in result.scores.values() for name in scores))
+    header = ["", *(f"{TITLES[name]} ↓" for name in metrics)]
+    return [header, *([system, *(str(of.get(name, "–")) for name in metrics)] for system, of in result.scores.items())]
 
 
 def _people(result: PeopleEvaluation) -> tuple[str, list[list[str]]]:
     """Those whom the system predicts worst and best."""
     from dissensus.evaluation.people.evaluating import TITLES
 
-    title = TITLES[result.headline]
+    metric = result.headline
     rows = [row for row in result.by_person.to_rows() if row["votes"] >= FEWEST_VOTES]
     if not rows:
         return f"Nobody has {FEWEST_VOTES} votes: --json has everybody", []
-    rows.sort(key=lambda row: -row[result.headline])
-    heading = f"By person, {title} ({len(rows):,} people with {FEWEST_VOTES} votes or more; --json has everybody)"
-    if len(rows) > 2 * MOST_PEOPLE:
-        rows = [*rows[:MOST_PEOPLE], {}, *rows[-MOST_PEOPLE:]]
-    lines = [["", "votes", "score", "95 % interval"]]
-    for row in rows:
-        if not row:
-            lines.append(["…", "", "", ""])
-            continue
-        low, high = row[f"{result.headline}_low"], row[f"{result.headline}_high"]
-        lines.append(
-            [str(row["annotator"]), f"{row['votes']:,}", f"{row[result.headline]:.3f}", f"{low:.3f} to {high:.3f}"]
-        )
-    return heading, lines
+    few = f"{len(rows):,} people with {FEWEST_VOTES} votes or more"
+    lines = [
+        [
+            str(row["annotator"]),
+            f"{row['votes']:,}",
+            f"{row[metric]:.3f}",
+            f"{row[f'{metric}_low']:.3f} to {row[f'{metric}_high']:.3f}",
+        ]
+        for row in sorted(rows, key=lambda row: -row[metric])
+    ]
+    if len(lines) > 2 * MOST_PEOPLE:
+        lines[MOST_PEOPLE:-MOST_PEOPLE] = [["…", "", "", ""]]
+    heading = f"By person, {TITLES[metric]} ({few}; --json has everybody)"
+    return heading, [["", "votes", "score", "95 % interval"], *lines]
 
 
 def _groups(scores: GroupScores, *, most: int | None = None) -> tuple[str, list[list[str]]]:
@@ -204,21 +208,21 @@ def _groups(scores: GroupScores, *, most: int | None = None) -> tuple[str, list[
     heading = f"By {scores.attribute}" + (f" (the {most} largest groups; --json has {more} more)" if more else "")
     if not scores.groups:
         return f"{heading}: no group is large enough to be shown", []
-    metrics = list(scores.groups[0].scores)
-    lines = [[scores.attribute, "people", "votes", metrics[0], "disadvantage", "squared distance"]]
-    for each in scores.groups[:most]:
-        distance = "–" if each.distance is None else str(each.distance)
-        lines.append(
+    metric = next(iter(scores.groups[0].scores))
+    return heading, [
+        [scores.attribute, "people", "votes", metric, "disadvantage", "squared distance"],
+        *(
             [
-                each.name,
-                f"{each.people:,}",
-                f"{each.votes:,}",
-                str(each.scores[metrics[0]]),
-                _signed(each.disadvantage),
-                distance,
+                group.name,
+                f"{group.people:,}",
+                f"{group.votes:,}",
+                str(group.scores[metric]),
+                _signed(group.disadvantage),
+                "–" if group.distance is None else str(group.distance),
             ]
-        )
-    return heading, lines
+            for group in scores.groups[:most]
+        ),
+    ]
 
 
 def _tests(scores: GroupScores) -> list[str]:
@@ -226,20 +230,22 @@ def _tests(scores: GroupScores) -> list[str]:
     from dissensus.evaluation.comparison.differences import shown_p
     from dissensus.evaluation.people.map import LEVEL
 
-    told = []
+    lines = []
     if scores.worst is not None and scores.spread is not None and scores.p_scores is not None:
         chance = "" if scores.p_scores <= LEVEL else "chance may explain that, "
-        told.append(
+        lines.append(
             f"Worst predicted: {scores.worst}, by {scores.spread:.3f} worse than the best predicted group on the same "
             f"items ({chance}p {shown_p(scores.p_scores)})."
         )
     if scores.p_votes is not None:
-        differ = "differ" if scores.p_votes <= LEVEL else "are not seen to differ"
-        told.append(f"The groups {differ} in what they say of the same items (p {shown_p(scores.p_votes)}).")
+        differ = "differ" if scores.p_votes <= LEVEL else "do not differ significantly"
+        lines.append(f"The groups {differ} in what they say of the same items (p {shown_p(scores.p_votes)}).")
     if scores.p_distance is not None:
-        some = "resembles" if scores.p_distance <= LEVEL else "is not seen to resemble"
-        told.append(f"The system {some} some groups' distributions more than others' (p {shown_p(scores.p_distance)}).")
-    return [*told, *([scores.hidden] if scores.hidden else [])]
+        some = "is" if scores.p_distance <= LEVEL else "is not significantly"
+        lines.append(
+            f"The system {some} closer to some groups' distributions than to others' (p {shown_p(scores.p_distance)})."
+        )
+    return [*lines, *([scores.hidden] if scores.hidden else [])]
 
 
 def _signed(value: Estimate) -> str:
@@ -251,12 +257,12 @@ def _markdown(result: PeopleEvaluation) -> str:
     from dissensus.evaluation.comparison.tables import as_list
     from dissensus.pages import as_markdown, markdown
 
-    def table(lines: list[list[str]]) -> str:
+    def grid(lines: list[list[str]]) -> str:
         header, *rows = ([as_markdown(cell) for cell in line] for line in lines)
         return markdown(header, rows)
 
-    parts = [as_list(sentences(result)), table(_overall(result))]
-    for each in result.by_group:
-        heading, lines = _groups(each)
-        parts += [f"### {as_markdown(heading)}", *([table(lines)] if lines else []), as_list(_tests(each))]
+    parts = [as_list(sentences(result)), grid(_overall(result))]
+    for scores in result.by_group:
+        heading, lines = _groups(scores)
+        parts += [f"### {as_markdown(heading)}", *([grid(lines)] if lines else []), as_list(_tests(scores))]
     return "\n\n".join([*parts, as_list(result.notes)]) + "\n"

@@ -1,4 +1,4 @@
-"""CIFAR-10H: about fifty votes on each CIFAR-10 test image (Peterson et al. 2019), as counts or one row per trial."""
+"""CIFAR-10H as counts or one row per trial (Peterson et al. 2019), and CIFAR-10N (Wei et al. 2022)."""
 
 from __future__ import annotations
 
@@ -6,30 +6,29 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from dissensus.array_file import read_npy
 from dissensus.errors import InputError
+from dissensus.votes.cifar import (
+    CIFAR_CLASSES,
+    COUNTS,
+    TEST_IMAGES,
+    THREE_LABELS,
+    read_cifar_10h_counts,
+    read_cifar_10n_labels,
+)
 from dissensus.votes.columns import Columns
-from dissensus.votes.official.opening import header, official_file, require_rows, whole_numbers
+from dissensus.votes.official.opening import Format, header, official_file, require_rows, whole_numbers
 from dissensus.votes.rows import votes_from_rows
-from dissensus.votes.table import Votes, votes_from_counts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.votes.rows import Duplicates
+    from dissensus.votes.table import Votes
 
-COUNTS: Final = "cifar10h-counts.npy"
 RAW: Final = "cifar10h-raw.csv"
 
-CLASSES: Final = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
-IMAGES: Final = 10_000
-
-MOST_VOTES: Final = 1_000
-"""More than this for one class of one image is damage; the panels have 47 to 63 annotators."""
-
-
-def read_cifar10h(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
+def _read_cifar10h(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
     """Votes of `cifar10h-counts.npy` or `cifar10h-raw.csv`, or of the folder that holds one of them.
 
     Items are the images' places in the CIFAR-10 test set, in that order. The raw file holds all 2,571 annotators, the
@@ -38,35 +37,15 @@ def read_cifar10h(path: Path, *, duplicates: Duplicates = "refuse", notes: list[
     path = official_file(path, COUNTS, RAW)
     if path.suffix.lower() == ".csv":
         return _read_raw(path, duplicates=duplicates, notes=notes)
-    return _read_counts(path)
+    return read_cifar_10h_counts(path)
 
 
-def is_cifar10h(path: Path) -> bool:
-    """Whether the file has the name of the counts or the header of the raw trials."""
+def _is_cifar10h(path: Path) -> bool:
     if path.is_dir():
         return any((path / name).is_file() for name in (COUNTS, RAW))
     if path.suffix.lower() == ".npy":
         return path.name.lower().startswith("cifar10h") and path.is_file()
     return {"cifar10_test_test_idx", "is_attn_check"} <= header(path)
-
-
-def _read_counts(path: Path) -> Votes:
-    counts = read_npy(path, remedy="download it again")
-    if counts.shape != (IMAGES, len(CLASSES)) or counts.dtype.kind not in "iuf":
-        raise InputError(
-            f"{path}: expected counts of shape (10000, 10), got {counts.dtype} of shape {counts.shape}; give {COUNTS}"
-        )
-    # Before votes are laid out one by one: bytes out of place make counts that no memory holds.
-    if (counts > MOST_VOTES).any():
-        image = int((counts > MOST_VOTES).any(axis=1).argmax())
-        raise InputError(
-            f"{path}: image {image} has {counts[image].max()} votes for one class, and no image has more than 63; "
-            "download the file again"
-        )
-    try:
-        return votes_from_counts(counts, classes=CLASSES)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def _read_raw(path: Path, *, duplicates: Duplicates, notes: list[str] | None) -> Votes:
@@ -76,8 +55,8 @@ def _read_raw(path: Path, *, duplicates: Duplicates, notes: list[str] | None) ->
     """
     numbers = {
         "annotator_id": (0, 1_000_000_000),
-        "cifar10_test_test_idx": (-99_999, IMAGES - 1),
-        "chosen_label": (0, len(CLASSES) - 1),
+        "cifar10_test_test_idx": (-99_999, TEST_IMAGES - 1),
+        "chosen_label": (0, len(CIFAR_CLASSES) - 1),
         "is_attn_check": (0, 1),
         "correct_guess": (0, 1),
     }
@@ -98,7 +77,7 @@ def _read_raw(path: Path, *, duplicates: Duplicates, notes: list[str] | None) ->
         .with_columns(
             pl.col("failed_checks").fill_null(0),
             pl.when(pl.col("reaction_time") > 0).then(pl.col("reaction_time")),
-            code=pl.col("chosen_category").cast(pl.Enum(CLASSES), strict=False).to_physical(),
+            code=pl.col("chosen_category").cast(pl.Enum(CIFAR_CLASSES), strict=False).to_physical(),
         )
     )
     if not answers.height:
@@ -124,8 +103,22 @@ def _read_raw(path: Path, *, duplicates: Duplicates, notes: list[str] | None) ->
             attributes=("failed_checks",),
         ),
         where=where,
-        classes=CLASSES,
+        classes=CIFAR_CLASSES,
         ordered=False,
         duplicates=duplicates,
         notes=notes,
     )
+
+
+def _read_cifar10n(path: Path) -> Votes:
+    return read_cifar_10n_labels(official_file(path, THREE_LABELS))
+
+
+def _is_cifar10n(path: Path) -> bool:
+    return (path / THREE_LABELS).is_file() if path.is_dir() else path.name == THREE_LABELS and path.is_file()
+
+
+CIFAR_10H: Final = Format(
+    "cifar-10h", "CIFAR-10H: cifar10h-counts.npy, or cifar10h-raw.csv", _read_cifar10h, _is_cifar10h
+)
+CIFAR_10N: Final = Format("cifar-10n", "CIFAR-10N: CIFAR-10_human.pt", _read_cifar10n, _is_cifar10n)

@@ -11,7 +11,7 @@ import pytest
 from dissensus.evaluation.people.evaluating import evaluate_people, item_predictions
 from dissensus.labels.labelling import label
 from dissensus.report import write_report
-from dissensus.report.people import OTHERS, draw_groups, group_dots, who_disagrees
+from dissensus.report.disagreeing import OTHERS, draw_groups, group_dots, who_disagrees
 from dissensus.votes.privacy import pseudonymous
 from tests.evaluation.people.panels import simulated
 from tests.report.subjects import made

@@ -1,0 +1,122 @@
+"""Runs that advance side by side on one device; on a GPU their steps are recorded once and replayed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from dissensus_train.training.batches import padded
+from dissensus_train.training.data import TRAIN
+from dissensus_train.training.run import delivery_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+
+    from dissensus.arrays import Floats, Mask
+    from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import Run
+
+
+class Together(ABC):
+    """R runs that advance epoch by epoch, side by side.
+
+    Attributes:
+        runs: of one model and one set of settings.
+        features: (items, ...) on the device.
+        members: by split, its items.
+    """
+
+    def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device, features: Tensor) -> None:
+        self.runs, self.settings, self.classes, self.place = runs, runs[0].training, data.classes, place
+        self.features = features
+        self.members = {name: torch.from_numpy(rows).to(place) for name, rows in data.splits.items()}
+        self.train_features = features[self.members[TRAIN]]
+        if self.settings.augmentation == "crop-flip":
+            self.train_features = padded(self.train_features)
+        self.deliveries = [delivery_of(run, data) for run in runs]
+        self.n_examples = self.deliveries[0].examples.shape[0]
+        self.step: dict[int, Callable[[], None]] = {}
+        self._prepared: Any = None
+
+    def train_epoch(self, epoch: int, rate: Floats) -> None:
+        """One epoch of every run at its own learning rate (0 where it has stopped), queued on the device."""
+        self._begin(self._prepare(epoch) if self._prepared is None else self._prepared, rate)
+        for start in range(0, self.n_examples, self.settings.batch_size):
+            count = min(self.settings.batch_size, self.n_examples - start)
+            if count not in self.step:
+                self.step[count] = captured(partial(self._step, count), self.place, self._state())
+            self.step[count]()
+        # While the device works through the queue, this side draws the next epoch.
+        self._prepared = self._prepare(epoch + 1) if epoch + 1 < self.settings.epochs else None
+
+    @abstractmethod
+    def _prepare(self, epoch: int) -> Any:
+        """What an epoch shows, drawn on the CPU."""
+
+    @abstractmethod
+    def _begin(self, plan: Any, rate: Floats) -> None:
+        """Bring what was prepared to the device."""
+
+    @abstractmethod
+    def _step(self, count: int) -> None:
+        """One optimiser step of every run, on its next `count` examples."""
+
+    @abstractmethod
+    def _state(self) -> list[Tensor]:
+        """Everything that a step changes."""
+
+    @abstractmethod
+    def train_loss(self) -> Floats:
+        """(runs,) mean training loss of the last epoch."""
+
+    @abstractmethod
+    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
+        """(shares, runs) the selection metric, where something is selected, at shares of people's deviations.
+
+        Where none are given they are those that an epoch is measured at; 1 alone where nobody is known.
+        """
+
+    @abstractmethod
+    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
+        """(runs, rows, classes) probabilities of the current weights; of one person's answer where `who` is given."""
+
+    @abstractmethod
+    def keep(self, chosen: Mask) -> None:
+        """The current weights of the chosen runs are, for now, the ones to keep."""
+
+    @abstractmethod
+    def trust(self, share: Floats) -> None:
+        """Of people's deviations in the kept weights, each run keeps a share, (runs,)."""
+
+    @abstractmethod
+    def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
+        """Go back to the kept weights, and return them by run."""
+
+
+def captured(compute: Callable[[], None], device: torch.device, state: Sequence[Tensor]) -> Callable[[], None]:
+    """A function that does what `compute` does; on a GPU, a replay of its CUDA graph.
+
+    Before it is recorded it is run a few times to warm up, and the tensors of `state`, all that it changes, are put
+    back each time as they were.
+    """
+    if device.type != "cuda":
+        return compute
+    saved = [value.clone() for value in state]
+    side = torch.cuda.Stream(device)
+    side.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            compute()
+            for value, old in zip(state, saved, strict=True):
+                value.copy_(old)
+    torch.cuda.current_stream(device).wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        compute()
+    return graph.replay

@@ -1,0 +1,115 @@
+"""The votes and predictions that a command names, read, and the command that reads them again."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dissensus.cli.options import READING, SEVERAL, Given, typed_name
+from dissensus.cli.printing import note
+from dissensus.errors import InputError, choices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dissensus.evaluation.probabilities import Predictions
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.votes.reading import Options, Reading
+    from dissensus.votes.table import Votes
+
+
+def typed(*words: object, reading: Options | None = None) -> str:
+    """A command as one types it: with what was typed on how to read the votes, and names with blanks quoted."""
+    flags: list[str] = []
+    for name in [] if reading is None else reading.given(*READING):
+        value, option = getattr(reading, name), typed_name(name)
+        if isinstance(value, bool):
+            flags.append(option.split("/")[not value])
+        else:
+            values = value if isinstance(value, tuple) and name not in SEVERAL else [value]
+            for one in values:
+                flags += [option, ",".join(one) if isinstance(one, tuple) else one]
+    return shlex.join(["dissensus", *map(str, words), *flags])
+
+
+def is_known(source: str) -> bool:
+    """Whether a source names a known dataset rather than a file."""
+    from dissensus.datasets import DATASETS
+
+    return source in DATASETS and not Path(source).exists()
+
+
+def votes_named(source: str, options: Options) -> tuple[Votes, Reading | None]:
+    """The votes of a file, with how it was understood, or those of a known dataset."""
+    from dissensus.datasets import DATASETS
+    from dissensus.votes.reading import understand
+
+    path = Path(source)
+    if not path.exists() and not path.suffix and path.name == source and source not in DATASETS:
+        raise InputError(f"'{source}' is neither a file here nor a known dataset{choices(source, DATASETS)}")
+    if is_known(source):
+        for name in options.given(*READING):
+            raise InputError(
+                f"{source} is a known dataset and needs no {typed_name(name)}; leave it out, or name a file"
+            )
+        return DATASETS[source].load(), None
+    reading = understand(path, options)
+    return reading.votes, reading
+
+
+def votes_beside_predictions(source: str, reading: Options) -> tuple[Votes, Reading | None]:
+    """The votes; where these have their own classes, the stated ones are only the order of the predictions."""
+    from dissensus.votes.official import OFFICIAL
+
+    path = Path(source)
+    found = path.exists() and reading.format is None and any(each.detect(path) for each in OFFICIAL.values())
+    own = found or is_known(source) or (path.exists() and reading.format in OFFICIAL)
+    return votes_named(source, replace(reading, classes=None) if own else reading)
+
+
+def system_files(paths: Sequence[Path]) -> dict[str, Path]:
+    """Systems called like their files, with the folder where two files have one name."""
+    stems = [path.stem for path in paths]
+    names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in paths]
+    if len(set(names)) < len(names):
+        raise InputError("a file is given twice in --predictions and --compare; give each once")
+    return dict(zip(names, paths, strict=True))
+
+
+def read_systems(
+    labels: LabelDistribution,
+    files: Mapping[str, Path],
+    reading: Options,
+    *,
+    given: Given | None,
+    answers: Path | None = None,
+    only_common: bool,
+) -> tuple[dict[str, Predictions], LabelDistribution, dict[str, Any], Sequence[str]]:
+    """Each system's predictions as read; labels and predictions of the same items; what was left out, in sentences."""
+    from dissensus.evaluation.model_outputs import read_answers
+    from dissensus.evaluation.predictions import align_predictions, read_predictions
+
+    meaning = None if answers is None else read_answers(answers)
+    systems = {
+        name: read_predictions(
+            path, labels.classes, order=reading.classes, item=reading.item, given=given, answers=meaning
+        )
+        for name, path in files.items()
+    }
+    return systems, *align_predictions(labels, systems, only_common=only_common)
+
+
+def show_reading(reading: Reading | None) -> None:
+    """Say how a file was understood, on standard error."""
+    if reading is not None:
+        columns = ", ".join(f"{role} = {column}" for role, column in reading.columns.items())
+        note(f"read as {reading.format}{f': {columns}' if columns else ''}", *reading.notes)
+
+
+def reading_dict(reading: Reading | None) -> dict[str, Any]:
+    """How a file was understood, for JSON."""
+    if reading is None:
+        return {}
+    return {"format": reading.format, "columns": dict(reading.columns), "reading_notes": list(reading.notes)}
