@@ -87,12 +87,9 @@ def language(code: str) -> Language:
 
 
 def preferred(offered: Sequence[str], *, chosen: str | None, accepted: str) -> str:
-    """The language for a visitor.
+    """The language for a visitor: the one `chosen` before, or else what their browser accepts (Accept-Language).
 
-    Args:
-        offered: codes, the first of which is for everybody else.
-        chosen: by the visitor before, if any.
-        accepted: the header Accept-Language of the visitor's browser, most wanted by the weight `q`.
+    Of the codes that are offered, the first is for everybody else.
     """
     if chosen in offered:
         return str(chosen)

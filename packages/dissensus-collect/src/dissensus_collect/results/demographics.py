@@ -35,13 +35,8 @@ def join_demographics(
 ) -> tuple[int, list[str]]:
     """Keeps a platform's columns as attributes of the annotators; returns how many were found, and the names.
 
-    Names are written like `country_of_birth`. Values by which the platform tells nothing are left out.
-
-    Args:
-        cursor: the writer's cursor.
-        path: the platform's export: CSV, Excel, JSONL or Parquet.
-        now: the time.
-        columns: which columns; by default all that are not about the submission itself.
+    The export is CSV, Excel, JSONL or Parquet. Names are written like `country_of_birth`. Values by which the platform
+    tells nothing are left out, and so are columns about the submission itself, unless they are named.
     """
     table = open_table(path)
     spelled = {plain(name): name for name in table.columns}

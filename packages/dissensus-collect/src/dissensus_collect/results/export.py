@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import tomllib
-import uuid
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -25,6 +23,7 @@ from dissensus.labels.schemes import weighted
 from dissensus.labels.writing import label_table
 from dissensus.responses import RESPONSES
 from dissensus.votes.writing import write_votes
+from dissensus.whole_file import whole_folder
 from dissensus_collect.project.reading import FILE
 from dissensus_collect.results.adaptive import inclusion_of_votes
 from dissensus_collect.results.collected import collected_votes, names_of_items, pseudonyms, read_judgements
@@ -54,14 +53,9 @@ QUERIES: Final[dict[str, str]] = _data("queries.toml")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Export:
-    """An export that is on disk.
+    """An export that is on disk, with SHA-256 by file name.
 
-    Attributes:
-        folder: where it is.
-        files: all of its files.
-        checksums: SHA-256 by file name.
-        votes: the counted judgements; None if there are none yet.
-        simulated: whether bots gave them.
+    Its votes are the counted judgements, and None if there are none yet; it is `simulated` if bots gave them.
     """
 
     folder: Path
@@ -95,20 +89,11 @@ def export_project(
         raise InputError(f"export: '{', '.join(unknown)}' is not a format{choices(''.join(unknown[:1]), FORMATS)}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target}: there is something in it already; choose a folder that is new or empty")
-    part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
-    try:
-        part.mkdir(parents=True)
+    with whole_folder(target) as part:
         votes = _write_all(cursor, project, part, identities=identities, formats=formats)
-        checksums = _checksums(part)
+        checksums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(part.iterdir())}
         lines = "".join(f"{digest}  {name}\n" for name, digest in checksums.items())
         (part / "manifest.sha256").write_text(lines, encoding="utf-8")
-        if target.exists():
-            target.rmdir()
-        part.replace(target)
-    except OSError as error:
-        raise InputError(f"{target}: the export cannot be written ({error.strerror}); nothing was changed") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return Export(
         folder=target,
         files=tuple(sorted(target.iterdir())),
@@ -278,7 +263,3 @@ def _is_of(name: str, table: str) -> bool:
     """Whether a table of a further question, such as `votes-clear`, is of the same kind as one of the first."""
     first, _, rest = table.partition("-")
     return name.startswith(f"{first}-") and name.endswith(rest)
-
-
-def _checksums(folder: Path) -> dict[str, str]:
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}

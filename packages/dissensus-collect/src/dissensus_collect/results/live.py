@@ -66,14 +66,11 @@ class Live:
     """A project at one moment.
 
     Attributes:
-        status: votes, leases and annotators.
-        median_seconds: median time for an item; None before the first answer.
+        median_seconds: for an item; None before the first answer.
         votes_per_hour: counted votes, over the last quarter of an hour.
         seconds_left: until the last vote at that pace; None if there is no pace.
         spent: what is due or was approved so far, with the platform's fee.
         still: money for the votes that are left, with the platform's fee.
-        quotas: every group that has one.
-        realised: how long people took and what that made an hour, of those who have finished.
         alerts: what a researcher should look at, as sentences.
         simulated: whether bots gave the answers.
     """

@@ -70,12 +70,9 @@ class PayLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Realised:
-    """How long people took, and what that made an hour.
+    """How long people took who have finished, and what that made an hour.
 
-    Attributes:
-        people: who have finished, in `minutes` from consent to the end.
-        minutes: median.
-        hourly: median over people of pay and bonus by the hour, in the project's currency.
+    Medians over people: of the minutes from consent to the end, and of pay and bonus by the hour.
     """
 
     people: int

@@ -62,9 +62,7 @@ class Crowd:
     """The bots' common view of the items, from which each bot draws its own responses.
 
     Attributes:
-        project: the project.
         truth: (items, classes) label distributions.
-        items: names of the items.
         row: the row of an item, by its text or the SHA-256 of its file.
         gold: rows of gold items, and the right responses to them.
         seed: of all random numbers.

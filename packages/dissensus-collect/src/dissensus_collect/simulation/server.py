@@ -61,10 +61,7 @@ def simulated_copy(project: Project, folder: str | Path, *, database_url: str | 
 class Server:
     """A project's server in a process of its own, which can be killed and started again.
 
-    Args:
-        project: to serve.
-        pace: how many times faster than real time its clock runs.
-        database_url: of a PostgreSQL database; by default collect.sqlite in the project's folder.
+    Its clock runs `pace` times faster than real time.
     """
 
     def __init__(self, project: Project, *, pace: float = 1.0, database_url: str | None = None) -> None:

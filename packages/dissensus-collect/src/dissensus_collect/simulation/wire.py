@@ -26,13 +26,7 @@ class ConnectionLost(ConnectionError):  # noqa: N818 - as the standard library s
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server answered.
-
-    Attributes:
-        status: the HTTP status.
-        head: status line and headers, as they arrived.
-        body: the content.
-    """
+    """What the server answered: the HTTP status, status line and headers as they arrived, and the content."""
 
     status: int
     head: bytes
@@ -53,12 +47,7 @@ class Reply:
 
 
 class Browser:
-    """One simulated browser: its connection, its cookies and its CSRF token.
-
-    Args:
-        host: of the server.
-        port: of the server.
-    """
+    """One simulated browser: its connection, its cookies and its CSRF token."""
 
     def __init__(self, host: str, port: int) -> None:
         self.host, self.port = host, port

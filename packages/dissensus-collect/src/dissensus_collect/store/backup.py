@@ -33,13 +33,8 @@ def back_up(
     """Copy the database into the folder `backups` of the project, in one snapshot, and check the copy.
 
     Nobody waits for it: answers are stored meanwhile. The copy appears when it is whole and sound, or not at all; all
-    but the newest `KEPT` copies are removed.
-
-    Args:
-        database: the open database; None takes the file of the project, which another process may be serving.
-        project: the project.
-        to: another folder for the copy, best on another disk; by default the project's `backups`.
-        clock: gives UNIX seconds, for the name of the copy.
+    but the newest `KEPT` copies are removed. Without an open database, it is the file of the project, which another
+    process may be serving. The copy goes to another folder, best on another disk, if one is given.
     """
     source = project.folder / FILE if database is None else database.path
     if source is None:

@@ -84,11 +84,7 @@ class _Request:
 
 
 class Database:
-    """A project's database: one writer, several readers.
-
-    Attributes:
-        path: the SQLite file; None on PostgreSQL.
-    """
+    """A project's database: one writer, several readers; its `path` is the SQLite file, and None on PostgreSQL."""
 
     def __init__(
         self, connect: Callable[[bool], Connection], *, path: Path | None, release: Callable[[], None] | None = None

@@ -18,7 +18,7 @@ from dissensus_collect.project.orders import class_order
 from dissensus_collect.project.tables import LONGEST_ANSWER
 from dissensus_collect.store.events import log_event
 from dissensus_collect.web.media import inside, picture
-from dissensus_collect.web.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, too_many
+from dissensus_collect.web.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, keyed_name, too_many
 from dissensus_collect.web.site import (
     LANGUAGE_COOKIE,
     Site,
@@ -28,7 +28,6 @@ from dissensus_collect.web.site import (
     page,
     posted_form,
     session_of,
-    session_tag,
     site_of,
     turned_away,
 )
@@ -474,7 +473,7 @@ def screen(visit: Visit, *, rounds: list[dict[str, Any]] | None = None, said: st
     return visit.page(
         "work",
         project=json.dumps(about),
-        browser=session_tag(visit.session),
+        browser=keyed_name(visit.session, "browser"),
         question=project.question,
         shortcuts=project.shortcuts,
         practice=None if rounds is None else json.dumps(rounds),

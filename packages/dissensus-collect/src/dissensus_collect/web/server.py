@@ -19,8 +19,8 @@ from starlette.staticfiles import StaticFiles
 from dissensus.errors import InputError
 from dissensus_collect.store.database import DiskFull
 from dissensus_collect.web import annotator_pages, item_calls, researcher_pages
-from dissensus_collect.web.security import TOO_LARGE, BodyTooLarge, Guard, Limits, Logins, address_of
-from dissensus_collect.web.site import Refusal, ServerSettings, Site, can_start, refuse, site_of, turned_away
+from dissensus_collect.web.security import ANNOTATOR_COOKIE, TOO_LARGE, BodyTooLarge, Guard, Limits, Logins, address_of
+from dissensus_collect.web.site import Refusal, ServerSettings, Site, refuse, site_of, turned_away
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.door import shut_by_researcher
 from dissensus_collect.work.recruitment import MTURK_FRAMES, NotInvited, key_set_of
@@ -38,13 +38,7 @@ STATUS = {"incomplete": 422, "illegal": 422, "foreign": 404, "closed": 409}
 
 
 def create_app(project: Project, database: Database, *, settings: ServerSettings | None = None) -> Starlette:
-    """The server of a project, as one ASGI app for one process.
-
-    Args:
-        project: the project.
-        database: where answers are kept; the caller closes it.
-        settings: how it is served.
-    """
+    """The server of a project, as one ASGI app for one process; the caller closes the database."""
     settings = settings or ServerSettings()
     logins = Logins(project.folder, settings.clock)
     logins.set_password(settings.password)
@@ -140,7 +134,9 @@ async def answer_to(request: Request, error: Exception) -> Response:
     if isinstance(error, InputError):
         return refuse(request, _sentence(error), status=400, kind="input")
     if isinstance(error, HTTPException) and error.status_code == 404:
-        about = {"status": 404, "kind": "missing", "start": can_start(request)}
+        # By its address alone, without a link from a platform, people find into some projects only.
+        start = site_of(request).project.recruitment.kind == "plain" or ANNOTATOR_COOKIE in request.cookies
+        about = {"status": 404, "kind": "missing", "start": start}
         return refuse(request, "There is no such page.", heading="Not here", **about)
     if isinstance(error, HTTPException):
         return refuse(request, f"{error.detail}.", status=error.status_code, kind="http")

@@ -19,7 +19,6 @@ from dissensus_collect.web.security import (
     Limits,
     Logins,
     csrf_token,
-    keyed_name,
     same_origin,
     same_secret,
 )
@@ -75,13 +74,8 @@ class Site:
     """A served project.
 
     Attributes:
-        project: the project.
-        database: where answers are kept.
-        settings: how it is served.
-        logins: who is logged in as a researcher.
         limits: on the rate of requests; None for none.
         keys: that may have signed links; None if links are not signed.
-        offered: pictures and whose they are.
         paused: whether no items are being handed out.
         revealed: researcher sessions that chose to see answers while the project is running.
         said_full_at: when the log was last told that the disk is full, in seconds of the machine's own clock.
@@ -294,14 +288,3 @@ def turned_away(request: Request, refusal: TurnedAway) -> Response:
     )
     response.headers["Retry-After"] = str(refusal.wait)
     return response
-
-
-def can_start(request: Request) -> bool:
-    """Whether somebody finds into the project by its address alone, without a link from a platform."""
-    site = site_of(request)
-    return site.project.recruitment.kind == "plain" or ANNOTATOR_COOKIE in request.cookies
-
-
-def session_tag(session: str) -> str:
-    """A name under which a browser stores what belongs to a session, without giving the session away."""
-    return keyed_name(session, "browser")

@@ -52,12 +52,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class KeySet:
-    """The public keys that may have signed a link.
-
-    Attributes:
-        keys: by key id, as PyJWT reads them.
-        audience: the ``aud`` that every token must carry: the address of this server.
-    """
+    """The public keys that may have signed a link, by id, and the address of this server, as a token's ``aud``."""
 
     keys: Mapping[str, Any]
     audience: str
@@ -88,17 +83,10 @@ def read_key_set(path: Path, *, audience: str) -> KeySet:
 def external_of(
     kind: str, query: Mapping[str, str], *, study_id: str | None = None, keys: KeySet | None = None, now: float = 0.0
 ) -> External | Preview | None:
-    """Who a link says that somebody is.
+    """Who a link says that somebody is: a participant, a preview, or None for a plain link, which names nobody.
 
-    Args:
-        kind: ``plain``, ``prolific`` or ``mturk``.
-        query: the URL parameters.
-        study_id: the platform's id of this study; if given, only its participants are let in.
-        keys: if given, only links signed by one of them are let in.
-        now: UNIX seconds, by which a signed link may have expired.
-
-    Returns:
-        The participant, a preview, or None for a plain link, which names nobody.
+    With the platform's id of this study, only its participants are let in; with keys, only links signed by one of
+    them, which may have expired `now`.
 
     Raises:
         NotInvited: a parameter is missing or malformed, the link is for another study, or it is not properly signed.
