@@ -53,7 +53,7 @@ class Target(TomlTable):
 
     Attributes:
         scheme: from votes to label distributions.
-        votes: keep only so many votes an item (a smaller panel); None keeps all.
+        votes: keep only so many votes per item (a smaller panel); None keeps all.
         seed: of which are kept.
     """
 

@@ -57,8 +57,8 @@ def train_together(
         lengths[schedule.active] = epoch + 1
         history["learning_rate"].append(schedule.rate.copy())
         together.train_epoch(epoch, schedule.rate * schedule.active)
-        found = together.select()
-        metric = None if found is None else found.min(axis=0)
+        by_share = together.select()
+        metric = None if by_share is None else by_share.min(axis=0)
         history["train_loss"].append(together.train_loss())
         if metric is not None:
             history["selection"].append(metric)
@@ -115,7 +115,7 @@ def train_fleet(
 ) -> Iterator[RunResult]:
     """Train runs in groups as large as gains time; a group that does not fit the device is halved until it does.
 
-    Runs of one model and one set of settings go together. On a CPU, one single-threaded worker a core takes them.
+    Runs of one model and one set of settings go together. On a CPU, one single-threaded worker per core takes them.
     """
     place = torch.device(device)
     if place.type == "cpu":

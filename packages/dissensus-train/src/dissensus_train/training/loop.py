@@ -118,8 +118,8 @@ def _train(run: Run, data: TrainingData, place: torch.device, progress: Progress
             break
     model.load_state_dict(kept)
     if selection is not None and selection.who is not None:
-        found = measured(model, features, selection, settings, loss=loss_function, shares=TRUST)
-        kept["deviation"] *= float(most_trusted(found))
+        by_share = measured(model, features, selection, settings, loss=loss_function, shares=TRUST)
+        kept["deviation"] *= float(most_trusted(by_share))
         model.load_state_dict(kept)
     predictions = {
         name: log_probabilities(model, features, rows, settings).exp().cpu().numpy() for name, rows in members.items()
@@ -206,12 +206,12 @@ def measured(
     shares: tuple[float, ...] | None = None,
 ) -> Floats:
     """(shares,) the selection metric at each share of people's deviations; at 1 alone where nobody is known."""
-    found = []
+    metrics = []
     for share in selection.shares if shares is None else shares:
         with trusted(model, share):
             log_q = log_probabilities(model, features, selection.rows, settings, who=selection.who)
-        found.append(float(selection_metric(log_q, selection.target, settings, loss)))
-    return np.array(found)
+        metrics.append(float(selection_metric(log_q, selection.target, settings, loss)))
+    return np.array(metrics)
 
 
 def make_optimiser(
