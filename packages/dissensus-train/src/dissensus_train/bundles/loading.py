@@ -71,12 +71,7 @@ class TrainedModel:
         return f"TrainedModel({name['system']} of {name['study']}, {len(self.classes)} classes{members})"
 
     def predict_proba(
-        self,
-        items: Any,
-        *,
-        annotator: str | None = None,
-        device: str = "auto",
-        progress: Progress = silent,
+        self, items: Any, *, annotator: str | None = None, device: str = "auto", progress: Progress = silent
     ) -> Table:
         """(items, classes) probabilities, columns in the order of `classes`.
 

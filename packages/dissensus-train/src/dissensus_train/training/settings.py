@@ -108,10 +108,7 @@ _LEAST: Final = {
     "warmup": 0,
     "warmup_steps": 0,
 }
-_NAMED: Final = {
-    "optimiser": ("adam", "sgd", "adamw"),
-    "loss": ("cross-entropy", "kl", "jsd", "brier", "emd"),
-}
+_NAMED: Final = {"optimiser": ("adam", "sgd", "adamw"), "loss": ("cross-entropy", "kl", "jsd", "brier", "emd")}
 """Settings that take a name or a path."""
 
 _PATHS: Final = {"optimiser": "torch.optim:RAdam", "loss": "losses.py:focal"}

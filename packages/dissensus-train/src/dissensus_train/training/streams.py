@@ -14,14 +14,7 @@ from torch import Tensor
 
 from dissensus_train.training.annotator_side import shrink
 from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs
-from dissensus_train.training.loop import (
-    autocast,
-    log_probabilities,
-    make_optimiser,
-    measured,
-    placed,
-    snapshot,
-)
+from dissensus_train.training.loop import autocast, log_probabilities, make_optimiser, measured, placed, snapshot
 from dissensus_train.training.losses import cross_entropy
 from dissensus_train.training.models import network_of
 from dissensus_train.training.run import Run, selection_of
