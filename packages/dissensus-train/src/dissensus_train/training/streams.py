@@ -18,7 +18,7 @@ from dissensus_train.training.loop import autocast, log_probabilities, make_opti
 from dissensus_train.training.losses import cross_entropy
 from dissensus_train.training.models import network_of
 from dissensus_train.training.run import Run, selection_of
-from dissensus_train.training.together import Together
+from dissensus_train.training.together import Captured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dissensus_train.training.data import TrainingData
 
 
-class StreamedRuns(Together):
+class StreamedRuns(Captured):
     """R runs side by side on streams."""
 
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
