@@ -132,7 +132,7 @@ def test_what_the_reader_refuses_the_schema_refuses(tmp_path: Path, written: str
 
 def test_keys_are_explained_where_they_are_defined() -> None:
     tables = STUDY["properties"]
-    assert tables["training"]["properties"]["batch_size"]["description"].startswith("examples a step")
+    assert tables["training"]["properties"]["batch_size"]["description"].startswith("examples per step")
     assert tables["ood"]["properties"]["k"]["description"].startswith("of kNN")
     assert tables["dataset"]["properties"]["encoder"]["description"].startswith("what makes features")
     assert PROJECT["properties"]["adaptive"]["properties"]["budget"]["description"] == "votes beyond k, over all items."

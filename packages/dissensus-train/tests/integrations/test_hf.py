@@ -275,7 +275,7 @@ def test_rows_come_in_the_order_of_the_labels_with_their_distributions() -> None
         ),
         (
             lambda: dis.hf.labelled(rows(np.zeros(ITEMS, dtype=int)), LABELS),
-            r"item 0 has 64 rows in the dataset; keep one row an item",
+            r"item 0 has 64 rows in the dataset; keep one per item",
         ),
         (
             lambda: dis.hf.labelled(rows().select(range(60)), LABELS),

@@ -188,9 +188,9 @@ def delivered_on_meta() -> Any:
         ),
         (
             lambda: dis.label(ANYTHING.counts),
-            r"label: votes are wanted, and here is a ndarray; give what dis.read_votes",
+            r"a ndarray cannot be read as one; give a path, .* of counts, give dis.votes_from_counts",
         ),
-        (lambda: dis.inspect(ANYTHING), r"inspect: votes are wanted, and here is a LabelDistribution; give"),
+        (lambda: dis.inspect(ANYTHING), r"a LabelDistribution cannot be read as one; give a path"),
         (lambda: dis.loader(X, delivered_on_meta()), r"the delivery lies on meta; make it with device='cpu'"),
         (
             lambda: dis.loader(X, dis.deliver("sls", LABELS)).set_epoch(-1),

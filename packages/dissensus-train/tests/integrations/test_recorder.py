@@ -126,7 +126,7 @@ def test_an_item_that_is_missing_is_named_and_can_still_be_recorded() -> None:
 @pytest.mark.parametrize(
     ("ids", "outputs", "sentence"),
     [
-        (["image 1"], LOGITS[:1], r"item image 1 is recorded twice; record each item once an epoch"),
+        (["image 1"], LOGITS[:1], r"item image 1 is recorded twice; record each item once per epoch"),
         (["image 3", "image 4", "image 3"], LOGITS[:3], r"item image 3 is recorded twice"),
         (["image 7"], LOGITS[:1], r"item image 7 is not one that the recorder was made with"),
         ([3], LOGITS[:1], r"item ids are whole numbers and the recorder was made with text"),
@@ -164,7 +164,7 @@ def test_logits_and_probabilities_are_not_taken_for_each_other() -> None:
         (["a", "b", "a"], "item a is given twice"),
         ({"train": [1, 2], "test": [2, 3]}, "item 2 is given twice; give each item once, in one split only"),
         ({"train": [1, 2], "test": ["x"]}, "some splits have whole numbers as item ids and others text"),
-        ([], "give one id an item, at least one"),
+        ([], "give one id per item, at least one"),
         ({}, "there are no splits"),
     ],
 )

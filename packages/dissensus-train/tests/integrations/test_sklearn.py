@@ -173,7 +173,7 @@ def test_it_stands_in_pipelines_and_searches_and_takes_sparse_features() -> None
         ),
         (
             lambda: VotesClassifier(LogisticRegression(), classes=["a", "b"]).fit(X, LABELS.counts),
-            r"3 columns for 2 classes; give one column a class",
+            r"3 columns for 2 classes; give one column per class",
         ),
         (
             lambda: VotesClassifier(LogisticRegression()).fit(X[:2], [[1, 0], [0, 0]]),

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def test_soft_training_is_closer_to_people_at_no_cost_in_accuracy(tmp_path: Path) -> None:
-    study = replace(read_study("words"), seeds=(0, 1))
+    study = replace(read_study("words"), seeds=(0,))
     plan = plan_study(study, tmp_path / "store", engine="fleet", device="cpu")
-    assert len(list(run_plan(plan))) == 8
+    assert len(list(run_plan(plan))) == 4
     scored = score_study(plan.opened, resamples=20)
     kl, accuracy = (
         {name: scored.evaluation.overall.get(name, metric).value.value for name in scored.systems}  # type: ignore[union-attr]

@@ -17,7 +17,7 @@ from dissensus.votes.table import Annotators, Votes
 from dissensus_train.training.annotator_side import SHRINKAGE, People, PeopleNetwork, panel_of
 from dissensus_train.training.data import TrainingData, split_items
 from dissensus_train.training.engine import train
-from dissensus_train.training.fleet import alike, train_together
+from dissensus_train.training.fleet import alike
 from dissensus_train.training.inputs import network_inputs
 from dissensus_train.training.loop import log_probabilities, train_loop
 from dissensus_train.training.models import network_of, panel_in
@@ -27,6 +27,7 @@ from dissensus_train.training.settings import REGIMES, Training
 from dissensus_train.training.stacked import StackedRuns, stackable
 from dissensus_train.training.store import RunStore, RunWriter
 from dissensus_train.training.streams import StreamedRuns
+from dissensus_train.training.together import train_together
 from tests.training.problems import QUICK, SGD
 from tests.votes.people import people_of, with_people
 

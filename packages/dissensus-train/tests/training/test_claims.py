@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -35,7 +36,10 @@ def seeds(runs: list[Run]) -> list[int]:
     return [each.seed for each in runs]
 
 
-def claimed_by_a_killed_process(store: Path) -> None:
+@pytest.fixture(scope="module")
+def left_behind(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of a process that was killed with four claims."""
+    store = tmp_path_factory.mktemp("killed") / "store"
     program = (
         "import os, signal, sys; from pathlib import Path; from dissensus_train.training.store import RunWriter\n"
         "from tests.training.test_claims import RUNS\n"
@@ -44,6 +48,7 @@ def claimed_by_a_killed_process(store: Path) -> None:
     )
     assert subprocess.run([sys.executable, "-c", program, str(store)], check=False).returncode < 0
     assert len(list((store / "claims").iterdir())) == 4
+    return store
 
 
 def from_another_host(store: Path, *, silent_for: float) -> None:
@@ -83,15 +88,15 @@ def test_a_stored_run_is_claimed_by_nobody_and_leaves_no_claim(store: Path) -> N
         assert seeds(other.claim(RUNS)) == [1, 2, 3, 4, 5]
 
 
-def test_the_claims_of_a_killed_process_are_free_at_once(store: Path) -> None:
-    claimed_by_a_killed_process(store)
+def test_the_claims_of_a_killed_process_are_free_at_once(store: Path, left_behind: Path) -> None:
+    shutil.copytree(left_behind, store)
     with RunWriter(store) as writer:
         assert writer.claim(RUNS) == RUNS
 
 
-def test_of_many_that_see_a_dead_claim_one_takes_it_over(store: Path) -> None:
+def test_of_many_that_see_a_dead_claim_one_takes_it_over(store: Path, left_behind: Path) -> None:
     """Every run goes to one of eight writers, and to one only, though all look at the same moment."""
-    claimed_by_a_killed_process(store)
+    shutil.copytree(left_behind, store)
     writers = [RunWriter(store) for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
         taken = list(pool.map(lambda writer: writer.claim(RUNS), writers))
@@ -121,5 +126,6 @@ def test_a_living_writer_shows_signs_of_life(store: Path, monkeypatch: pytest.Mo
     with RunWriter(store):
         (lock,) = (store / "partial").glob("writer-*.lock")
         os.utime(lock, (0, 0))
-        time.sleep(0.3)
+        while not lock.stat().st_mtime:
+            time.sleep(0.02)
         assert lock.stat().st_mtime > time.time() - 60

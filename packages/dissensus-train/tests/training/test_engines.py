@@ -13,18 +13,18 @@ from torch import nn
 from dissensus.errors import InputError
 from dissensus_train.training import engine, fleet
 from dissensus_train.training.engine import choose_engine, train
-from dissensus_train.training.fleet import alike, start_together, train_together
+from dissensus_train.training.fleet import alike, start_together
 from dissensus_train.training.loop import train_loop
 from dissensus_train.training.progress import EpochEnded
 from dissensus_train.training.stacked import StackedRuns, stackable
 from dissensus_train.training.streams import StreamedRuns
+from dissensus_train.training.together import Together, train_together
 from tests.training.problems import QUICK, SGD, images, run
 
 if TYPE_CHECKING:
     from dissensus.progress import Step
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run, RunResult
-    from dissensus_train.training.together import Together
 
 CPU = torch.device("cpu")
 DATA = images()

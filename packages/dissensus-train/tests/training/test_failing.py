@@ -10,10 +10,10 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study
-from dissensus_train.training.fleet import train_together
 from dissensus_train.training.loop import train_loop
 from dissensus_train.training.stacked import StackedRuns
 from dissensus_train.training.store import RunStore, RunWriter
+from dissensus_train.training.together import train_together
 from tests.study_report.studies import STUDY, make_study
 from tests.training.problems import QUICK, SGD, images, run
 

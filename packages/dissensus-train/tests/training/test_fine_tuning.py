@@ -242,7 +242,9 @@ def test_what_is_measured_on_features_refuses_a_network_that_reads_texts(data: T
 
 
 def test_a_network_that_reads_texts_has_a_basin(data: TrainingData, result: Any) -> None:
-    settings = BasinSettings(items=None, split="test", probes=2, perturbations=2, ascent_steps=1, line=0)
+    settings = BasinSettings(
+        items=None, split="test", density=0, surface=0, line=0, probes=2, perturbations=2, ascent_steps=1, eigenvalues=1
+    )
     (basin,) = measure_basins([result], data, settings=settings)
     human, model = data.human.probabilities[data.splits["test"]], result.predictions["test"].astype(np.float64)
     # The run's own predictions were made in bfloat16.

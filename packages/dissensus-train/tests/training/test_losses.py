@@ -202,7 +202,7 @@ def test_an_own_loss_beside_the_study_trains_and_is_in_the_key(tmp_path: Path) -
     assert train_loop(own, data).history["train_loss"][0] < plain.history["train_loss"][0]
     (tmp_path / "losses.py").write_text(FOCAL.replace("** 2", "** 3"))
     assert run(data, training=own.training).key != own.key
-    with pytest.raises(InputError, match=r"returned shape \(\).*one value an item"):
+    with pytest.raises(InputError, match=r"returned shape \(\).*one value per item"):
         train_loop(run(data, training=replace(SGD, loss="losses.py:with_a_mean")), data)
     with pytest.raises(InputError, match="has no attribute 'absent'"):
         loss_of(replace(SGD, loss="losses.py:absent"), tmp_path)

@@ -75,7 +75,8 @@ def top_eigenvalues(
         )
     if max_iterations < count:
         raise InputError(f"top eigenvalues: {max_iterations} iterations for {count} values; allow at least {count}")
-    ritz, ceiling = RitzVectors.nothing(operator), np.full(count, np.inf)
+    empty = torch.empty((0, operator.size), dtype=operator.dtype, device=operator.device)
+    ritz, ceiling = RitzVectors(empty, np.empty(0), empty, np.empty((0, 0))), np.full(count, np.inf)
     iterations = starts = 0
     while True:
         start = probe(operator, seed, starts)
@@ -109,9 +110,9 @@ def top_eigenvalues(
                     measured_on=operator.measured_on,
                 )
             near = tolerance / 4 * abs(float(values[-1]))
-            if process.full or (
-                count > 1 and complete and process.settled(count, above=ritz.least(count) + near, within=near)
-            ):
+            # A new value must beat the last of those that are known.
+            last = float(ritz.values[count - 1]) if len(ritz.values) >= count else -np.inf
+            if process.full or (count > 1 and complete and process.settled(count, above=last + near, within=near)):
                 break
         ritz = ritz.after(process, coefficients, values)
 
@@ -131,15 +132,6 @@ class RitzVectors:
     values: Floats
     loose: Tensor
     coupling: Table
-
-    @classmethod
-    def nothing(cls, operator: Operator) -> RitzVectors:
-        empty = torch.empty((0, operator.size), dtype=operator.dtype, device=operator.device)
-        return cls(empty, np.empty(0), empty, np.empty((0, 0)))
-
-    def least(self, count: int) -> float:
-        """The last of the `count` values, which a new one must beat."""
-        return float(self.values[count - 1]) if len(self.values) >= count else -np.inf
 
     def bounds(self, left: float, count: int) -> Floats:
         """(count,) upper bounds of the largest eigenvalues, where none above `left` belongs to the orthogonal rest."""

@@ -99,18 +99,6 @@ class LossPlane:
     measured_on: MeasuredOn
 
 
-@dataclass(frozen=True, eq=False)
-class _Flat:
-    """Points origin + steps @ axes."""
-
-    origin: Tensor
-    axes: Tensor
-    steps: Table
-
-    def points(self, some: slice) -> Tensor:
-        return self.origin + torch.from_numpy(self.steps[some]).to(self.origin) @ self.axes
-
-
 def loss_barrier(first: Objective, second: Objective, *, points: int = 21) -> LossBarrier:
     """The barrier on the straight path between two runs of one architecture, measured on the same loss and data.
 
@@ -125,10 +113,7 @@ def loss_barrier(first: Objective, second: Objective, *, points: int = 21) -> Lo
         raise InputError(f"loss barrier: {points} points; give an odd number of 5 or more")
     _comparable((first, second), "loss barrier")
     t = np.linspace(0, 1, points)
-    statistics = _buffers((first, second))
-    path = _Flat(first.weights, (second.weights - first.weights)[None], t[:, None])
-    along = None if statistics is None else _Flat(statistics[0], statistics[1:] - statistics[0], t[:, None])
-    losses = torch.cat(list(_blocks(first, path, along)))
+    losses = torch.cat(list(_blocks(first, (second.weights - first.weights)[None], t[:, None], [second], t[:, None])))
     mean, error = mean_and_error(losses)
     between = torch.from_numpy(t).to(losses)[:, None]
     height, height_error = mean_and_error(losses - torch.lerp(losses[:1], losses[-1:], between))
@@ -163,8 +148,7 @@ def loss_line(measured: Objective, *, span: float = 1.0, points: int = 21, seed:
     _enough(span, points)
     position = np.linspace(-span, span, points)
     direction = filter_normalised(measured, probe(measured, seed, 0))
-    losses = _blocks(measured, _Flat(measured.weights, direction[None], position[:, None]), None)
-    mean, error = mean_and_error(torch.cat(list(losses)))
+    mean, error = mean_and_error(torch.cat(list(_blocks(measured, direction[None], position[:, None]))))
     return LossLine(
         position=position,
         loss=mean,
@@ -211,14 +195,9 @@ def loss_plane(
         across, down = (np.linspace(low[k] - margin[k], high[k] + margin[k], points) for k in range(2))
         words = "through three runs"
     places = np.stack([part.ravel() for part in np.meshgrid(across, down)], axis=1)
-    statistics = None if through is None else _buffers((measured, *through))
-    mixed = (
-        None
-        if statistics is None
-        else _Flat(statistics[0], statistics[1:] - statistics[0], _mixture(places, runs[1:])[:, 1:])
-    )
+    shares = None if through is None else _mixture(places, runs[1:])[:, 1:]
     # The losses of the items are not held for all points at once.
-    blocks = (mean_and_error(block) for block in _blocks(measured, _Flat(measured.weights, axes, places), mixed))
+    blocks = map(mean_and_error, _blocks(measured, axes, places, through or (), shares))
     mean, error = (np.concatenate(parts).reshape(points, points) for parts in zip(*blocks, strict=True))
     return LossPlane(
         across=across,
@@ -233,16 +212,20 @@ def loss_plane(
     )
 
 
-def _blocks(measured: Objective, weights: _Flat, buffers: _Flat | None) -> Iterator[Tensor]:
-    """(some points, items) losses over flats of weights, and of batch statistics where the network has them."""
-    for start in range(0, len(weights.steps), STACKED):
-        some = slice(start, start + STACKED)
-        yield measured.losses(weights.points(some), buffers=None if buffers is None else buffers.points(some))
+def _blocks(
+    measured: Objective, axes: Tensor, steps: Table, others: Sequence[Objective] = (), shares: Table | None = None
+) -> Iterator[Tensor]:
+    """(some points, items) losses at weights + steps @ axes; batch statistics are mixed with shares of other runs'."""
 
+    def moved(origin: Tensor, axes: Tensor, steps: Table) -> Tensor:
+        return origin + torch.from_numpy(steps).to(origin) @ axes
 
-def _buffers(objectives: Sequence[Objective]) -> Tensor | None:
-    """(runs, size) batch statistics; None where the network has none."""
-    return torch.stack([run.buffers for run in objectives]) if objectives[0].buffers.numel() else None
+    for rows in np.split(np.arange(len(steps)), range(STACKED, len(steps), STACKED)):
+        buffers = None
+        if shares is not None and measured.buffers.numel():
+            away = torch.stack([run.buffers - measured.buffers for run in others])
+            buffers = moved(measured.buffers, away, shares[rows])
+        yield measured.losses(moved(measured.weights, axes, steps[rows]), buffers=buffers)
 
 
 def _plane_of(weights: Sequence[Tensor]) -> tuple[Tensor, Table]:

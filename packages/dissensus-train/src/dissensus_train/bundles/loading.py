@@ -50,7 +50,7 @@ class TrainedModel:
 
     Attributes:
         recipe: what it is made of.
-        networks: one a member, in evaluation mode, on the CPU.
+        networks: one per member, in evaluation mode, on the CPU.
         encoder: what makes features of items; None where the networks read features, or items themselves.
         known: sorted fingerprints of the items that trained or chose it; None in a bundle of an earlier version.
     """
@@ -71,12 +71,7 @@ class TrainedModel:
         return f"TrainedModel({name['system']} of {name['study']}, {len(self.classes)} classes{members})"
 
     def predict_proba(
-        self,
-        items: Any,
-        *,
-        annotator: str | None = None,
-        device: str = "auto",
-        progress: Progress = silent,
+        self, items: Any, *, annotator: str | None = None, device: str = "auto", progress: Progress = silent
     ) -> Table:
         """(items, classes) probabilities, columns in the order of `classes`.
 

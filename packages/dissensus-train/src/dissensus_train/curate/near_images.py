@@ -227,10 +227,10 @@ def judged_pairs(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, 
     return np.minimum(one, other), np.maximum(one, other), PairEvidence(*np.concatenate(columns).T)
 
 
-def _scaling(before: int, after: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """(after, before) weights of linear interpolation, over as wide a triangle as pixels are merged."""
-    centre = (np.arange(after) + 0.5) * before / after - 0.5
-    weight = np.maximum(1 - np.abs(np.arange(before) - centre[:, None]) / max(before / after, 1.0), 0)
+def _scaling(before: int, after: int, share: float = 1.0) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(after, before) weights of linear interpolation of the middle share, over as wide a triangle as pixels merge."""
+    centre = (np.arange(after) + 0.5 - after / 2) * share * before / after + before / 2 - 0.5
+    weight = np.maximum(1 - np.abs(np.arange(before) - centre[:, None]) / max(share * before / after, 1.0), 0)
     return np.asarray(weight / weight.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
@@ -288,15 +288,6 @@ def spectrum_of(planes: Planes, reach: int = _FREQUENCIES) -> Spectrum:
     spectrum = np.concatenate(parts)
     length = np.linalg.norm(spectrum, axis=1, keepdims=True)
     return np.asarray(np.where(length > 1, spectrum / np.maximum(length, 1e-6), 0), dtype=np.complex64)
-
-
-def _middle(planes: Planes, share: float) -> Planes:
-    """The middle of images, enlarged to the whole canvas."""
-    if share == 1:
-        return planes
-    centre = (np.arange(SIDE) + 0.5 - SIDE / 2) * share + SIDE / 2 - 0.5
-    weight = np.maximum(1 - np.abs(np.arange(SIDE) - centre[:, None]), 0).astype(np.float32)
-    return np.asarray(weight @ planes @ weight.T, dtype=np.float32)
 
 
 def _magnitudes(spectra: Sequence[Spectrum]) -> list[Blocks]:
@@ -492,7 +483,8 @@ def _likest(planes: Planes, pool: ThreadPoolExecutor, progress: Progress) -> tup
 
     Each pair once, as it is most alike.
     """
-    spectra = [spectrum_of(_middle(planes, zoom)) for zoom in ZOOMS]
+    middles = [_scaling(SIDE, SIDE, zoom) for zoom in ZOOMS]
+    spectra = [spectrum_of(middle @ planes @ middle.T) for middle in middles]
     magnitudes = _magnitudes(spectra)
     cosines = _cosines(planes)
     comparisons = [(cosines, cosines, 0), *((blocks, magnitudes[0], zoom) for zoom, blocks in enumerate(magnitudes))]

@@ -1,7 +1,7 @@
 """Deliveries: what the loss sees of a target, epoch by epoch (Gheibi and Ghazizadeh 2026, the basins paper).
 
 A delivery is called with the epoch and answers for all training examples at once, as a tensor that
-`torch.nn.functional.cross_entropy` takes: class indices, or one distribution a row.
+`torch.nn.functional.cross_entropy` takes: class indices, or one distribution per row.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Noisy(Sampled):
     """Soft labels with sls's noise of other items: p_i + (one-hot y_j - p_j), y_j drawn from p_j, j a permutation of i.
 
     The noise is centred, so the mean of what is delivered is p_i; summed over the items it is exactly as strong as that
-    of sls (1 - ||p||^2 an item), but it does not know which items people disagree about. What is delivered need not be
+    of sls (1 - ||p||^2 per item), but it does not know which items people disagree about. What is delivered need not be
     a distribution: entries may be below 0, and sum to 1 all the same.
     """
 

@@ -87,7 +87,7 @@ def shuffled_sls(labels: LabelDistribution, votes: Votes | None, *, seed: int, d
 def multipass(
     labels: LabelDistribution, votes: Votes | None, *, seed: int, device: Device, order_seed: int | None = None
 ) -> Delivery:
-    """The observed votes in turn, one an epoch; another `order_seed` is the basins paper's deterministic control.
+    """The observed votes in turn, one per epoch; another `order_seed` is the basins paper's deterministic control.
 
     Over a cycle the mean of what is delivered is the target, exactly. Where the target is the frequency of votes, the
     votes come from its counts; where it is a weighting of judgements with several votes, `votes` must be given, and

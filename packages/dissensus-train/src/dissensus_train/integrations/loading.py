@@ -26,7 +26,7 @@ class Delivered(Dataset[tuple[Any, Tensor, Tensor]]):
     The epoch lies in shared memory, so that it reaches workers that are already running.
 
     Attributes:
-        dataset: what inputs are taken from, one element a training item.
+        dataset: what inputs are taken from, one element per training item.
         delivery: what the loss sees.
         fresh: whether the epoch was set since it was last handed out.
     """
@@ -92,7 +92,7 @@ class Delivered(Dataset[tuple[Any, Tensor, Tensor]]):
         return list(zip(inputs, target[chosen].unbind(), item.unbind(), strict=True))
 
     def _now(self) -> tuple[int, Tensor, Mixing | None]:
-        """Targets and mixing of the epoch; made once an epoch in each process."""
+        """Targets and mixing of the epoch; made once per epoch in each process."""
         epoch = self.epoch
         if self._made is None or self._made[0] != epoch:
             self._made = epoch, self.delivery(epoch), self.delivery.mixing(epoch)
@@ -167,7 +167,7 @@ def loader(
     inputs are mixed like targets; under `repeated` an epoch has one example for each vote.
 
     Args:
-        dataset: a tensor, an array or a map-style dataset, one element a training item, in the order of the labels
+        dataset: a tensor, an array or a map-style dataset, one element per training item, in the order of the labels
             that the delivery was made from. An element is the inputs, or a tuple of inputs and a label of its own,
             which the delivery replaces.
         delivery: as `dis.deliver` makes it, on the CPU.

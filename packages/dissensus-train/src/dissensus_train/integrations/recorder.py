@@ -153,7 +153,7 @@ class Recorder:
         """(batch,) the row of each item; unknown and repeated items are refused."""
         where, wanted = self._where, _as_names(item_ids)
         if wanted.ndim != 1:
-            raise InputError(f"{where}: item ids of shape {wanted.shape}; give a flat list, one id a row of outputs")
+            raise InputError(f"{where}: item ids of shape {wanted.shape}; give a flat list, one id per row of outputs")
         if (wanted.dtype.kind in "iu") != (self._names.dtype.kind in "iu"):
             raise InputError(
                 f"{where}: item ids are {_kind(wanted)} and the recorder was made with {_kind(self._names)}; give the "
@@ -170,7 +170,7 @@ class Recorder:
         seen[np.setdiff1d(np.arange(len(nearest)), np.unique(nearest, return_index=True)[1])] = True
         if seen.any():
             raise InputError(
-                f"{where}: item {wanted[seen][0]} is recorded twice; record each item once an epoch (a sampler that "
+                f"{where}: item {wanted[seen][0]} is recorded twice; record each item once per epoch (a sampler that "
                 "fills up batches repeats items), and call end_epoch() between epochs"
             )
         return nearest
@@ -180,7 +180,7 @@ class Recorder:
         where, values = self._where, np.asarray(to_numpy(outputs))
         if values.ndim != 2 or len(values) != len(place):
             raise InputError(
-                f"{where}: outputs of shape {values.shape} for {len(place)} items; give one row of classes an item"
+                f"{where}: outputs of shape {values.shape} for {len(place)} items; give one row of classes per item"
             )
         if self._probabilities is not None and values.shape[1] != self._probabilities.shape[1]:
             raise InputError(
@@ -238,7 +238,7 @@ def _names(ids: Any, where: str) -> Names:
     names = _as_names(list(ids) if isinstance(ids, (set, frozenset, range)) else ids)
     if names.ndim != 1 or not names.size:
         raise InputError(
-            f"recorder: the item ids of {where} have shape {names.shape}; give one id an item, at least one"
+            f"recorder: the item ids of {where} have shape {names.shape}; give one id per item, at least one"
         )
     return names
 

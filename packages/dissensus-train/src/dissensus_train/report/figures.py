@@ -158,7 +158,7 @@ def human_doubt(people: LabelDistribution) -> tuple[str, Floats]:
 
 
 def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | None:
-    """For each model, how far probabilities move from epoch to epoch: a line a method and stratum, a band over seeds.
+    """For each model, how far probabilities move from epoch to epoch: a line per method and stratum, a band over seeds.
 
     None where a system's runs have one epoch only.
     """

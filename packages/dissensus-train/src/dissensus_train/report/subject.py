@@ -87,10 +87,7 @@ def added_by_study(scored: ScoredStudy, subject: Subject, resamples: int, seed: 
     audits = mode_shift_audit(scored, resamples=resamples, seed=seed)
     data = OF_DATA.get(str(study.dataset))
     return Added(
-        chapters=[
-            *_of_training(scored, shown=subject.shown, resamples=resamples, seed=seed),
-            *_of_measures(scored),
-        ],
+        chapters=[*_of_training(scored, shown=subject.shown, resamples=resamples, seed=seed), *_of_measures(scored)],
         tables=[mode_shift_table(audits)] if audits else [],
         words=terms()["dynamics"] if scored.recorded else {},
         schemes=[target.scheme for target in study.targets],

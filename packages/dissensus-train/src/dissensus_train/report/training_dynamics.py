@@ -9,13 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.dynamics import (
-    data_map,
-    epoch_divergence,
-    forgetting_events,
-    regions_by_rank,
-    uncertainty_by_system,
-)
+from dissensus.dynamics import data_map, epoch_divergence, forgetting_events, regions_by_rank, uncertainty_by_system
 from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.report.tables import Cell, Table, TableRow, estimated
 from dissensus_train.report.shown import note

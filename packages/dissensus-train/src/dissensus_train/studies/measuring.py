@@ -92,7 +92,7 @@ class StudyBasins:
 
     Attributes:
         reference: the system that others are compared with: the one that the study names, or its first.
-        systems: by name, one basin a seed.
+        systems: by name, one basin per seed.
         pairs: the reference with each other system of its model, and every system with itself.
         explanations: by system of two seeds or more, how stable its explanations are; empty where not asked for.
         shown: rows of the items whose explanations are kept, in the study's data.
@@ -295,7 +295,7 @@ def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device:
     chosen = settings or opened.study.ood
     if chosen is None:
         raise InputError(
-            f"study {opened.study.name}: no out-of-distribution sets; give --ood PATH, or an [ood] table in its file"
+            f"study {opened.study.name}: no out-of-distribution sets; give ood=PATH, or an [ood] table in its file"
         )
     systems = _reference_first(opened)
     key = _ood_key(systems, chosen)

@@ -170,7 +170,7 @@ def unasked_runs(store: RunStore, *, forget: Collection[str] = ()) -> tuple[Unas
         except InputError as error:
             raise InputError(
                 f"{store.folder}: the study {name} cannot be read, so its runs cannot be told from others ({error}); "
-                f"put it right, or say that it no longer counts: --forget {name}"
+                f"put it right, or say that it no longer counts: forget={name!r}"
             ) from error
     unasked = []
     for key in store.keys():  # noqa: SIM118 - a store is no mapping

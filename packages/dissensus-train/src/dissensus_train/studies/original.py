@@ -99,12 +99,7 @@ def mode_shift_audit(scored: ScoredStudy, *, resamples: int = 2000, seed: int = 
 
 
 def scores_against(
-    scored: ScoredStudy,
-    target: str,
-    *,
-    metrics: Sequence[str] = REPORTED,
-    resamples: int = 1000,
-    seed: int = 0,
+    scored: ScoredStudy, target: str, *, metrics: Sequence[str] = REPORTED, resamples: int = 1000, seed: int = 0
 ) -> Evaluation:
     """The systems of a study, scored against one of its targets, such as `original`, in place of what people said.
 

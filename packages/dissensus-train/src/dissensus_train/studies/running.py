@@ -57,7 +57,7 @@ class Shard:
         """The shard that `3/16` means."""
         number, _, of = text.partition("/")
         if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
-            raise InputError(f"--shard {text}: give which of how many, such as 1/4, 2/4, 3/4 and 4/4")
+            raise InputError(f"shard={text!r}: give which of how many, such as 1/4, 2/4, 3/4 and 4/4")
         return cls(int(number), int(of))
 
     def __str__(self) -> str:

@@ -44,7 +44,7 @@ class StudySystem:
         name: unique in the study, and as short as that allows.
         model: its name.
         method: the name within the model.
-        runs: one a seed.
+        runs: one per seed.
         predictions: by split, (seeds, items, classes) probabilities.
         trained_on: by engine, device and versions, the number of runs.
         by_vote: by split, (seeds, votes, classes) probabilities of single votes, given who cast them; empty where the

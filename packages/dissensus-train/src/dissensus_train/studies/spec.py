@@ -53,7 +53,7 @@ class Target(TomlTable):
 
     Attributes:
         scheme: from votes to label distributions.
-        votes: keep only so many votes an item (a smaller panel); None keeps all.
+        votes: keep only so many votes per item (a smaller panel); None keeps all.
         seed: of which are kept.
     """
 
@@ -253,10 +253,7 @@ class GridTable(TomlTable):
     targets: Annotated[tuple[str | Target, ...], Meta(min_length=1)] = ("frequency",)
     deliveries: Annotated[tuple[str | dict[str, Any], ...], Meta(min_length=1)] = ("soft",)
     models: Annotated[
-        tuple[
-            Annotated[str, Meta(extra_json_schema={"anyOf": [{"enum": list(MODELS)}, OWN_CODE]})] | ModelTable,
-            ...,
-        ],
+        tuple[Annotated[str, Meta(extra_json_schema={"anyOf": [{"enum": list(MODELS)}, OWN_CODE]})] | ModelTable, ...],
         Meta(min_length=1),
     ] = ("simple-ffn",)
     seeds: Annotated[

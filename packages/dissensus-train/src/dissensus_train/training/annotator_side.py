@@ -366,7 +366,7 @@ def with_people(
 
 
 def last_layers(network: nn.Module, trial: Any) -> tuple[str, str]:
-    """The names of the last two linear layers that run over one row an item; the first is empty where there is one.
+    """The names of the last two linear layers that run over one row per item; the first is empty where there is one.
 
     Only a forward pass can tell: a network may declare its layers in any order, and may declare layers it never runs.
     """

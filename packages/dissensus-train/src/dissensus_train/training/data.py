@@ -67,7 +67,7 @@ class TrainingData:
         if self.features.shape[0] != n_items:
             raise InputError(
                 f"{name}: {self.features.shape[0]:,} rows of features for {n_items:,} labelled items; "
-                "give one row of features an item, in the same order"
+                "give one row of features per item, in the same order"
             )
         if self.features.dtype != np.float32:
             raise InputError(f"{name}: features are {self.features.dtype}; convert them to float32")
@@ -78,7 +78,7 @@ class TrainingData:
         if self.items is not None and len(self.items) != n_items:
             raise InputError(f"{name}: {len(self.items):,} items for {n_items:,} labelled ones; give the same items")
         if not self.shape[0] and self.items is None:
-            raise InputError(f"{name}: the features have no columns; give at least one number an item")
+            raise InputError(f"{name}: the features have no columns; give at least one number per item")
         wrong = _not_finite(self.features)
         if wrong.size:
             raise InputError(

@@ -64,10 +64,10 @@ def choose_engine(
     if engine not in ENGINES:
         raise InputError(f"'{engine}' is no engine{choices(engine, ENGINES)}")
     if engine == "ray":
-        installed("ray", "ray", wanted_by="--engine ray")
+        installed("ray", "ray", wanted_by="engine='ray'")
         return EngineChoice(engine, device, "as asked", cluster or Cluster())
     if cluster is not None:
-        raise InputError(f"engine {engine}: an address or a remote folder is for a cluster; add --engine ray")
+        raise InputError(f"engine {engine}: an address or a remote folder is for a cluster; add engine='ray'")
     place = settled_device(device)
     alone = one_by_one or {}
     said = "".join(f"; {number} by the loop: {why}" for why, number in alone.items())
@@ -86,7 +86,7 @@ def choose_engine(
         return EngineChoice(
             "loop", place, f"{runs} run{'s'[: runs != 1]} on {cores} core{'s'[: cores != 1]}: nothing to share"
         )
-    return EngineChoice("fleet", place, f"{runs} runs on {cores} cores: one single-threaded worker a core{said}")
+    return EngineChoice("fleet", place, f"{runs} runs on {cores} cores: one single-threaded worker per core{said}")
 
 
 def loop_only(runs: Sequence[Run], data: TrainingData, *, device: str) -> dict[str, list[Run]]:
@@ -166,7 +166,7 @@ def train(
     except BrokenProcessPool as error:
         raise InputError(
             "a training worker was killed, most likely for want of memory; finished runs are kept: run again, with "
-            "--engine loop to train one at a time"
+            "engine='loop' to train one at a time"
         ) from error
     for run in single:
         yield train_loop(run, data, device=choice.device, progress=progress)

@@ -1,6 +1,6 @@
 """Whole pretrained networks, trained on: Hugging Face's on texts, timm's on images.
 
-They make their inputs from the items themselves (`prepare`), once a run, and are trained by the loop engine.
+They make their inputs from the items themselves (`prepare`), once per run, and are trained by the loop engine.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def pretrained_source(name: str, folder: Path) -> str:
     """A fingerprint of a pretrained network: of its files where it lies in a folder, else of its name."""
     if name.startswith(HF):
         return _of_files(hf_folder(name.removeprefix(HF), beside=folder))
-    found = timm_folder(name.removeprefix(TIMM), beside=folder)
-    return "" if found is None else _of_files(found)
+    local = timm_folder(name.removeprefix(TIMM), beside=folder)
+    return "" if local is None else _of_files(local)
 
 
 def _of_files(folder: Path) -> str:
@@ -179,12 +179,8 @@ def _quiet() -> Iterator[None]:
 
 
 def _image_network(name: str, folder: Path, *, classes: int, weights: bool) -> ImageNetwork:
-    try:
-        import timm
-    except ImportError as error:
-        raise InputError(
-            f'timm:{name}: timm is not installed; get it with `pip install "dissensus[images]"`'
-        ) from error
-    found = timm_folder(name, beside=folder)
-    made = timm.create_model(name if found is None else f"local-dir:{found}", pretrained=weights, num_classes=classes)
+    local = timm_folder(name, beside=folder)
+    import timm
+
+    made = timm.create_model(name if local is None else f"local-dir:{local}", pretrained=weights, num_classes=classes)
     return ImageNetwork(made, timm.data.resolve_model_data_config(made))

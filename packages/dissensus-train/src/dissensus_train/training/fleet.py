@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import time
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from dissensus.errors import InputError
 from dissensus.progress import silent
-from dissensus_train.training.annotator_side import TRUST, most_trusted
 from dissensus_train.training.fine_tuning import is_pretrained
 from dissensus_train.training.loop import same_bits
 from dissensus_train.training.models import network_of
 from dissensus_train.training.run import (
     Run,
     RunResult,
-    answers_by_vote,
     delivery_of,
-    held_out_votes,
-    machine,
-    why_failed,
 )
-from dissensus_train.training.schedule import Schedule, ended
 from dissensus_train.training.stacked import StackedRuns, draws_itself, stackable
 from dissensus_train.training.streams import StreamedRuns
+from dissensus_train.training.together import train_together
 from dissensus_train.training.workers import train_in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dissensus.arrays import Floats
     from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.together import Together
@@ -44,78 +35,12 @@ FLEET: Final = 16
 their own would only hand over their first result later, and lose more when the process is killed."""
 
 
-def train_together(
-    together: Together, runs: Sequence[Run], data: TrainingData, *, device: torch.device, progress: Progress = silent
-) -> list[RunResult]:
-    """Train to the end; results in the order of `runs`. Every epoch of every run is a step of progress as it ends."""
-    began, settings = time.perf_counter(), runs[0].training
-    schedule = Schedule.start(len(runs), settings)
-    history: dict[str, list[Floats]] = {"learning_rate": [], "train_loss": [], "selection": []}
-    dynamics: dict[str, list[Tensor]] = {name: [] for name in together.members}
-    lengths = np.zeros(len(runs), dtype=np.int64)
-    for epoch in range(settings.epochs):
-        lengths[schedule.active] = epoch + 1
-        history["learning_rate"].append(schedule.rate.copy())
-        together.train_epoch(epoch, schedule.rate * schedule.active)
-        found = together.select()
-        metric = None if found is None else found.min(axis=0)
-        history["train_loss"].append(together.train_loss())
-        if metric is not None:
-            history["selection"].append(metric)
-        if settings.dynamics:
-            for name, rows in together.members.items():
-                dynamics[name].append(together.predict(rows).half().cpu())
-        trained = np.flatnonzero(schedule.active)
-        together.keep(schedule.advance(epoch, metric, settings))
-        for r in trained.tolist():
-            progress(ended(runs[r], schedule, r, epoch, loss=float(history["train_loss"][-1][r])))
-        if not schedule.active.any():
-            break
-    weights = together.restore()
-    if runs[0].people is not None and settings.selects and settings.selection == "loss":
-        at_each = together.select(TRUST)
-        assert at_each is not None, "something is selected"
-        together.trust(most_trusted(at_each))
-        weights = together.restore()
-    predictions = {name: together.predict(rows).cpu().numpy() for name, rows in together.members.items()}
-    own = {
-        name: together.predict(*asked).cpu().numpy() for name, asked in held_out_votes(runs[0], data, device).items()
-    }
-    columns = {name: np.stack(values, axis=1) for name, values in history.items() if values}
-    recorded = {name: torch.stack(epochs, dim=1).numpy() for name, epochs in dynamics.items() if epochs}
-    seconds = (time.perf_counter() - began) / len(runs)
-    return [
-        RunResult(
-            run=run,
-            history={name: values[r, : lengths[r]] for name, values in columns.items()},
-            chosen_epoch=int(schedule.best_epoch[r]),
-            predictions={name: values[r] for name, values in predictions.items()},
-            by_vote=answers_by_vote(
-                run, data, {name: values[r] for name, values in own.items()}, {n: v[r] for n, v in predictions.items()}
-            ),
-            dynamics={name: values[r, : lengths[r]] for name, values in recorded.items()},
-            weights=weights[r],
-            timing={
-                "seconds": seconds,
-                "engine": "fleet",
-                "device": str(device),
-                "together": len(runs),
-                "machine": machine(device),
-            },
-            failed=why_failed(
-                run, data, history={"train_loss": columns["train_loss"][r, : lengths[r]]}, weights=weights[r]
-            ),
-        )
-        for r, run in enumerate(runs)
-    ]
-
-
 def train_fleet(
     runs: Sequence[Run], data: TrainingData, *, device: str | torch.device, progress: Progress = silent
 ) -> Iterator[RunResult]:
     """Train runs in groups as large as gains time; a group that does not fit the device is halved until it does.
 
-    Runs of one model and one set of settings go together. On a CPU, one single-threaded worker a core takes them.
+    Runs of one model and one set of settings go together. On a CPU, one single-threaded worker per core takes them.
     """
     place = torch.device(device)
     if place.type == "cpu":

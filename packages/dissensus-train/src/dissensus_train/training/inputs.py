@@ -108,7 +108,7 @@ class Tokens:
 
     @classmethod
     def of(cls, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None, *, padding: int) -> Tokens:
-        """From lists of ids, a list a text."""
+        """From lists of ids, a list per text."""
         first = np.concatenate([[0], np.cumsum([len(text) for text in ids])])
 
         def flat(lists: Sequence[Sequence[int]]) -> Tensor:

@@ -52,11 +52,11 @@ def watched_last_layer(model: nn.Module) -> Iterator[LastLayer]:
             hook.remove()
 
 
-def rows_of(found: Any, items: int) -> Tensor:
+def rows_of(values: Any, items: int) -> Tensor:
     """(items, width) what a layer was given or gave, flattened; refused where it is not one row for each item."""
-    if not isinstance(found, Tensor) or found.ndim < 2 or found.shape[0] != items:
-        what = f"a tensor of shape {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+    if not isinstance(values, Tensor) or values.ndim < 2 or values.shape[0] != items:
+        what = f"a tensor of shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
         raise InputError(
             f"the watched layer of the model has {what} for {items} items; name a layer that has one row for each item"
         )
-    return found.detach().flatten(start_dim=1)
+    return values.detach().flatten(start_dim=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import time
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -15,30 +14,20 @@ from dissensus.errors import InputError
 from dissensus.own_code import own_function
 from dissensus.progress import silent
 from dissensus.randomness import Purpose, stream
-from dissensus_train.training.annotator_side import TRUST, PeopleNetwork, most_trusted, shrink, trusted
+from dissensus_train.training.annotator_side import PeopleNetwork, shrink, trusted
 from dissensus_train.training.batches import epoch_of, padded
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
 from dissensus_train.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus_train.training.models import network_of
-from dissensus_train.training.run import (
-    Run,
-    RunResult,
-    answers_by_vote,
-    class_weights,
-    delivery_of,
-    held_out_votes,
-    machine,
-    selection_of,
-    why_failed,
-)
-from dissensus_train.training.schedule import Schedule, ended
+from dissensus_train.training.run import Run, RunResult, class_weights, delivery_of, selection_of
+from dissensus_train.training.together import Together, train_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dissensus.arrays import Floats
+    from dissensus.arrays import Floats, Mask
     from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.inputs import Features
@@ -58,95 +47,76 @@ def train_loop(
     place = torch.device(device)
     with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []), same_bits():
         torch.manual_seed(int(stream(run.seed, Purpose.LAYERS).integers(2**62)))
-        return _train(run, data, place, progress)
+        single = SingleRun(run, data, place)
+        return train_together(single, [run], data, device=place, progress=progress, engine="loop")[0]
 
 
-def _train(run: Run, data: TrainingData, place: torch.device, progress: Progress) -> RunResult:
-    began, settings = time.perf_counter(), run.training
-    model = placed(network_of(run, data), data.shape, place)
-    features = network_inputs(model, data, place)
-    members = {name: torch.from_numpy(rows).to(place) for name, rows in data.splits.items()}
-    train_features = rows_of(features, members[TRAIN])
-    if settings.augmentation == "crop-flip":
-        train_features = padded(images_only(train_features, run))
-    delivery = delivery_of(run, data, place)
-    optimiser = make_optimiser(model, settings, rate=settings.learning_rate, folder=data.folder)
-    loss_function, weights_of_classes = loss_of(settings, data.folder), class_weights(run, data)
-    by_class = None if weights_of_classes is None else torch.from_numpy(weights_of_classes).to(place)
-    selection = selection_of(run, data, place)
-    schedule = Schedule.start(1, settings)
-    steps_an_epoch = -(-delivery.examples.shape[0] // settings.batch_size)
-    history: dict[str, list[float]] = {"learning_rate": [], "train_loss": [], "selection": []}
-    dynamics: dict[str, list[np.ndarray[Any, Any]]] = {name: [] for name in members}
-    kept = snapshot(model)
-    for epoch in range(settings.epochs):
-        plan = epoch_of(run, delivery, epoch, classes=data.classes)
-        if isinstance(train_features, Tokens):
-            plan = train_features.bucketed(plan, size=settings.batch_size, seed=run.seed, number=epoch)
-        history["learning_rate"].append(float(schedule.rate[0]))
-        model.train()
-        total = torch.zeros((), device=place)
-        n_examples = plan.row.shape[0]
+class SingleRun(Together):
+    """One run, its batches one after the other as PyTorch has them."""
+
+    def __init__(self, run: Run, data: TrainingData, place: torch.device) -> None:
+        self.run, self.settings, self.classes, self.place = run, run.training, data.classes, place
+        self.model = placed(network_of(run, data), data.shape, place)
+        self.features = network_inputs(self.model, data, place)
+        self.members = {name: torch.from_numpy(rows).to(place) for name, rows in data.splits.items()}
+        self.train_features = rows_of(self.features, self.members[TRAIN])
+        if self.settings.augmentation == "crop-flip":
+            self.train_features = padded(images_only(self.train_features, run))
+        self.delivery = delivery_of(run, data, place)
+        rate = self.settings.learning_rate
+        self.optimiser = make_optimiser(self.model, self.settings, rate=rate, folder=data.folder)
+        self.loss, by_class = loss_of(self.settings, data.folder), class_weights(run, data)
+        self.by_class = None if by_class is None else torch.from_numpy(by_class).to(place)
+        self.selection = selection_of(run, data, place)
+        self.kept, self.total = snapshot(self.model), torch.zeros((), device=place)
+
+    def train_epoch(self, epoch: int, rate: Floats) -> None:
+        settings, n_examples = self.settings, self.delivery.examples.shape[0]
+        steps_an_epoch = -(-n_examples // settings.batch_size)
+        plan = epoch_of(self.run, self.delivery, epoch, classes=self.classes)
+        if isinstance(self.train_features, Tokens):
+            plan = self.train_features.bucketed(plan, size=settings.batch_size, seed=self.run.seed, number=epoch)
+        self.model.train()
+        self.total = torch.zeros((), device=self.place)
         for step, start in enumerate(range(0, n_examples, settings.batch_size), start=epoch * steps_an_epoch):
             batch = slice(start, start + settings.batch_size)
-            given, target = batch_inputs(train_features, plan, batch), plan.target[batch]
-            for group in optimiser.param_groups:
-                group["lr"] = float(schedule.rate[0]) * warmed_up(step, steps_an_epoch, settings)
-            optimiser.zero_grad(set_to_none=True)
-            with autocast(settings, place):
-                logits = model(*given)
-            loss = batch_mean(loss_function, logits.float(), target, by_class)
+            given, target = batch_inputs(self.train_features, plan, batch), plan.target[batch]
+            for group in self.optimiser.param_groups:
+                group["lr"] = float(rate[0]) * warmed_up(step, steps_an_epoch, settings)
+            self.optimiser.zero_grad(set_to_none=True)
+            with autocast(settings, self.place):
+                logits = self.model(*given)
+            loss = batch_mean(self.loss, logits.float(), target, self.by_class)
             loss.backward()
-            shrink(model)
+            shrink(self.model)
             if settings.clip_norm is not None:
-                nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
-            optimiser.step()
-            total += loss.detach() * target.shape[0]
-        history["train_loss"].append(float(total) / n_examples)
-        metric = None
-        if selection is not None:
-            metric = measured(model, features, selection, settings, loss=loss_function).min(axis=0, keepdims=True)
-            history["selection"].append(float(metric[0]))
-        if settings.dynamics:
-            for name, rows in members.items():
-                log_q = log_probabilities(model, features, rows, settings)
-                dynamics[name].append(log_q.exp().half().cpu().numpy())
-        if schedule.advance(epoch, metric, settings)[0]:
-            kept = snapshot(model)
-        progress(ended(run, schedule, 0, epoch, loss=history["train_loss"][-1]))
-        if not schedule.active[0]:
-            break
-    model.load_state_dict(kept)
-    if selection is not None and selection.who is not None:
-        found = measured(model, features, selection, settings, loss=loss_function, shares=TRUST)
-        kept["deviation"] *= float(most_trusted(found))
-        model.load_state_dict(kept)
-    predictions = {
-        name: log_probabilities(model, features, rows, settings).exp().cpu().numpy() for name, rows in members.items()
-    }
-    own = {
-        name: log_probabilities(model, features, rows, settings, who=who).exp().cpu().numpy()
-        for name, (rows, who) in held_out_votes(run, data, place).items()
-    }
-    columns = {name: np.array(values) for name, values in history.items() if values}
-    weights = {name: value.cpu().numpy() for name, value in kept.items()}
-    return RunResult(
-        run=run,
-        history=columns,
-        chosen_epoch=int(schedule.best_epoch[0]),
-        predictions=predictions,
-        by_vote=answers_by_vote(run, data, own, predictions),
-        dynamics={name: np.stack(epochs) for name, epochs in dynamics.items() if epochs},
-        weights=weights,
-        timing={
-            "seconds": time.perf_counter() - began,
-            "engine": "loop",
-            "device": str(place),
-            "together": 1,
-            "machine": machine(place),
-        },
-        failed=why_failed(run, data, history=columns, weights=weights),
-    )
+                nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip_norm)
+            self.optimiser.step()
+            self.total += loss.detach() * target.shape[0]
+
+    def train_loss(self) -> Floats:
+        return np.array([float(self.total) / self.delivery.examples.shape[0]])
+
+    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
+        if self.selection is None:
+            return None
+        return measured(self.model, self.features, self.selection, self.settings, loss=self.loss, shares=shares)[
+            :, None
+        ]
+
+    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
+        return log_probabilities(self.model, self.features, rows, self.settings, who=who).exp()[None]
+
+    def keep(self, chosen: Mask) -> None:
+        if chosen[0]:
+            self.kept = snapshot(self.model)
+
+    def trust(self, share: Floats) -> None:
+        self.kept["deviation"] *= float(share[0])
+
+    def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
+        self.model.load_state_dict(self.kept)
+        return [{name: value.cpu().numpy() for name, value in self.kept.items()}]
 
 
 def warmed_up(step: int, steps_an_epoch: int, settings: Training) -> float:
@@ -206,12 +176,12 @@ def measured(
     shares: tuple[float, ...] | None = None,
 ) -> Floats:
     """(shares,) the selection metric at each share of people's deviations; at 1 alone where nobody is known."""
-    found = []
+    metrics = []
     for share in selection.shares if shares is None else shares:
         with trusted(model, share):
             log_q = log_probabilities(model, features, selection.rows, settings, who=selection.who)
-        found.append(float(selection_metric(log_q, selection.target, settings, loss)))
-    return np.array(found)
+        metrics.append(float(selection_metric(log_q, selection.target, settings, loss)))
+    return np.array(metrics)
 
 
 def make_optimiser(

@@ -78,7 +78,7 @@ def emd(logits: Tensor, target: Tensor) -> Tensor:
 
 def spread(target: Tensor, logits: Tensor) -> Tensor:
     """(..., items, classes) a delivered target as distributions, whichever way it was delivered."""
-    if others := [type(each).__name__ for each in (logits, target) if not isinstance(each, Tensor)]:
+    if others := [type(part).__name__ for part in (logits, target) if not isinstance(part, Tensor)]:
         raise InputError(f"loss: logits and target are tensors, and here is a {others[0]}; give torch.as_tensor(...)")
     if not logits.is_floating_point():
         raise InputError(f"loss: logits of {logits.dtype} are no real numbers; give what the network returns")
@@ -100,8 +100,8 @@ def spread(target: Tensor, logits: Tensor) -> Tensor:
 
 
 def _p_log_p(p: Tensor) -> Tensor:
-    found: Tensor = torch.special.xlogy(p, p)
-    return found
+    values: Tensor = torch.special.xlogy(p, p)
+    return values
 
 
 LOSSES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {
@@ -116,7 +116,7 @@ LOSSES: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {
 def loss_of(settings: Training, folder: Path | None = None) -> Loss:
     """The loss that the settings name: one of `LOSSES`, or the user's own by path.
 
-    An own loss is called with (items, classes) logits and delivered targets and answers with one value an item.
+    An own loss is called with (items, classes) logits and delivered targets and answers with one value per item.
     """
     if settings.loss in LOSSES:
         return LOSSES[settings.loss]
@@ -125,10 +125,10 @@ def loss_of(settings: Training, folder: Path | None = None) -> Loss:
     def checked(logits: Tensor, target: Tensor) -> Tensor:
         values = own(logits, target)
         if not isinstance(values, Tensor) or values.shape != logits.shape[:-1]:
-            found = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
+            what = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
             raise InputError(
-                f"loss {settings.loss}: it returned {found} for logits of shape {tuple(logits.shape)}; return one "
-                "value an item, without a mean"
+                f"loss {settings.loss}: it returned {what} for logits of shape {tuple(logits.shape)}; return one "
+                "value per item, without a mean"
             )
         return values
 

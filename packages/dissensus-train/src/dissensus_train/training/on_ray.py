@@ -94,7 +94,7 @@ class _Brought:
 @contextmanager
 def connected(address: str | None) -> Iterator[Any]:
     """Ray, connected for as long as the context lasts; a connection that was there before is used, and stays."""
-    installed("ray", "ray", wanted_by="--engine ray")
+    installed("ray", "ray", wanted_by="engine='ray'")
     import ray
 
     before = ray.is_initialized()
@@ -105,8 +105,8 @@ def connected(address: str | None) -> Iterator[Any]:
         except (OSError, ValueError, RuntimeError) as error:
             reason = str(error).partition("\n")[0]
             raise InputError(
-                f"--address {address}: no Ray cluster answers there ({reason}); start one with `ray start --head`, "
-                "leave --address out, or set RAY_AUTH_MODE=token where the cluster asks for its token"
+                f"address={address!r}: no Ray cluster answers there ({reason}); start one with `ray start --head`, "
+                "leave address= out, or set RAY_AUTH_MODE=token where the cluster asks for its token"
             ) from error
     try:
         yield ray
@@ -137,7 +137,7 @@ def train_on_ray(
     remote = None if cluster.remote is None else RemoteRuns(cluster.remote)
     if remote is not None and remote.address.startswith("memory:"):
         raise InputError(
-            f"--remote {remote.address}: that memory is of one process, and a cluster's workers are others; give a "
+            f"remote={remote.address!r}: that memory is of one process, and a cluster's workers are others; give a "
             "folder that all nodes reach"
         )
     if remote is not None:

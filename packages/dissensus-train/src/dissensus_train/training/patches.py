@@ -1,7 +1,7 @@
 """A convolution as a matrix product with the patches of its input, fast when many runs are stacked.
 
 Over stacked weights `torch.func.vmap` turns a convolution into a grouped one, which cuDNN runs badly, and PyTorch's own
-`unfold` launches one kernel an image. Here patches are one copy, and their gradient two rounds of shifted sums.
+`unfold` launches one kernel per image. Here patches are one copy, and their gradient two rounds of shifted sums.
 """
 
 from __future__ import annotations

@@ -195,13 +195,7 @@ def people_run(data: TrainingData, *, model: str, people: People, seed: int, tra
 
 
 def data_fingerprint(
-    data: TrainingData,
-    *,
-    target: str,
-    delivery: str,
-    training: Training,
-    model: str = "",
-    people: People | None = None,
+    data: TrainingData, *, target: str, delivery: str, training: Training, model: str = "", people: People | None = None
 ) -> str:
     """A hash of the data that decide a run's result: items, its own target, and what else it reads.
 
@@ -278,10 +272,7 @@ def held_out_votes(run: Run, data: TrainingData, device: torch.device) -> dict[s
 
 
 def answers_by_vote(
-    run: Run,
-    data: TrainingData,
-    own: Mapping[str, np.ndarray[Any, Any]],
-    panel: Mapping[str, np.ndarray[Any, Any]],
+    run: Run, data: TrainingData, own: Mapping[str, np.ndarray[Any, Any]], panel: Mapping[str, np.ndarray[Any, Any]]
 ) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
     """By split, (votes, classes) what is predicted of each vote (`RunResult.by_vote`).
 

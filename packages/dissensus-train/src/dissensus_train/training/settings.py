@@ -19,7 +19,7 @@ class Training:
         learning_rate: at the start, or where a warm-up ends.
         momentum: of SGD.
         weight_decay: L2, added to the gradient; of AdamW decoupled from it.
-        batch_size: examples a step; the last batch of an epoch may be smaller.
+        batch_size: examples per step; the last batch of an epoch may be smaller.
         epochs: at most.
         schedule: constant; cosine or linear to 0 over `epochs`, in steps of one epoch; or plateau: times
             `plateau_factor` after more than `plateau_patience` epochs without the selection metric falling by a
@@ -33,7 +33,7 @@ class Training:
             epoch.
         precision: float32, or bfloat16 where autocast allows it.
         dynamics: whether to record every item's probabilities after each epoch.
-        warmup: epochs, or a share of one, in which the rate climbs from 0 in equal steps, one an optimiser step.
+        warmup: epochs, or a share of one, in which the rate climbs from 0 in equal steps, one per optimiser step.
         warmup_steps: the same as a number of optimiser steps.
         clip_norm: the gradient is shortened to this Euclidean norm where it is longer; None leaves it.
         loss: cross-entropy, kl, jsd, brier, emd (earth mover's, for ordered classes), or the user's own by path:
@@ -108,10 +108,7 @@ _LEAST: Final = {
     "warmup": 0,
     "warmup_steps": 0,
 }
-_NAMED: Final = {
-    "optimiser": ("adam", "sgd", "adamw"),
-    "loss": ("cross-entropy", "kl", "jsd", "brier", "emd"),
-}
+_NAMED: Final = {"optimiser": ("adam", "sgd", "adamw"), "loss": ("cross-entropy", "kl", "jsd", "brier", "emd")}
 """Settings that take a name or a path."""
 
 _PATHS: Final = {"optimiser": "torch.optim:RAdam", "loss": "losses.py:focal"}
@@ -125,7 +122,7 @@ def spelled_out(training: Training) -> dict[str, Any]:
 
     Those of `_LATER` are left out where they have their default: a run that does not use them is the run it was.
     """
-    every = {each.name: (getattr(training, each.name), each.default) for each in fields(Training)}
+    every = {field.name: (getattr(training, field.name), field.default) for field in fields(Training)}
     return {
         name: dict(value) if isinstance(value, Mapping) else value
         for name, (value, default) in every.items()

@@ -24,7 +24,7 @@ from dissensus_train.training.losses import cross_entropy
 from dissensus_train.training.models import network_of
 from dissensus_train.training.patches import as_matmuls
 from dissensus_train.training.run import Run, selection_of
-from dissensus_train.training.together import Together, captured
+from dissensus_train.training.together import Captured, captured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ def draws_itself(model: nn.Module) -> bool:
     return any(isinstance(module, random) for module in model.modules())
 
 
-class StackedRuns(Together):
+class StackedRuns(Captured):
     """The stacked state of R runs, and the captured computations over it."""
 
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:

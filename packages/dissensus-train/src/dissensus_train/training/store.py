@@ -1,7 +1,7 @@
 """The run store: a plain folder in which a run appears by one rename, when it is whole.
 
 STORE/runs/KEY/run.json         spec, chosen epoch, timing, versions, why it failed where it did
-               history.json     by column, one value an epoch
+               history.json     by column, one value per epoch
                predictions.npz  by split, (items, classes) float32
                votes.npz        by split, (votes, classes) float32, where the model knows people
                dynamics.npz     by split, (epochs, items, classes) float16, where asked for
@@ -384,7 +384,7 @@ class RemoteRuns:
             system, path = fsspec.core.url_to_fs(self.address)
         except (ImportError, ValueError) as error:
             raise InputError(
-                f"--remote {self.address}: {error}; give a path, or an address that fsspec knows"
+                f"remote={self.address!r}: {error}; give a path, or an address that fsspec knows"
             ) from error
         return system, f"{path.rstrip('/')}/runs"
 
@@ -396,7 +396,7 @@ class RemoteRuns:
             system.invalidate_cache()
             return frozenset(path.rpartition("/")[0].rpartition("/")[2] for path in system.glob(f"{runs}/*/{LAST}"))
         except OSError as error:
-            raise InputError(f"--remote {self.address}: cannot be read ({error}); choose another address") from error
+            raise InputError(f"remote={self.address!r}: cannot be read ({error}); choose another address") from error
 
     def __contains__(self, run: Run) -> bool:
         system, runs = self._runs()
@@ -428,6 +428,6 @@ class RemoteRuns:
                     system.get_file(path, str(folder / path.rpartition("/")[2]))
             except OSError as error:
                 raise InputError(
-                    f"--remote {self.address}: the run {key} cannot be read ({error}); run again, or without --remote"
+                    f"remote={self.address!r}: the run {key} cannot be read ({error}); run again, or without remote="
                 ) from error
             return RunStore(Path(name)).load(key)

@@ -14,18 +14,11 @@ from torch import Tensor
 
 from dissensus_train.training.annotator_side import shrink
 from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs
-from dissensus_train.training.loop import (
-    autocast,
-    log_probabilities,
-    make_optimiser,
-    measured,
-    placed,
-    snapshot,
-)
+from dissensus_train.training.loop import autocast, log_probabilities, make_optimiser, measured, placed, snapshot
 from dissensus_train.training.losses import cross_entropy
 from dissensus_train.training.models import network_of
 from dissensus_train.training.run import Run, selection_of
-from dissensus_train.training.together import Together
+from dissensus_train.training.together import Captured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +27,7 @@ if TYPE_CHECKING:
     from dissensus_train.training.data import TrainingData
 
 
-class StreamedRuns(Together):
+class StreamedRuns(Captured):
     """R runs side by side on streams."""
 
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:

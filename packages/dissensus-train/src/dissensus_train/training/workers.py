@@ -1,4 +1,4 @@
-"""The fleet on a CPU: one single-threaded worker a core, each training one run after the other.
+"""The fleet on a CPU: one single-threaded worker per core, each training one run after the other.
 
 Small nets lose more to threads that wait for each other than they gain from them, and convolutions gain nothing from
 being stacked on a CPU (measured: docs/benchmarks.md). So the cores share runs, not operations, and they share memory:
@@ -63,7 +63,7 @@ def handed_out(data: TrainingData) -> TrainingData:
 
 
 def worker_count(jobs: int) -> int:
-    """How many workers so many jobs are shared by: one a core that this process may use."""
+    """How many workers so many jobs are shared by: one per core that this process may use."""
     return min(available_cores(), jobs)
 
 
@@ -83,15 +83,15 @@ def in_workers(
         shared: what every job needs. Its arrays are in memory once, whatever the number of workers; a worker that
             writes to one changes its own copy.
         progress: called in a thread of this process with each step that a job sends by `send`, as it sends it.
-        places: where given, there is a worker for each in place of one a core, and it asks for its own by `place`.
+        places: where given, there is a worker for each in place of one per core, and it asks for its own by `place`.
     """
     context = clean_processes("dissensus_train.training.loop", *_LAZY)
     path = _in_file(shared)
     # The file holds it now.
     del shared
     free = context.SimpleQueue()
-    for each in places:
-        free.put(each)
+    for name in places:
+        free.put(name)
     workers = min(len(places), len(jobs)) or worker_count(len(jobs))
     try:
         with (

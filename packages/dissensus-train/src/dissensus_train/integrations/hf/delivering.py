@@ -47,7 +47,7 @@ class Delivering:
         Args:
             args: of the `Trainer`.
             delivery: over the items of `train_dataset`, in its order (see `labelled`), on the CPU.
-            loss: of `dis.losses`, or any that gives one value an item.
+            loss: of `dis.losses`, or any that gives one value per item.
             options: of the `Trainer`.
         """
         super().__init__(*args, **options)

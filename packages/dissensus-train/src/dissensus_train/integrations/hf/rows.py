@@ -19,7 +19,7 @@ def labelled(dataset: Any, labels: LabelDistribution, *, item: str = "item") -> 
     A delivery of these labels is then a delivery of these rows.
 
     Args:
-        dataset: a `datasets.Dataset`, one row an item; rows of other items are left out.
+        dataset: a `datasets.Dataset`, one row per item; rows of other items are left out.
         labels: of the items wanted.
         item: the column that names items.
     """
@@ -31,7 +31,7 @@ def labelled(dataset: Any, labels: LabelDistribution, *, item: str = "item") -> 
     names, times = np.unique(named, return_counts=True)
     if (times > 1).any():
         raise InputError(
-            f"dis.hf.labelled: item {names[times.argmax()]} has {times.max()} rows in the dataset; keep one row an item"
+            f"dis.hf.labelled: item {names[times.argmax()]} has {times.max()} rows in the dataset; keep one per item"
         )
     places = places_of(labels.items, named)
     if (places < 0).any():

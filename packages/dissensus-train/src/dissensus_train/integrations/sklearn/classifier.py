@@ -48,7 +48,7 @@ class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
     Attributes:
         estimator: the classifier; its `fit` must take `sample_weight`.
         classes: names of the columns of y; None takes those of a frame, and numbers those of an array from 0.
-        classes_: the same after `fit`, or the distinct labels where y was one label an item.
+        classes_: the same after `fit`, or the distinct labels where y was one label per item.
         estimator_: the fitted classifier, which knows the classes with votes by their number among these.
     """
 
@@ -61,7 +61,7 @@ class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
         Args:
             X: (items, ...) what the classifier takes.
-            y: (items, classes) counts of votes or probabilities, or (items,) one label an item.
+            y: (items, classes) counts of votes or probabilities, or (items,) one label per item.
             sample_weight: (items,) how much each item counts besides its votes.
         """
         if not has_fit_parameter(self.estimator, "sample_weight"):
@@ -105,7 +105,7 @@ class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 
         Args:
             X: (items, ...) what the classifier takes.
-            y: (items, classes) counts of votes or probabilities, or (items,) one label an item.
+            y: (items, classes) counts of votes or probabilities, or (items,) one label per item.
             sample_weight: (items,) how much each item counts in the mean.
         """
         votes = votes_in(y, self.classes_)
@@ -130,7 +130,7 @@ class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
 def scorer(metric: str = "soft_nll") -> Callable[[Any, Any, Any], float]:
     """A scorer: `cross_val_score(model, X, labels.counts, scoring=scorer("kl"))`.
 
-    It takes any classifier with `predict_proba`, and as y votes, probabilities, or one label an item. A metric that is
+    It takes any classifier with `predict_proba`, and as y votes, probabilities, or one label per item. A metric that is
     better when it is lower is told as its negative, and a signed error as minus its size.
 
     Args:

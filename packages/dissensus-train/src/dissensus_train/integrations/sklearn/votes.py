@@ -1,4 +1,4 @@
-"""What scikit-learn calls `y`, as votes: a column an item's class, or a table of what people said."""
+"""What scikit-learn calls `y`, as votes: a column per item's class, or a table of what people said."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def votes_in(y: Any, classes: Names) -> Table:
         place = order[np.searchsorted(np.asarray(classes)[order], y)]
         return np.asarray(np.eye(len(classes))[place])
     if y.shape[1] != len(classes):
-        raise InputError(f"votes: {y.shape[1]} columns for {len(classes)} classes; give one column a class")
+        raise InputError(f"votes: {y.shape[1]} columns for {len(classes)} classes; give one column per class")
     if named is not None:
         wanted = [str(name) for name in classes]
         if set(named) != set(wanted):
