@@ -176,7 +176,7 @@ def test_votes_of_a_known_panel_go_all_the_way_to_a_report(tmp_path: Path) -> No
     logits = 3.0 * features @ generator.normal(size=(5, 7))
     truth = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     project = text_project(tmp_path / "project", items=items, k=5, classes=tuple("abcdefg"))
-    honest = Behaviour(careless=0.0)
+    honest = Behaviour(abandon=0.0, careless=0.0, exclude=0.0)
     found = simulate(project, tmp_path / "simulated", annotators=8, behaviour=honest, truth=truth, seed=3, pace=400.0)
     assert found.votes_per_item == {5: items}
     copy = read_project(found.folder)
