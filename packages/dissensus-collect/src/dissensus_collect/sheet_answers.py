@@ -57,10 +57,10 @@ def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:
                 f"Asked about every class ({', '.join(asked.classes)}): {asked.question}" for asked in project.asked
             )
             + f" {texts.instructions}",
-            "pay": f"{cost.pay_per_hour:g} {cost.currency} an hour, by the project's settings; {paid:,} people are to "
+            "pay": f"{cost.pay_per_hour:g} {cost.currency} per hour, by the project's settings; {paid:,} people are to "
             "be paid."
             + (
-                f" Realised: a median of {measured.minutes:.1f} minutes and {measured.hourly:.2f} {cost.currency} an "
+                f" Realised: a median of {measured.minutes:.1f} minutes and {measured.hourly:.2f} {cost.currency} per "
                 f"hour, over {measured.people:,} people who finished."
                 if measured is not None
                 else ""

@@ -99,7 +99,7 @@ def test_realised_time_and_pay_are_medians_in_total_and_by_group(collecting: Mak
     assert votes.annotator_attributes["country_of_birth"].tolist() == ["Chile", "Chile", "Japan"]
     assert votes.annotator_attributes["age"].tolist() == ["30", "", "41"]
     told = project.database.read_now(lambda c: sheet_answers(c, project.project))
-    assert "Realised: a median of 12.0 minutes and 6.00 GBP an hour" in told["collection"]["pay"]
+    assert "Realised: a median of 12.0 minutes and 6.00 GBP per hour" in told["collection"]["pay"]
 
 
 @pytest.mark.parametrize(

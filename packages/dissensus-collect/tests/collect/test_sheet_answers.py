@@ -35,7 +35,7 @@ def test_a_datasheet_takes_its_answers_and_votes_from_the_project(tmp_path: Path
     assert project.question in collection["instructions"]
     assert project.texts.instructions in collection["instructions"]
     assert collection["consent"] == project.texts.consent
-    assert f"{project.cost.pay_per_hour:g} {project.cost.currency} an hour" in collection["pay"]
+    assert f"{project.cost.pay_per_hour:g} {project.cost.currency} per hour" in collection["pay"]
     (tmp_path / "list.csv").write_text("item\n" + "\n".join(f"item{number}" for number in range(5)) + "\n")
     (tmp_path / "sheet.toml").write_text("[collection]\nexcluded = 'nobody of note'\n[uses]\nnot_for = 'pets'\n")
     done = CliRunner().invoke(
