@@ -206,10 +206,8 @@ class Evaluation(Framed):
     def short_grid(self, *, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         """Header and cells of the table of all items that fits a screen, as text: a row for each system.
 
-        The headline metric has its interval, the others a mark where they differ from the reference.
-
-        Args:
-            most: how many models, the closest to people first; None for all, in their order.
+        The headline metric has its interval, the others a mark where they differ from the reference. Of more than
+        `most` models the closest to people are shown, closest first.
         """
         others = [name for name in self.metrics if name != self.headline]
         header = ["", f"{METRICS[self.headline].short} {arrow(self.headline)}", "people"]

@@ -170,11 +170,8 @@ def _from_percent(held: _Numbers) -> _Numbers:
 def read_column(path: str | Path, column: str, items: Names, *, item: str | None = None) -> Names:
     """(items,) what a further column of a table, such as a file of predictions, says of each of these items.
 
-    Args:
-        path: CSV, TSV, Parquet or JSONL, with a column of item names; an item may have several rows that say the same.
-        column: its name.
-        items: names of the items.
-        item: the column of item names; where there is none of that name it is guessed.
+    An item may have several rows that say the same; `item` names the column of items, which is guessed where there is
+    none of that name.
     """
     from dissensus.votes.cells import encode_names, name_like, refuse_missing
     from dissensus.votes.encoding import to_names
@@ -206,16 +203,13 @@ def read_column(path: str | Path, column: str, items: Names, *, item: str | None
 def align_predictions(
     human: LabelDistribution, predictions: Mapping[str, Predictions], *, only_common: bool = False
 ) -> tuple[LabelDistribution, dict[str, Predictions], tuple[str, ...]]:
-    """Predictions in the order of the items that people judged.
+    """Label distributions of the evaluated items, each system's predictions for them in that order, and notes.
 
     Args:
         human: the label distributions.
         predictions: systems by name, read with the classes of `human`.
         only_common: evaluate the items that people judged and every system predicted, and say how many they are;
             without it an item that has only votes or only a prediction is refused.
-
-    Returns:
-        The label distributions of the evaluated items, the predictions for them in that order, and notes.
     """
     places = {name: places_of(human.items, each.items) for name, each in predictions.items()}
     if not only_common:

@@ -125,16 +125,9 @@ def _exact(
     seed: int,
     least: int = 1,
 ) -> Finding:
-    """An unbiased mean over items.
+    """An unbiased mean over items with `least` judgements or more.
 
-    Args:
-        name: of the metric.
-        panel: the judgements.
-        per_run: for each seed, sums, sums of squares, sizes and row numbers of items to their scores.
-        notes: what to say beside it.
-        resamples: of items.
-        seed: of the resamples.
-        least: how many judgements an item needs.
+    `per_run` takes, for each seed, sums, sums of squares, sizes and row numbers of items to their scores.
     """
     rows = np.arange(len(panel))
     scores = np.stack([each(panel.mass, panel.squares, panel.size, rows) for each in per_run])
@@ -188,15 +181,9 @@ def mean_bracket(
 ) -> tuple[float, float, float, tuple[float, float]]:
     """Value and ends of the interval of a bracketed mean, and the bracket itself.
 
-    Predictions that know the votes can reverse the interval: its low end then lies above its high end.
-
-    Args:
-        low: (seeds, items) lower ends.
-        middle: (seeds, items) halfway.
-        high: (seeds, items) upper ends.
-        resamples: of items; with fewer than 2 the interval is the bracket.
-        seed: of the resamples.
-        part: of the annotators.
+    Of (seeds, items) lower ends, middles and upper ends, and the annotators' part of the variance. With fewer than 2
+    resamples of items the interval is the bracket. Predictions that know the votes can reverse it: its low end then
+    lies above its high end.
     """
     values = resampled_means(np.stack([low, middle, high]), resamples=resamples, seed=seed)
     ends = values[0].mean(axis=1)

@@ -59,13 +59,7 @@ class OfTruth:
 
 
 def bracket_patterns(functions: Mapping[str, OfTruth], counts: Counts, *, seed: int) -> dict[str, Bracket]:
-    """For each function h(p) its bracket, from the patterns of items' votes.
-
-    Args:
-        functions: by name, h, which may depend on the number of votes.
-        counts: (items, classes) votes, at least 1 an item.
-        seed: of the folds, the points and the draws.
-    """
+    """By name, the bracket of each function h(p), from the patterns of the items' (items, classes) votes."""
     rng = np.random.default_rng(seed)
     size = counts.sum(axis=1)
     ends = {name: np.empty((2, len(counts))) for name in functions}
@@ -94,14 +88,10 @@ def _levels(size: Ints) -> list[tuple[int, int]]:
 
 
 def _ends(bounds: Table, basis: Table, where: Ints, fold: Ints, dense: int) -> Table:
-    """(2, items) low and high numbers of items whose (items, draws) patterns are given.
+    """(2, items) low and high numbers of items whose (items, draws) patterns are `where`.
 
-    Args:
-        bounds: (2, points) the least and the greatest value of h at each point.
-        basis: (points, patterns) chances.
-        where: (items, draws) patterns.
-        fold: (items,) each is bracketed by what the others chose.
-        dense: how many of the points, from the first, a choice begins with.
+    Of (2, points) least and greatest values of h and the (points, patterns) chances; each item is bracketed by what the
+    other folds chose, and a choice begins with the first `dense` points.
     """
     out = np.empty((2, len(where)))
     for each in range(FOLDS):

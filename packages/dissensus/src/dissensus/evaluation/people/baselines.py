@@ -26,10 +26,7 @@ OTHERS: Final = "item's other votes"
 def own_frequencies(votes: Votes, rows: Ints, *, training: Votes | None = None) -> Table:
     """(rows, classes) how often each person chooses each class: in their training votes, or else in all their others.
 
-    Args:
-        votes: with annotators, one vote a judgement.
-        rows: the votes to predict.
-        training: votes on other items by the same names; a person without any gets everybody's frequencies.
+    Training votes are on other items, by the same names; a person without any gets everybody's frequencies.
     """
     assert votes.annotators is not None
     person, classes = votes.annotators.code[rows], len(votes.classes)

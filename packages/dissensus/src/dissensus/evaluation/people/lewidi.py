@@ -142,12 +142,9 @@ def read_reference(path: str | Path) -> Reference:
 
 
 def soft_scores(reference: Reference, submitted: Cube) -> Floats:
-    """(items,) the distances of the soft task.
+    """(items,) the distances of the soft task, of (items, labels, values) predicted distributions.
 
-    Args:
-        reference: what annotators said.
-        submitted: (items, labels, values) predicted distributions. A seventh value of CSC comes first: the organisers
-            count a rating of 0, which nobody could give.
+    A seventh value of CSC comes first: the organisers count a rating of 0, which nobody could give.
     """
     human = reference.soft
     if reference.dataset in SCALES:
@@ -160,12 +157,7 @@ def soft_scores(reference: Reference, submitted: Cube) -> Floats:
 
 
 def perspectivist_scores(reference: Reference, submitted: Sequence[Any]) -> Floats:
-    """(items,) mean over an item's annotators (and labels) of how far the predicted answers are off.
-
-    Args:
-        reference: what annotators said.
-        submitted: by item, (labels, annotators) predicted answers.
-    """
+    """(items,) how far the (labels, annotators) answers submitted by item are off, in the mean over both."""
     people = np.array([each.shape[1] for each in reference.answers])
     off = np.abs(np.concatenate(reference.answers, axis=1) - np.concatenate(submitted, axis=1))
     mean = np.add.reduceat(off, np.cumsum(people) - people, axis=1) / people

@@ -136,15 +136,8 @@ def read_model_answers(
 ) -> dict[str, Answers]:
     """The models of a file by name: several in an official `*.llm_annotations.json` or a table of them, else one.
 
-    Args:
-        path: {model: {item: answer}} as JSON in an official file, a table with a column of answers for each model, or
-            whatever `read_predictions` reads.
-        votes: names of items and classes.
-        name: what the model of another file is called.
-        order: as in `read_predictions`.
-        item: likewise.
-        given: likewise.
-        answers: likewise.
+    An official file has {model: {item: answer}}, a table a column of answers for each model; any other file is one that
+    `read_predictions` reads, whose model is called `name`.
     """
     found = open_file(path)
     if not found.name.endswith(OFFICIAL):
