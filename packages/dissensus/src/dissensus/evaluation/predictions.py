@@ -211,29 +211,29 @@ def align_predictions(
         only_common: evaluate the items that people judged and every system predicted, and say how many they are;
             without it an item that has only votes or only a prediction is refused.
     """
-    places = {name: places_of(human.items, each.items) for name, each in predictions.items()}
+    places = {name: places_of(human.items, system.items) for name, system in predictions.items()}
     if not only_common:
-        for name, each in predictions.items():
-            _refuse_one_sided(name, human.items, each.items, places[name])
+        for name, system in predictions.items():
+            _refuse_one_sided(name, human.items, system.items, places[name])
     kept = np.flatnonzero(np.all([place >= 0 for place in places.values()], axis=0))
     if not kept.size:
         raise InputError("predictions: no item has votes and a prediction of every system; check the item names")
     notes = []
     if kept.size < len(human):
         notes.append(f"{kept.size:,} of {len(human):,} items with votes have a prediction of every system; these count")
-    for name, each in predictions.items():
-        unknown = len(each.items) - int((places[name] >= 0).sum())
+    for name, system in predictions.items():
+        unknown = len(system.items) - int((places[name] >= 0).sum())
         if unknown:
             notes.append(f"{name}: {unknown:,} predictions are for items without votes and do not count")
     judged = human.take(kept) if kept.size < len(human) else human
     aligned = {
         name: replace(
-            each,
-            probabilities=each.probabilities[:, places[name][kept]],
+            system,
+            probabilities=system.probabilities[:, places[name][kept]],
             items=judged.items,
-            trained_on=None if each.trained_on is None else each.trained_on[places[name][kept]],
+            trained_on=None if system.trained_on is None else system.trained_on[places[name][kept]],
         )
-        for name, each in predictions.items()
+        for name, system in predictions.items()
     }
     return judged, aligned, tuple(notes)
 
@@ -576,11 +576,11 @@ def _parsed(cells: pl.Series) -> pl.Series:
     import polars as pl
 
     held = [object_in(text or "") for text in cells]
-    if all(isinstance(each, dict) for each in held):
-        objects = [{str(name): str(value) for name, value in dict(each or {}).items()} for each in held]
+    if all(isinstance(cell, dict) for cell in held):
+        objects = [{str(name): str(value) for name, value in dict(cell or {}).items()} for cell in held]
         return pl.DataFrame(objects, infer_schema_length=None).to_struct(cells.name)
-    if all(isinstance(each, list) for each in held):
-        return pl.Series(cells.name, [list(map(str, each or [])) for each in held])
+    if all(isinstance(cell, list) for cell in held):
+        return pl.Series(cells.name, [list(map(str, cell or [])) for cell in held])
     return cells
 
 

@@ -59,7 +59,7 @@ class Bracket:
 
     def scaled(self, factor: float, *, shift: float | Floats = 0.0) -> Bracket:
         """The bracket of factor times the function plus shift."""
-        low, middle, high = (each * factor + shift for each in (self.low, self.middle, self.high))
+        low, middle, high = (end * factor + shift for end in (self.low, self.middle, self.high))
         return Bracket(low, middle, high) if factor > 0 else Bracket(high, middle, low)
 
 
@@ -185,7 +185,7 @@ def _reference(counts: Counts, model: Table, panel_size: Ints, nodes: Floats) ->
     base = int(panel_size.max()) + 1
     code, times = np.unique((near * base + panel_size[:, None]) * base + counts, return_counts=True)
     node, k, c = code // base**2, code // base % base, code % base
-    chosen, votes = (np.bincount(node, times * each, nodes.size).astype(np.float64) for each in (c, k))
+    chosen, votes = (np.bincount(node, times * number, nodes.size).astype(np.float64) for number in (c, k))
     centre = _calibrated(nodes, chosen, votes)
     a, b = centre[:, None] * STRENGTHS, (1 - centre[:, None]) * STRENGTHS
     for_it, against = c[:, None], (k - c)[:, None]

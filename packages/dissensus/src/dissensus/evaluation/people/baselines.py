@@ -56,9 +56,9 @@ def other_votes(votes: Votes, rows: Ints) -> Table:
     others[np.arange(len(rows)), label] -= 1
     of = fold[np.searchsorted(voted, item)]
     out = np.empty((len(rows), len(votes.classes)))
-    for each, prior in enumerate(priors):
-        distinct, back = np.unique(others[of == each], axis=0, return_inverse=True)
-        out[of == each] = prior.forecast(distinct)[back.ravel()]
+    for part, prior in enumerate(priors):
+        distinct, back = np.unique(others[of == part], axis=0, return_inverse=True)
+        out[of == part] = prior.forecast(distinct)[back.ravel()]
     return out
 
 

@@ -84,10 +84,10 @@ def people_saved(
     curves = np.stack([alone.per_item[:, some], mixed.per_item[:, some]])
     means = resampled_means(curves, resamples=resamples, seed=seed)
     people, both = means[:, 0], means[:, 1]
-    found = []
+    saved_people = []
     for n in range(alone.most):
         worth = first_crossings(both[:, n, None] - people)
-        found.append(
+        saved_people.append(
             Saved(
                 people=n,
                 saved=percentile_estimate(np.clip(worth, 0, alone.most) - n),
@@ -97,4 +97,4 @@ def people_saved(
                 most=alone.most,
             )
         )
-    return found
+    return saved_people
