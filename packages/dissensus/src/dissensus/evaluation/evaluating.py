@@ -92,7 +92,7 @@ class Evaluation(Framed):
         warnings: sentences without which the numbers mislead; that models were trained on these items comes first.
         notes: further sentences that belong under the tables: how they are read, and how baselines were made.
         resamples: behind each interval.
-        seed: of everything random.
+        seed: random seed.
         compared: what `difference` is computed from.
     """
 
@@ -412,7 +412,7 @@ def evaluate(
         only_common: leave out items that not every system predicts, and predictions for items without votes, and say
             how many; without it they are refused.
         resamples: of items, behind each interval.
-        seed: of everything random.
+        seed: random seed.
         over: what calls a function on each of many jobs, where the bootstrap's work is: strata and systems. One that
             shares them among machines takes the place of `map`.
 

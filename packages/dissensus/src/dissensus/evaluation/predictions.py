@@ -297,7 +297,7 @@ class _Names:
         if self.stated is None:
             raise InputError(
                 f"{path}: the numbers of '{source}' have no class names, so their order is not known; state it: "
-                f"--classes {','.join(self.votes)} (order= in Python) if that is the model's order"
+                f"classes={list(self.votes)!r} (order= in read_predictions) if that is the model's order"
             )
         if numbers != len(self.stated):
             raise InputError(
@@ -350,7 +350,7 @@ def _with_unvoted(path: Path, held: _Numbers, given: Given) -> _Numbers:
         if fractions:
             raise InputError(
                 f"{path}: {', '.join(map(repr, fractions))} may be classes that nobody voted for, which among logits "
-                "look like any other column of numbers; name the model's classes (--classes), or drop what is none"
+                "look like any other column of numbers; name the model's classes (classes=), or drop what is none"
             )
     if given == "logits" or np.abs(total - 1.0).max() <= ROUNDING:
         return replace(held, others={}, unused=(*held.unused, *held.others))
@@ -364,7 +364,7 @@ def _with_unvoted(path: Path, held: _Numbers, given: Given) -> _Numbers:
         )
     raise InputError(
         f"{path}: rows do not sum to 1 over {', '.join(held.classes)}, nor with the further columns {names}; name the "
-        "model's classes (--classes) if some of these are classes, and give every class's probability"
+        "model's classes (classes=) if some of these are classes, and give every class's probability"
     )
 
 
@@ -485,7 +485,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Numbers:
         items=items,
         trained_on=None if held.trained_on is None else by_seed(held.trained_on[None]).any(axis=0),
         seeds=tuple(seeds.tolist()),
-        notes=(*notes, f"{seeds.size} seeds, told apart by the column '{SEED}'"),
+        notes=(*notes, f"{seeds.size} seeds, distinguished by the column '{SEED}'"),
     )
 
 

@@ -11,7 +11,7 @@ estimated as corrected scores are, with no assumption about p:
   of one probability: bracketed by `bracket`;
 - accuracy, expected accuracy and the absolute EntCE depend on the whole of p: bracketed by `patterns`.
 
-Where the interval is so wide that it says next to nothing, the number is withheld: one vote an item tells nothing of p
+Where the interval is so wide that it says next to nothing, the number is withheld: one vote per item tells nothing of p
 beyond its mean.
 """
 
@@ -59,7 +59,7 @@ def best_achievable(names: Iterable[str], panel: Panel, *, resamples: int = 1000
         names: of metrics in the registry.
         panel: the judgements.
         resamples: of items, for the intervals.
-        seed: of everything random.
+        seed: random seed.
     """
     wanted = list(dict.fromkeys(names))
     brackets = _brackets([name for name in wanted if panel.single or name == "brier"], panel, seed=seed)
@@ -106,7 +106,7 @@ def _finding(name: str, panel: Panel, bracket: Bracket, *, resamples: int, seed:
     if high_end - low_end > SAYS_NOTHING * _span(name, panel):
         return withheld(
             f"so few votes leave it anywhere between {low_end:.3g} and {high_end:.3g}"
-            + (": one vote an item tells nothing of how far people differ" if np.median(panel.size) < 2 else "")
+            + (": one vote per item tells nothing of how far people differ" if np.median(panel.size) < 2 else "")
         )
     value = min(max(value, low_end), high_end)
     notes = (THESE_PEOPLE,) if shared(panel) else ()

@@ -77,7 +77,7 @@ def correct(
     if runs.shape[1:] != panel.mass.shape:
         raise InputError(
             f"corrected {name}: predictions of shape {runs.shape[1:]} for judgements of shape {panel.mass.shape}; "
-            "give one distribution an item"
+            "give one distribution per item"
         )
     if name in UNBIASED:
         scores = METRICS[name].per_item

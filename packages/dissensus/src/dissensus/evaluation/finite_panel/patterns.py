@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Counts, Floats, Ints, Table
 
 DEGREE: Final = 10
-"""The most votes whose patterns are told apart; of more, random draws of so many are averaged over."""
+"""The most votes whose patterns are distinguished; of more, random draws of so many are averaged over."""
 
 DRAWS: Final = 20
 """Those draws."""

@@ -399,7 +399,7 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
     if runs.shape[1:] != panel.mass.shape:
         raise InputError(
             f"worth in people: predictions of shape {runs.shape[1:]} for judgements of shape {panel.mass.shape}; "
-            "give one distribution an item"
+            "give one distribution per item"
         )
     scores = np.stack([_model_score(ruler.score, panel, run) for run in runs])
     low, middle, high = _gaps(ruler, runs, scores, resamples=resamples, seed=seed)

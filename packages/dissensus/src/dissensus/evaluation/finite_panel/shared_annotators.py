@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     """Sums, sums of squares and numbers of judgements of items, and the items' rows, to the items' scores."""
 
 THESE_PEOPLE: Final = (
-    "the same people judged many items, and no part of the interval stands for other people: it is about these people"
+    "the same people judged many items, and intervals do not allow for other people: annotators are treated as fixed"
 )
 """The note of a number whose interval leaves annotators out though they are shared."""
 

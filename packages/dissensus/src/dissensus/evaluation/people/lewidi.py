@@ -287,7 +287,7 @@ def _lines(name: str, text: str, reference: Reference) -> list[tuple[str, Any]]:
         item, _, value = line.partition("\t")
         where = f"{name}, line {number}"
         if item.strip() in lines:
-            raise InputError(f"{where}: item {item.strip()} has a line already; give one line an item")
+            raise InputError(f"{where}: item {item.strip()} has a line already; give one line per item")
         try:
             lines[item.strip()] = where, json.loads(value)
         except json.JSONDecodeError:

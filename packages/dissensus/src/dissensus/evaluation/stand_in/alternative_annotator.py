@@ -320,7 +320,7 @@ def _aligned(
         item, person = divmod(int(pair[twice[0]]), len(votes.annotators))
         raise InputError(
             f"alternative annotator test: annotator {votes.annotators.names[person]} judged item {votes.items[item]} "
-            "twice; keep one (--duplicates first)"
+            "twice; keep one (duplicates='first')"
         )
     cell = votes.item.astype(np.int64)
     if groups is not None:

@@ -1,4 +1,4 @@
-"""What models answered, one class an item, as a person would."""
+"""What models answered, one class per item, as a person would."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ def voted_answers(votes: Votes) -> dict[str, Answers]:
     models = votes.models
     if models is None:
         raise InputError(
-            "stand-in: no vote is marked as a model's; give its answers with --predictions, or mark its votes in a "
-            "column 'kind', or name it with --models"
+            "stand-in: no vote is marked as a model's; give its answers with predictions=, or mark its votes in a "
+            "column 'kind', or name it with models="
         )
     if models.judgement is not None or models.unsure is not None or models.none is not None:
-        raise InputError("stand-in: a model answers one class an item, and these votes hold several, or unsure")
+        raise InputError("stand-in: a model answers one class per item, and these votes hold several, or unsure")
     names = [KINDS[1]] if models.annotators is None else [str(name) for name in models.annotators.names.tolist()]
     who = np.zeros(len(models), dtype=np.int32) if models.annotators is None else models.annotators.code
     given = np.unique(who.astype(np.int64) * len(models.items) + models.item, return_index=True)[1]
