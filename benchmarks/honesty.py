@@ -89,10 +89,10 @@ def print_ruler(bars: Bars, trials: int) -> None:
     for family in ("scale", "modes", "dirichlet"):
         for score, seeds, learnt in RULED:
             cells = []
-            for people in (1, 2, 5):
-                found = ruler_trials(
-                    people, family=family, score=score, votes=14, seeds=seeds, trials=trials, learnt=learnt
-                )
+            by_people = ruler_trials(
+                (1, 2, 5), family=family, score=score, votes=14, seeds=seeds, trials=trials, learnt=learnt
+            )
+            for people, found in by_people.items():
                 told = bars.check(f"worth of {people}, {family}, {score}", [held for _, held in found], least=0.9)
                 cells.append(f"{people}: {np.median([value for value, _ in found]):.2f} {told}")
             about = f"{family:10} {score:9} seeds {seeds}, learnt from {learnt:,} items"

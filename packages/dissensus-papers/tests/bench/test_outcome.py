@@ -111,6 +111,12 @@ def test_a_control_is_never_the_answer_but_is_said_to_be_ahead() -> None:
     found = standings(protocol(12), {f"set{n}": in_order(f"set{n}", order) for n in range(12)})
     assert "train with multipass" in found.answers[0]
     assert "Ahead of it stands a control: noisy-soft." in found.answers[0]
+    # One that is significantly ahead of the answer is not among those that the answer is better than.
+    many = ("noisy-soft", *(f"noisy-soft-{n}" for n in range(9)), *METHODS)
+    stated = replace(protocol(12), controls=many[:10])
+    (few, _) = standings(stated, {f"set{n}": in_order(f"set{n}", many) for n in range(12)}).answers
+    assert "significantly better" not in few
+    assert "Ahead of it stands a control: noisy-soft, noisy-soft-0" in few
     # A constant that does not differ from the answer is not passed over in silence either.
     short = {f"set{n}": in_order(f"set{n}") for n in range(2)}
     near = "There is no significant difference from soft, sls, mixup, majority and marginal."

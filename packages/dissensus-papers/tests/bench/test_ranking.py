@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from dissensus.errors import InputError
+from dissensus_papers.bench.figure import critical_difference_plot
 from dissensus_papers.bench.ranking import critical_difference, rank_methods, ranks_of
 
 # Demsar 2006, table 6: AUC of C4.5 and three variants on 14 sets; his mean ranks and critical difference follow it.
@@ -79,6 +80,17 @@ def test_methods_differ_by_as_much_as_the_critical_difference_and_cliques_say_so
     assert found.apart("a", "c")
     assert not found.apart("a", "b")
     assert found.cliques == (("a", "b"), ("b", "c"), ("c", "d"))
+
+
+def test_the_plot_has_a_point_for_each_method_and_a_bar_for_each_clique_and_no_name_is_markup() -> None:
+    found = rank_methods(np.tile([1.0, 2.0, 3.0, 4.0], (12, 1)), methods=["<a>", "b", "c", "d"], sets=names(12))
+    svg = critical_difference_plot(found, title="T & t", baselines=("c",))
+    assert "<a>" not in svg
+    assert "&lt;a&gt;" in svg
+    assert "T &amp; t" in svg
+    # Two more circles are the legend's.
+    assert (svg.count("<circle"), svg.count('stroke-width="5"')) == (4 + 2, len(found.cliques))
+    assert svg.count('r="5" fill="#8C8C8C"') == 2
 
 
 def test_where_friedman_finds_nothing_no_two_methods_differ() -> None:

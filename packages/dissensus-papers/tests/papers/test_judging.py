@@ -139,3 +139,14 @@ def test_an_average_has_the_interval_of_independent_studies() -> None:
     mean = judged.measured.value
     assert mean.value == pytest.approx(-0.25)
     assert mean.high == pytest.approx(-0.25 + 0.2 / np.sqrt(len(names)))
+
+
+def test_an_answer_to_another_question_does_not_answer_the_claim(small: Small) -> None:
+    """A claim that was changed since the runs is measured anew, not judged by what was measured before."""
+    paper = read_paper(small.claims)
+    asks = {**by_id(paper)["kl"].asks, "metric": "brier"}
+    kept = {"asks": asks, "measured": measured(-0.3, -0.4, -0.2).to_dict()}
+    summaries = {"small": StudySummary(name="small", study="small", answers={"kl": kept})}
+    judged = next(each for each in judge_paper(paper, summaries) if each.claim.id == "kl")
+    assert (judged.verdict, judged.measured) == ("not run", None)
+    assert judged.why == "the claim is younger than the runs of small"

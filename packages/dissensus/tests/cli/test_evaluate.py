@@ -186,7 +186,7 @@ def test_numbers_without_class_names_need_the_order_of_classes(files: dict[str, 
     )
     arguments = ("--votes", files["votes"], "--predictions", path, "--metrics", "kl", "--resamples", 10, "--json", "-")
     with pytest.raises(
-        InputError, match="have no class names, so their order is not known; state it: --classes cat,dog"
+        InputError, match=r"have no class names, so their order is not known; state it: classes=.'cat', 'dog'"
     ):
         run(*arguments)
     stated = json.loads(run(*arguments, "--classes", "owl,cat,dog").stdout)

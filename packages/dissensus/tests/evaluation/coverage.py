@@ -67,7 +67,7 @@ def bayes(votes: Any, population: Table) -> Table:
 
 
 def ruler_trials(
-    people: int,
+    people: tuple[int, ...],
     *,
     family: str,
     votes: Sizes,
@@ -77,23 +77,24 @@ def ruler_trials(
     items: int = 600,
     seed: int = 0,
     learnt: int = 4000,
-) -> list[tuple[float, bool]]:
-    """Worth, and whether its interval holds `people`, of the best forecasts of so many fresh votes.
+) -> dict[int, list[tuple[float, bool]]]:
+    """By number of people, worth, and whether its interval holds them, of the best forecasts of so many fresh votes.
 
-    The forecasts know the truth's own distribution, of which the ruler has seen the votes of training items only.
+    The forecasts know the truth's own distribution, of which the ruler has seen the votes of training items only. A
+    trial has one ruler, on which all numbers of people are measured.
     """
-    out = []
+    out: dict[int, list[tuple[float, bool]]] = {number: [] for number in people}
     for trial in range(trials):
-        rng = np.random.default_rng([seed, people, trial])
+        rng = np.random.default_rng([seed, trial])
         population = truths(family, 6000, rng)
         training = rng.multinomial(8, truths(family, learnt, rng)).astype(np.float64)
         truth = truths(family, items, rng)
-        model = [bayes(rng.multinomial(people, truth), population) for _ in range(seeds)]
         ruler = people_ruler(votes_of(truth, votes, rng), training=training, score=score, seed=trial)
         assert isinstance(ruler, Ruler)
-        worth = worth_in_people(ruler, np.stack(model), resamples=RESAMPLES, seed=trial)
-        assert worth.estimate is not None
-        out.append((worth.estimate.value, placebo_holds(worth, people)))
+        for number in people:
+            model = [bayes(rng.multinomial(number, truth), population) for _ in range(seeds)]
+            worth = worth_in_people(ruler, np.stack(model), resamples=RESAMPLES, seed=trial)
+            out[number].append((worth.estimate.value, placebo_holds(worth, number)))
     return out
 
 

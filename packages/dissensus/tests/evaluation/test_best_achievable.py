@@ -90,7 +90,7 @@ def test_one_vote_an_item_tells_nothing() -> None:
     found = best_achievable(NAMES, counted(labels_of(true_distributions("flat", 300), 1).counts))
     for name in NAMES:
         assert found[name].estimate is None, name
-        assert "one vote an item tells nothing" in found[name].reason, name
+        assert "one vote per item tells nothing" in found[name].reason, name
 
 
 def test_with_most_items_at_one_vote_nothing_is_made_up() -> None:

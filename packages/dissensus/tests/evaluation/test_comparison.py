@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict, replace
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.differences import BETTER, WORSE, compare, holm, turned, wilcoxon
@@ -58,9 +57,16 @@ def test_five_seeds_cannot_go_below_a_sixteenth_two_sided_nor_a_thirty_second_on
     assert wilcoxon(gaps, alternative="greater") == 0.03125
 
 
-@given(arrays(np.float64, st.integers(1, 12), elements=st.floats(0, 1)))
-def test_holm_is_that_of_statsmodels(p: Any) -> None:
-    np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1], rtol=0, atol=1e-12)
+def closed_testing(p: Any) -> list[float]:
+    """Holm's p-values by their definition: of all sets of tests that one is in, the largest Bonferroni p-value."""
+    sets = [chosen for size in range(1, len(p) + 1) for chosen in combinations(range(len(p)), size)]
+    bonferroni = {chosen: min(1.0, len(chosen) * min(p[test] for test in chosen)) for chosen in sets}
+    return [max(value for chosen, value in bonferroni.items() if test in chosen) for test in range(len(p))]
+
+
+@given(arrays(np.float64, st.integers(1, 7), elements=st.floats(0, 1)))
+def test_holm_is_bonferroni_in_closed_testing(p: Any) -> None:
+    np.testing.assert_allclose(holm(p), closed_testing(p), rtol=0, atol=1e-12)
 
 
 def test_a_system_that_equals_the_reference_differs_by_nothing_with_p_of_one() -> None:
@@ -142,7 +148,7 @@ def test_holm_corrects_over_the_methods_that_are_tested_together() -> None:
     base = rng.random((6, 50))
     rows = compare({"a": base, **{str(k): base + 0.1 * rng.normal(0.02, 1, (6, 50)) for k in range(4)}}, "a").rows
     p = np.array([row.p for row in rows])
-    assert [row.p_holm for row in rows] == pytest.approx(multipletests(p, method="holm")[1])
+    assert [row.p_holm for row in rows] == pytest.approx(closed_testing(p))
 
 
 def test_what_has_a_mark_is_sure_after_holms_correction_too() -> None:

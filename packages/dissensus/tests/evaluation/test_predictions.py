@@ -219,7 +219,7 @@ def test_a_list_in_one_column_is_read_in_the_stated_order_and_its_name_may_say_w
     path = tmp_path / "p.jsonl"
     lines = (json.dumps({"uid": n, source: row.tolist()}) + "\n" for n, row in zip(NAMES, values, strict=True))
     path.write_text("".join(lines))
-    refused(path, f"the numbers of '{source}' have no class names, so their order is not known; state it: --classes")
+    refused(path, f"the numbers of '{source}' have no class names, so their order is not known; state it: classes=")
     found = read_predictions(path, CLASSES, order=("owl", "cat", "dog"))
     assert found.given == ("logits" if source == "logits" else "probabilities")
     assert "taken in the stated order owl, cat, dog" in found.notes[1]

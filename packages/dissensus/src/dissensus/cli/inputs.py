@@ -36,19 +36,24 @@ def typed(*words: object, reading: Options | None = None) -> str:
 
 def is_known(source: str) -> bool:
     """Whether a source names a known dataset rather than a file."""
+    if Path(source).exists():
+        return False
+    # The catalogue takes longer to load than most files to read.
     from dissensus.datasets import DATASETS
 
-    return source in DATASETS and not Path(source).exists()
+    return source in DATASETS
 
 
 def votes_named(source: str, options: Options) -> tuple[Votes, Reading | None]:
     """The votes of a file, with how it was understood, or those of a known dataset."""
-    from dissensus.datasets import DATASETS
     from dissensus.votes.reading import understand
 
     path = Path(source)
-    if not path.exists() and not path.suffix and path.name == source and source not in DATASETS:
-        raise InputError(f"'{source}' is neither a file here nor a known dataset{choices(source, DATASETS)}")
+    if not path.exists():
+        from dissensus.datasets import DATASETS
+
+        if not path.suffix and path.name == source and source not in DATASETS:
+            raise InputError(f"'{source}' is neither a file here nor a known dataset{choices(source, DATASETS)}")
     if is_known(source):
         for name in options.given(*READING):
             raise InputError(

@@ -34,7 +34,7 @@ FOLDS: Final = 5
 
 NO_MAJORITY: Final = (
     "majority + temperature and majority + smoothing are missing: they need the predictions of a model trained on "
-    "majority labels (majority=, --majority)"
+    "majority labels (majority=)"
 )
 
 

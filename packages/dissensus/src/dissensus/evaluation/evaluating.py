@@ -92,7 +92,7 @@ class Evaluation(Framed):
         warnings: sentences without which the numbers mislead; that models were trained on these items comes first.
         notes: further sentences that belong under the tables: how they are read, and how baselines were made.
         resamples: behind each interval.
-        seed: of everything random.
+        seed: random seed.
         compared: what `difference` is computed from.
     """
 
@@ -177,7 +177,7 @@ class Evaluation(Framed):
             raise InputError(f"evaluation: no item is in the stratum '{stratum}' by {by}{choices(stratum, known)}")
         rows = []
         for metric, values in self.compared.resampled[key].items():
-            defined = {name: each for name, each in values.items() if np.isfinite(each[0]).all()}
+            defined = {name: scores for name, scores in values.items() if np.isfinite(scores[0]).all()}
             tested = self.models if metric == self.headline and stratum == ALL and reference in self.models else ()
             if reference in defined:
                 rows += differences(
@@ -206,10 +206,8 @@ class Evaluation(Framed):
     def short_grid(self, *, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         """Header and cells of the table of all items that fits a screen, as text: a row for each system.
 
-        The headline metric has its interval, the others a mark where they differ from the reference.
-
-        Args:
-            most: how many models, the closest to people first; None for all, in their order.
+        The headline metric has its interval, the others a mark where they differ from the reference. Of more than
+        `most` models the closest to people are shown, closest first.
         """
         others = [name for name in self.metrics if name != self.headline]
         header = ["", f"{METRICS[self.headline].short} {arrow(self.headline)}", "people"]
@@ -232,13 +230,13 @@ class Evaluation(Framed):
             reference = len(self.models) > 1 and name == self.reference
             rows.append([f"{name} (reference)" if reference else name, *cells])
         best = [self._best(metric) for metric in (self.headline, *others)]
-        if any(each is not None for each in best):
+        if any(limit is not None for limit in best):
             rows.append(
                 [
                     BEST,
                     f"{shown(best[0])}  ",
                     "",
-                    *(DASH if each is None else f"{each.value:.3f} " for each in best[1:]),
+                    *(DASH if limit is None else f"{limit.value:.3f} " for limit in best[1:]),
                 ]
             )
         return header, rows
@@ -255,8 +253,8 @@ class Evaluation(Framed):
         return min(self.models, key=self.distance)
 
     def _best(self, metric: str) -> Any:
-        found = self.overall.get(self.systems[0], metric).best_achievable
-        return None if found is None else found.estimate
+        limit = self.overall.get(self.systems[0], metric).best_achievable
+        return None if limit is None else limit.estimate
 
     @property
     def all_notes(self) -> tuple[str, ...]:
@@ -286,11 +284,11 @@ class Evaluation(Framed):
 
     def to_latex(self) -> str:
         """The short table, with the verdict and the warnings as its caption."""
-        return latex(*self.short_grid(), caption=" ".join([*self.verdict, *(f"{each}." for each in self.cautions)]))
+        return latex(*self.short_grid(), caption=" ".join([*self.verdict, *(f"{note}." for note in self.cautions)]))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that the tables say, ready for JSON."""
-        told = ("title", "short", "unit", "better", "reference")
+        facts = ("title", "short", "unit", "better", "reference")
         return {
             "verdict": list(self.verdict),
             "trained_on": dict(self.trained_on),
@@ -300,13 +298,13 @@ class Evaluation(Framed):
             "systems": list(self.systems),
             "baselines": list(self.baselines),
             "reference": self.reference,
-            "metrics": {name: {key: getattr(METRICS[name], key) for key in told} for name in self.metrics},
+            "metrics": {name: {key: getattr(METRICS[name], key) for key in facts} for name in self.metrics},
             "headline": self.headline,
             "resamples": self.resamples,
             "seed": self.seed,
             "notes": list(self.all_notes),
             "ruler": self.ruler if isinstance(self.ruler, str) else self.ruler.to_dict(),
-            "worth": {name: each.to_dict() for name, each in self.worth.items()},
+            "worth": {name: worth.to_dict() for name, worth in self.worth.items()},
             "overall": self.overall.to_dict(),
             "strata": {idea: scores.to_dict() for idea, scores in self.strata.items()},
             "differences": self.difference().to_dict() if len(self.models) > 1 else [],
@@ -321,8 +319,10 @@ class Evaluation(Framed):
     def _repr_html_(self) -> str:
         from html import escape
 
-        told = "".join(f"<li>{escape(each)}</li>" for each in self.cautions)
-        return f"<p>{escape(' '.join(self.verdict))}</p>{html(*self.short_grid())}{f'<ul>{told}</ul>' if told else ''}"
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.cautions)
+        return (
+            f"<p>{escape(' '.join(self.verdict))}</p>{html(*self.short_grid())}{f'<ul>{notes}</ul>' if notes else ''}"
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -355,7 +355,7 @@ class _Compared:
         if self.panel is None or metric not in HEADLINES or stratum != ALL:
             return {}
         base = self.surprise[reference]
-        parts = {name: annotator_variance(self.panel, each - base) for name, each in self.surprise.items()}
+        parts = {name: annotator_variance(self.panel, own - base) for name, own in self.surprise.items()}
         return {name: partial(with_annotators, part=part) for name, part in parts.items()}
 
 
@@ -412,7 +412,7 @@ def evaluate(
         only_common: leave out items that not every system predicts, and predictions for items without votes, and say
             how many; without it they are refused.
         resamples: of items, behind each interval.
-        seed: of everything random.
+        seed: random seed.
         over: what calls a function on each of many jobs, where the bootstrap's work is: strata and systems. One that
             shares them among machines takes the place of `map`.
 
@@ -624,24 +624,24 @@ def _ruler(
 
 def _in_sample(trained_on: Mapping[str, int], items: int) -> list[str]:
     """That systems were trained or chosen on some of the items, where they were."""
-    told = [f"{number:,} of {items:,} were used to train or choose {name}" for name, number in trained_on.items()]
-    whose = "its scores here do not tell how it does" if len(told) == 1 else "their scores here do not tell how they do"
-    return [f"Trained on these items: {listed(told)}, so {whose} on new items"] if told else []
+    seen = [f"{number:,} of {items:,} were used to train or choose {name}" for name, number in trained_on.items()]
+    whose = "its scores here do not tell how it does" if len(seen) == 1 else "their scores here do not tell how they do"
+    return [f"Trained on these items: {listed(seen)}, so {whose} on new items"] if seen else []
 
 
 def _of_votes(panel: Panel | None, why: str, ruler: Ruler | str) -> list[str]:
     """What the votes themselves do not allow to say."""
     if panel is None:
         return [f"no best achievable, no corrected scores and no worth in people: {why}"]
-    told = [f"no worth in people: {ruler}"] if isinstance(ruler, str) else []
+    notes = [f"no worth in people: {ruler}"] if isinstance(ruler, str) else []
     alone = int((panel.size == 1).sum())
-    told += (
+    notes += (
         [f"{alone:,} of {len(panel):,} items have a single vote, which says little of what people think"]
         if alone
         else []
     )
-    told += [f"except for soft NLL, {THESE_PEOPLE}"] if shared(panel) else []
-    return told
+    notes += [f"except for soft NLL, {THESE_PEOPLE}"] if shared(panel) else []
+    return notes
 
 
 def _of_one_seed(systems: Mapping[str, Predictions]) -> list[str]:
@@ -688,4 +688,4 @@ def _strata(
 
 
 def _are_strata(made: Any) -> bool:
-    return isinstance(made, tuple) and all(isinstance(each, Stratum) for each in made)
+    return isinstance(made, tuple) and all(isinstance(stratum, Stratum) for stratum in made)

@@ -124,7 +124,7 @@ def pipeline_scores(record: Any) -> Answers | None:
     scores = _unwrapped(record)
     if not _is_scores(scores):
         return None
-    return _summed((str(each["label"]), number_of(each["score"])) for each in scores)
+    return _summed((str(row["label"]), number_of(row["score"])) for row in scores)
 
 
 def _unwrapped(value: Any) -> Any:
@@ -136,7 +136,7 @@ def _is_scores(value: Any) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(each, dict) and {"label", "score"} <= set(each) for each in value)
+        and all(isinstance(row, dict) and {"label", "score"} <= set(row) for row in value)
     )
 
 
@@ -150,11 +150,11 @@ def _token_logprobs(logprobs: Any) -> list[tuple[str, Any]]:
     """Each likely first token with its log-probability, in the three ways in which servers write them."""
     if isinstance(logprobs, dict) and logprobs.get("content"):
         first = logprobs["content"][0]
-        return [(str(each["token"]), each["logprob"]) for each in first.get("top_logprobs") or [first]]
+        return [(str(token["token"]), token["logprob"]) for token in first.get("top_logprobs") or [first]]
     if isinstance(logprobs, dict) and logprobs.get("top_logprobs"):
         return list(logprobs["top_logprobs"][0].items())
     if isinstance(logprobs, list) and logprobs and isinstance(logprobs[0], dict):
-        return [(str(each["decoded_token"]), each["logprob"]) for each in logprobs[0].values()]
+        return [(str(token["decoded_token"]), token["logprob"]) for token in logprobs[0].values()]
     return []
 
 
@@ -215,7 +215,7 @@ def words(record: Any) -> Answers | None:
 
 
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
 
 
 FORMS: Final[dict[str, Callable[[Any], Answers | None]]] = {
@@ -259,7 +259,7 @@ def _choices(record: Any) -> list[dict[str, Any]]:
         if isinstance(record, dict) and isinstance(record.get(key), dict):
             record = record[key]
     held = (record.get("choices") or record.get("outputs")) if isinstance(record, dict) else None
-    return held if isinstance(held, list) and all(isinstance(each, dict) for each in held) else []
+    return held if isinstance(held, list) and all(isinstance(choice, dict) for choice in held) else []
 
 
 def _words(content: Any) -> str:

@@ -170,11 +170,8 @@ def _from_percent(held: _Numbers) -> _Numbers:
 def read_column(path: str | Path, column: str, items: Names, *, item: str | None = None) -> Names:
     """(items,) what a further column of a table, such as a file of predictions, says of each of these items.
 
-    Args:
-        path: CSV, TSV, Parquet or JSONL, with a column of item names; an item may have several rows that say the same.
-        column: its name.
-        items: names of the items.
-        item: the column of item names; where there is none of that name it is guessed.
+    An item may have several rows that say the same; `item` names the column of items, which is guessed where there is
+    none of that name.
     """
     from dissensus.votes.cells import encode_names, name_like, refuse_missing
     from dissensus.votes.encoding import to_names
@@ -206,40 +203,37 @@ def read_column(path: str | Path, column: str, items: Names, *, item: str | None
 def align_predictions(
     human: LabelDistribution, predictions: Mapping[str, Predictions], *, only_common: bool = False
 ) -> tuple[LabelDistribution, dict[str, Predictions], tuple[str, ...]]:
-    """Predictions in the order of the items that people judged.
+    """Label distributions of the evaluated items, each system's predictions for them in that order, and notes.
 
     Args:
         human: the label distributions.
         predictions: systems by name, read with the classes of `human`.
         only_common: evaluate the items that people judged and every system predicted, and say how many they are;
             without it an item that has only votes or only a prediction is refused.
-
-    Returns:
-        The label distributions of the evaluated items, the predictions for them in that order, and notes.
     """
-    places = {name: places_of(human.items, each.items) for name, each in predictions.items()}
+    places = {name: places_of(human.items, system.items) for name, system in predictions.items()}
     if not only_common:
-        for name, each in predictions.items():
-            _refuse_one_sided(name, human.items, each.items, places[name])
+        for name, system in predictions.items():
+            _refuse_one_sided(name, human.items, system.items, places[name])
     kept = np.flatnonzero(np.all([place >= 0 for place in places.values()], axis=0))
     if not kept.size:
         raise InputError("predictions: no item has votes and a prediction of every system; check the item names")
     notes = []
     if kept.size < len(human):
         notes.append(f"{kept.size:,} of {len(human):,} items with votes have a prediction of every system; these count")
-    for name, each in predictions.items():
-        unknown = len(each.items) - int((places[name] >= 0).sum())
+    for name, system in predictions.items():
+        unknown = len(system.items) - int((places[name] >= 0).sum())
         if unknown:
             notes.append(f"{name}: {unknown:,} predictions are for items without votes and do not count")
     judged = human.take(kept) if kept.size < len(human) else human
     aligned = {
         name: replace(
-            each,
-            probabilities=each.probabilities[:, places[name][kept]],
+            system,
+            probabilities=system.probabilities[:, places[name][kept]],
             items=judged.items,
-            trained_on=None if each.trained_on is None else each.trained_on[places[name][kept]],
+            trained_on=None if system.trained_on is None else system.trained_on[places[name][kept]],
         )
-        for name, each in predictions.items()
+        for name, system in predictions.items()
     }
     return judged, aligned, tuple(notes)
 
@@ -303,7 +297,7 @@ class _Names:
         if self.stated is None:
             raise InputError(
                 f"{path}: the numbers of '{source}' have no class names, so their order is not known; state it: "
-                f"--classes {','.join(self.votes)} (order= in Python) if that is the model's order"
+                f"classes={list(self.votes)!r} (order= in read_predictions) if that is the model's order"
             )
         if numbers != len(self.stated):
             raise InputError(
@@ -356,7 +350,7 @@ def _with_unvoted(path: Path, held: _Numbers, given: Given) -> _Numbers:
         if fractions:
             raise InputError(
                 f"{path}: {', '.join(map(repr, fractions))} may be classes that nobody voted for, which among logits "
-                "look like any other column of numbers; name the model's classes (--classes), or drop what is none"
+                "look like any other column of numbers; name the model's classes (classes=), or drop what is none"
             )
     if given == "logits" or np.abs(total - 1.0).max() <= ROUNDING:
         return replace(held, others={}, unused=(*held.unused, *held.others))
@@ -370,7 +364,7 @@ def _with_unvoted(path: Path, held: _Numbers, given: Given) -> _Numbers:
         )
     raise InputError(
         f"{path}: rows do not sum to 1 over {', '.join(held.classes)}, nor with the further columns {names}; name the "
-        "model's classes (--classes) if some of these are classes, and give every class's probability"
+        "model's classes (classes=) if some of these are classes, and give every class's probability"
     )
 
 
@@ -491,7 +485,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Numbers:
         items=items,
         trained_on=None if held.trained_on is None else by_seed(held.trained_on[None]).any(axis=0),
         seeds=tuple(seeds.tolist()),
-        notes=(*notes, f"{seeds.size} seeds, told apart by the column '{SEED}'"),
+        notes=(*notes, f"{seeds.size} seeds, distinguished by the column '{SEED}'"),
     )
 
 
@@ -582,11 +576,11 @@ def _parsed(cells: pl.Series) -> pl.Series:
     import polars as pl
 
     held = [object_in(text or "") for text in cells]
-    if all(isinstance(each, dict) for each in held):
-        objects = [{str(name): str(value) for name, value in dict(each or {}).items()} for each in held]
+    if all(isinstance(cell, dict) for cell in held):
+        objects = [{str(name): str(value) for name, value in dict(cell or {}).items()} for cell in held]
         return pl.DataFrame(objects, infer_schema_length=None).to_struct(cells.name)
-    if all(isinstance(each, list) for each in held):
-        return pl.Series(cells.name, [list(map(str, each or [])) for each in held])
+    if all(isinstance(cell, list) for cell in held):
+        return pl.Series(cells.name, [list(map(str, cell or [])) for cell in held])
     return cells
 
 

@@ -81,13 +81,8 @@ def checked_human(human: LabelDistribution | Any) -> Table:
 def checked_probabilities(model: Any, what: str, *, items: Names | None = None, tolerance: float | None = None) -> Runs:
     """(seeds, items, classes) float64 probabilities of an array of that shape, or of (items, classes).
 
-    Refuses what `check_distributions` refuses; rows are divided by their sum, which is 1 within the tolerance.
-
-    Args:
-        model: NumPy array, torch tensor or nested lists.
-        what: its name, for a sentence.
-        items: names of its rows, for a sentence.
-        tolerance: how far from 1 a row may sum; None takes what its precision allows.
+    Refuses what `check_distributions` refuses, calling the array `what` and its rows by `items`; rows are divided by
+    their sum, which is 1 within the tolerance, or what the array's precision allows.
     """
     runs, off = numbers(model, what), tolerance_of(model) if tolerance is None else tolerance
     for run in runs:

@@ -24,7 +24,7 @@ KEPT: Final[dict[str, Callable[[Table, Table], Any]]] = {
     "jsd": lambda human, model: (METRICS["jsd"].per_item(human, model),),  # type: ignore[misc]
     "confidence": confidence_and_right,
     "confidence, votes": partial(confidence_and_right, against="votes"),
-    "overlap": lambda human, model: tuple(each[:, None] for each in shared_and_mass(human, model)),
+    "overlap": lambda human, model: tuple(sums_of[:, None] for sums_of in shared_and_mass(human, model)),
 }
 """What measures over all items keep of a batch, with its items (or one sum for all of them) on the last axis."""
 
@@ -36,8 +36,8 @@ OVER_ITEMS: Final[dict[str, tuple[str, Callable[..., float | None]]]] = {
     "ece": ("confidence", lambda *kept: binned_curve(*kept, binning="equal_width").error),
     "ece_equal_mass": ("confidence", lambda *kept: binned_curve(*kept, binning="equal_mass").error),
     "ece_votes": ("confidence, votes", lambda *kept: binned_curve(*kept, binning="equal_width").error),
-    "soft_micro_f1": ("overlap", lambda *sums: micro_f1(*(each.sum(axis=1) for each in sums))),
-    "soft_macro_f1": ("overlap", lambda *sums: macro_f1(*(each.sum(axis=1) for each in sums))),
+    "soft_micro_f1": ("overlap", lambda *sums: micro_f1(*(sums_of.sum(axis=1) for sums_of in sums))),
+    "soft_macro_f1": ("overlap", lambda *sums: macro_f1(*(sums_of.sum(axis=1) for sums_of in sums))),
 }
 """By metric over all items, what it keeps and how it is computed from that."""
 
@@ -64,7 +64,7 @@ class Evaluator:
     """
 
     def __init__(self, metrics: Sequence[str] = USUAL) -> None:
-        able = [name for name, each in METRICS.items() if each.per_item and "original" not in each.needs]
+        able = [name for name, metric in METRICS.items() if metric.per_item and "original" not in metric.needs]
         able += OVER_ITEMS
         for name in metrics:
             if name not in able:
@@ -82,7 +82,7 @@ class Evaluator:
 
         A batch may be empty.
         """
-        if all(hasattr(each, "__len__") and not len(each) for each in (human, model)):
+        if all(hasattr(table, "__len__") and not len(table) for table in (human, model)):
             return self
         people, run = checked_human(human), checked_probabilities(model, "model")
         if run.shape != (1, *people.shape) or self._classes not in (None, people.shape[1]):

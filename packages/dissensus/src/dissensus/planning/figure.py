@@ -31,9 +31,7 @@ DATA: Final = "plan"
 def write_plan(plan: Plan, folder: Path) -> None:
     """Write plan.csv, plan.svg, and the next items as next.csv (for `dissensus collect`) and next.json (Label Studio).
 
-    Args:
-        plan: what is written.
-        folder: where; a new folder.
+    The folder is a new one.
     """
     import polars as pl
 

@@ -310,9 +310,9 @@ def _answer(
             ),
             TRAINED,
         ]
-    each = f"{best.k} {'vote' if best.k == 1 else 'votes'}"
+    votes = f"{best.k} {'vote' if best.k == 1 else 'votes'}"
     hours = "" if best.hours is None else f", {best.hours:,.0f} hours of people's time"
-    size = f"{best.items:,} items x {each} (cost {money(best.cost)}{hours})"
+    size = f"{best.items:,} items x {votes} (cost {money(best.cost)}{hours})"
     if goal == "agreement":
         answer = [f"{size} measure agreement best: alpha {best.shown.alpha.estimate}."]
     else:
@@ -322,7 +322,7 @@ def _answer(
     near = [choice.k for choice in choices if loss[choice.k] <= (1 + NEAR) * loss[best.k]]
     if best.k < choices[-1].k:
         answer.append(
-            f"More items beat more votes here, from {each} per item on."
+            f"More items beat more votes here, from {votes} per item on."
             if best.k == choices[0].k
             else f"Beyond {best.k} votes per item, buy items instead."
         )

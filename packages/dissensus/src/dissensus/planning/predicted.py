@@ -165,7 +165,7 @@ def _linear(finding: Finding, slope: float, shift: float) -> Finding:
     if finding.estimate is None:
         return finding
     known = finding.estimate
-    value, *ends = (each * slope + shift for each in (known.value, known.low or 0.0, known.high or 0.0))
+    value, *ends = (end * slope + shift for end in (known.value, known.low or 0.0, known.high or 0.0))
     return _finding(value, min(ends), max(ends))
 
 

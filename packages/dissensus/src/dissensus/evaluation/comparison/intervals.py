@@ -102,14 +102,14 @@ def estimate_over_seeds(
 ) -> Estimate:
     """The mean over seeds of a statistic, with an interval for other items and other seeds (see `Spread`).
 
-    One seed alone gives an interval over items, given that seed.
+    One seed alone gives an interval over items, given that seed. The interval is cut to the range from `low` to `high`
+    that the statistic can have, which loses nothing since the truth lies inside.
 
     Args:
         values: (1 + resamples, seeds) the statistic of each seed on the sample (row 0) and on resamples of its items.
         items: how many items the sample holds; None takes the items' part as known exactly.
         level: of the interval.
-        low: the least value that the statistic can have; the interval is cut there, which loses nothing since the truth
-            lies inside.
+        low: the least value.
         high: the greatest.
     """
     return estimate_within(

@@ -36,14 +36,9 @@ ENOUGH: Final = 400
 
 
 def resampled_means(scores: Any, *, resamples: int, seed: Seed) -> Any:
-    """(1 + resamples, ...) means over items, of the sample (row 0) and of bootstrap resamples of its items.
+    """(1 + resamples, ...) means over items of (..., items) values, on the sample (row 0) and on bootstrap resamples.
 
-    All columns see the same resamples, so that what is computed from them is paired.
-
-    Args:
-        scores: (..., items) per-item values.
-        resamples: number of resamples, 0 or more.
-        seed: of the draws.
+    All columns see the same resamples of items, so that what is computed from them is paired.
     """
     flat = scores.reshape(-1, scores.shape[-1])
     ones = np.ones(flat.shape[1], dtype=np.int64)
@@ -56,15 +51,8 @@ def resampled_over_items(
 ) -> Table:
     """(1 + resamples, models) values of a measure over items, of the sample (row 0) and of resamples of its items.
 
-    Undefined values are NaN. All models see the same resamples, of which `ENOUGH` are the most that are drawn.
-
-    Args:
-        metric: with `over_items`.
-        human: (rows, classes) probabilities.
-        models: (rows, classes) probabilities each.
-        item: (rows,) the item of each row, from 0 in order; rows of one item are drawn together.
-        resamples: number of resamples, 0 or more.
-        seed: of the draws.
+    Of (rows, classes) probabilities of people and of each model; `item` is the (rows,) item of each row, from 0 in
+    order, whose rows are drawn together. Undefined values are NaN. All models see the same resamples, at most `ENOUGH`.
     """
     assert metric.over_items is not None
     resamples = min(resamples, ENOUGH)

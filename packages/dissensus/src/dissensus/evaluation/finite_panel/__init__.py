@@ -1,1 +1,1 @@
-"""What few votes an item can and cannot tell: corrections, and what a perfect model would score."""
+"""What few votes per item can and cannot tell: corrections, and what a perfect model would score."""

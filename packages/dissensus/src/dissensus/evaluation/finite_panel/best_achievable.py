@@ -11,7 +11,7 @@ estimated as corrected scores are, with no assumption about p:
   of one probability: bracketed by `bracket`;
 - accuracy, expected accuracy and the absolute EntCE depend on the whole of p: bracketed by `patterns`.
 
-Where the interval is so wide that it says next to nothing, the number is withheld: one vote an item tells nothing of p
+Where the interval is so wide that it says next to nothing, the number is withheld: one vote per item tells nothing of p
 beyond its mean.
 """
 
@@ -59,7 +59,7 @@ def best_achievable(names: Iterable[str], panel: Panel, *, resamples: int = 1000
         names: of metrics in the registry.
         panel: the judgements.
         resamples: of items, for the intervals.
-        seed: of everything random.
+        seed: random seed.
     """
     wanted = list(dict.fromkeys(names))
     brackets = _brackets([name for name in wanted if panel.single or name == "brier"], panel, seed=seed)
@@ -96,17 +96,17 @@ def knows_the_votes(name: str, score: Estimate | None, best: Finding) -> str:
 
 
 def _finding(name: str, panel: Panel, bracket: Bracket, *, resamples: int, seed: int) -> Finding:
-    low, middle, high = (each[None] for each in (bracket.low, bracket.middle, bracket.high))
+    low, middle, high = (end[None] for end in (bracket.low, bracket.middle, bracket.high))
     value, least, most, _ = mean_bracket(low, middle, high, resamples=resamples, seed=seed)
-    told = METRICS[name]
+    metric = METRICS[name]
     # Bounds are held against true probabilities on a grid, and rounding may even put the ends the other way round.
     slack = GRID_SLACK * abs(value)
-    low_end = float(np.clip(min(least, most) - slack, told.low, told.high))
-    high_end = float(np.clip(max(least, most) + slack, told.low, told.high))
+    low_end = float(np.clip(min(least, most) - slack, metric.low, metric.high))
+    high_end = float(np.clip(max(least, most) + slack, metric.low, metric.high))
     if high_end - low_end > SAYS_NOTHING * _span(name, panel):
         return withheld(
             f"so few votes leave it anywhere between {low_end:.3g} and {high_end:.3g}"
-            + (": one vote an item tells nothing of how far people differ" if np.median(panel.size) < 2 else "")
+            + (": one vote per item tells nothing of how far people differ" if np.median(panel.size) < 2 else "")
         )
     value = min(max(value, low_end), high_end)
     notes = (THESE_PEOPLE,) if shared(panel) else ()
@@ -115,15 +115,15 @@ def _finding(name: str, panel: Panel, bracket: Bracket, *, resamples: int, seed:
 
 def _span(name: str, panel: Panel) -> float:
     """From the ideal score to that of a constant, everybody's shares of the classes."""
-    told = METRICS["kl" if name == "entce" else name]
+    metric = METRICS["kl" if name == "entce" else name]
     human = panel.shares
     constant = np.broadcast_to(panel.mass.sum(axis=0) / panel.mass.sum(), human.shape)
-    if told.per_item is not None:
-        score = float(told.per_item(human, constant).mean())
+    if metric.per_item is not None:
+        score = float(metric.per_item(human, constant).mean())
     else:
-        assert told.over_items is not None
-        score = told.over_items(human, constant) or 0.0
-    return abs(score - (told.high if told.better == "higher" else told.low))
+        assert metric.over_items is not None
+        score = metric.over_items(human, constant) or 0.0
+    return abs(score - (metric.high if metric.better == "higher" else metric.low))
 
 
 def _brackets(names: list[str], panel: Panel, *, seed: int) -> dict[str, Bracket]:
@@ -175,8 +175,8 @@ def _bracket_cells(function: OfCell, cells: Counts, size: Ints) -> Bracket:
     for k in np.unique(size).tolist():
         some = size == k
         fitted = fit_polynomials(_at(function, k), cells, guess, panel_size=size, sizes=np.array([k]), parts=24)
-        found = fitted.bracket(cells[some], guess[some], panel_size=size[some])
-        low[some], high[some] = found.low, found.high
+        bracket = fitted.bracket(cells[some], guess[some], panel_size=size[some])
+        low[some], high[some] = bracket.low, bracket.high
     return Bracket(low, (low + high) / 2, high)
 
 
@@ -235,10 +235,10 @@ _OVER_ITEMS: Final = "it is no mean over items, and what a perfect model would s
 
 
 def _why_not(name: str, panel: Panel) -> str:
-    told = METRICS[name]
-    if "original" in told.needs:
+    metric = METRICS[name]
+    if "original" in metric.needs:
         return "it holds the model against the original labels, and no votes stand behind those"
-    if told.over_items is not None and name not in _SAME:
+    if metric.over_items is not None and name not in _SAME:
         return _OVER_ITEMS
     if not panel.single and (name in {*_OF_ENTROPY, *_OF_CELLS, *_SAME, *_OF_PATTERNS}):
         return f"{SINGLE_ONLY}; see brier"

@@ -59,7 +59,7 @@ class Bracket:
 
     def scaled(self, factor: float, *, shift: float | Floats = 0.0) -> Bracket:
         """The bracket of factor times the function plus shift."""
-        low, middle, high = (each * factor + shift for each in (self.low, self.middle, self.high))
+        low, middle, high = (end * factor + shift for end in (self.low, self.middle, self.high))
         return Bracket(low, middle, high) if factor > 0 else Bracket(high, middle, low)
 
 
@@ -83,12 +83,9 @@ class Polynomials:
         return np.asarray(self.fitted[degree] @ _elevated(degree, k, counts).T)
 
     def bracket(self, counts: Counts, model: Table, *, panel_size: Ints) -> Bracket:
-        """Bracket of sum_j h(p_ij, q_ij) for each item i, from its votes.
+        """Bracket of sum_j h(p_ij, q_ij) for each item i, from its votes c_ij ~ Binomial(k_i, p_ij).
 
-        Args:
-            counts: (items, cells) votes c_ij ~ Binomial(k_i, p_ij); a cell is a class, or all classes up to one.
-            model: (items, cells) q_ij.
-            panel_size: (items,) k_i.
+        Of (items, cells) votes and model's q_ij, and (items,) k_i; a cell is a class, or all classes up to one.
         """
         nodes, h = self.nodes, self.function
         # Where h does not depend on q, polynomials of any q will do.
@@ -120,12 +117,12 @@ def fit_polynomials(
     parts: int,
     items: int | None = None,
 ) -> Polynomials:
-    """Polynomials below and above h(p, q), as close as these votes warrant.
+    """Polynomials below and above h(p, q), as close as these (items, cells) votes and model's probabilities warrant.
 
     Args:
         function: h.
-        counts: (items, cells) votes.
-        model: (items, cells) the model's probabilities.
+        counts: votes.
+        model: q.
         panel_size: (items,) votes of each item, at least 1.
         sizes: the numbers of votes that brackets are wanted for; without it those of `panel_size`.
         parts: into how many parts q is divided; few do where h hardly bends in q.
@@ -147,15 +144,10 @@ def _degree_of(votes: int | Ints) -> Ints:
 
 
 def bracket_distances(counts: Counts, model: Table, *, panel_size: Ints) -> Bracket:
-    """Bracket of sum_j |p_ij - q_ij| for each item i, from so many votes that their shares are nearly normal.
+    """Bracket of sum_j |p_ij - q_ij| for each item i, from so many votes (`MANY`) that shares are nearly normal.
 
     At a true distance d the plain one is on average too large by 2 sigma (phi(z) - z Phi(-z)), z = d / sigma, which
     falls with d. Less what that is four standard deviations nearer to q, the plain one is on average too small.
-
-    Args:
-        counts: (items, cells) votes.
-        model: (items, cells) q_ij.
-        panel_size: (items,) k_i, `MANY` or more.
     """
     k = panel_size[:, None]
     share = counts / k
@@ -193,7 +185,7 @@ def _reference(counts: Counts, model: Table, panel_size: Ints, nodes: Floats) ->
     base = int(panel_size.max()) + 1
     code, times = np.unique((near * base + panel_size[:, None]) * base + counts, return_counts=True)
     node, k, c = code // base**2, code // base % base, code % base
-    chosen, votes = (np.bincount(node, times * each, nodes.size).astype(np.float64) for each in (c, k))
+    chosen, votes = (np.bincount(node, times * number, nodes.size).astype(np.float64) for number in (c, k))
     centre = _calibrated(nodes, chosen, votes)
     a, b = centre[:, None] * STRENGTHS, (1 - centre[:, None]) * STRENGTHS
     for_it, against = c[:, None], (k - c)[:, None]

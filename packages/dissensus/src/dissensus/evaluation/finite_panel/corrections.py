@@ -77,7 +77,7 @@ def correct(
     if runs.shape[1:] != panel.mass.shape:
         raise InputError(
             f"corrected {name}: predictions of shape {runs.shape[1:]} for judgements of shape {panel.mass.shape}; "
-            "give one distribution an item"
+            "give one distribution per item"
         )
     if name in UNBIASED:
         scores = METRICS[name].per_item
@@ -125,27 +125,22 @@ def _exact(
     seed: int,
     least: int = 1,
 ) -> Finding:
-    """An unbiased mean over items.
+    """An unbiased mean over items with `least` judgements or more.
 
-    Args:
-        name: of the metric.
-        panel: the judgements.
-        per_run: for each seed, sums, sums of squares, sizes and row numbers of items to their scores.
-        notes: what to say beside it.
-        resamples: of items.
-        seed: of the resamples.
-        least: how many judgements an item needs.
+    `per_run` takes, for each seed, sums, sums of squares, sizes and row numbers of items to their scores.
     """
     rows = np.arange(len(panel))
-    scores = np.stack([each(panel.mass, panel.squares, panel.size, rows) for each in per_run])
+    scores = np.stack([scores_of(panel.mass, panel.squares, panel.size, rows) for scores_of in per_run])
     values = resampled_means(scores, resamples=resamples, seed=seed)
     spread = spread_over_seeds([values], items=len(panel))
     if spread is not None and shared(panel):
-        change = [deletions(panel, each, score, least=least) for each, score in zip(per_run, scores, strict=True)]
+        change = [
+            deletions(panel, scores_of, score, least=least) for scores_of, score in zip(per_run, scores, strict=True)
+        ]
         spread = with_annotators(spread, clustered(panel, np.mean(change, axis=0)))
-    told = METRICS[name]
+    metric = METRICS[name]
     estimate = estimate_within(
-        float(values[0].mean()), spread, level=LEVEL, low=told.low, high=told.high, resamples=resamples
+        float(values[0].mean()), spread, level=LEVEL, low=metric.low, high=metric.high, resamples=resamples
     )
     return Finding(estimate, notes)
 
@@ -156,20 +151,20 @@ def _bracketed(name: str, panel: Panel, runs: Runs, *, resamples: int, seed: int
     sizes = np.unique(np.concatenate([size, np.maximum(size - 1, 1)])) if crossed else np.unique(size)
     bracket_of = BRACKETED[name](counts, runs, sizes)
     whole = [bracket_of(counts, size, q) for q in runs]
-    low, middle, high = (np.stack([getattr(each, end) for each in whole]) for end in ("low", "middle", "high"))
+    low, middle, high = (np.stack([getattr(bracket, end) for bracket in whole]) for end in ("low", "middle", "high"))
     part = None
     if crossed:
 
         def middles(q: Table) -> Scores:
             return lambda mass, _, k, rows: bracket_of(np.rint(mass).astype(np.int64), k, q[rows]).middle
 
-        change = [deletions(panel, middles(q), each) for q, each in zip(runs, middle, strict=True)]
+        change = [deletions(panel, middles(q), scores) for q, scores in zip(runs, middle, strict=True)]
         part = clustered(panel, np.mean(change, axis=0))
-    told = METRICS[name]
+    metric = METRICS[name]
     value, least, most, between = mean_bracket(low, middle, high, resamples=resamples, seed=seed, part=part)
     if least > most:
         return withheld(CONTRADICTED)
-    estimate = Estimate(value, min(value, max(least, told.low)), max(value, min(most, told.high)), LEVEL, resamples)
+    estimate = Estimate(value, min(value, max(least, metric.low)), max(value, min(most, metric.high)), LEVEL, resamples)
     notes = (WIDE_NOTE.format(*between),) if most - least > WIDE * abs(value) else ()
     return Finding(estimate, notes)
 
@@ -188,15 +183,9 @@ def mean_bracket(
 ) -> tuple[float, float, float, tuple[float, float]]:
     """Value and ends of the interval of a bracketed mean, and the bracket itself.
 
-    Predictions that know the votes can reverse the interval: its low end then lies above its high end.
-
-    Args:
-        low: (seeds, items) lower ends.
-        middle: (seeds, items) halfway.
-        high: (seeds, items) upper ends.
-        resamples: of items; with fewer than 2 the interval is the bracket.
-        seed: of the resamples.
-        part: of the annotators.
+    Of (seeds, items) lower ends, middles and upper ends, and the annotators' part of the variance. With fewer than 2
+    resamples of items the interval is the bracket. Predictions that know the votes can reverse it: its low end then
+    lies above its high end.
     """
     values = resampled_means(np.stack([low, middle, high]), resamples=resamples, seed=seed)
     ends = values[0].mean(axis=1)
@@ -308,8 +297,8 @@ def _distances(counts: Counts, runs: Runs, sizes: Ints, size: Ints) -> BracketOf
     def of(votes: Counts, size: Ints, q: Table) -> Bracket:
         ends = np.empty((3, len(votes)))
         for some, bracket in ((size < MANY, fitted.bracket), (size >= MANY, bracket_distances)):
-            found = bracket(votes[some], q[some], panel_size=size[some])
-            ends[:, some] = found.low, found.middle, found.high
+            part = bracket(votes[some], q[some], panel_size=size[some])
+            ends[:, some] = part.low, part.middle, part.high
         return Bracket(*ends)
 
     return of

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Counts, Floats, Ints, Table
 
 DEGREE: Final = 10
-"""The most votes whose patterns are told apart; of more, random draws of so many are averaged over."""
+"""The most votes whose patterns are distinguished; of more, random draws of so many are averaged over."""
 
 DRAWS: Final = 20
 """Those draws."""
@@ -59,13 +59,7 @@ class OfTruth:
 
 
 def bracket_patterns(functions: Mapping[str, OfTruth], counts: Counts, *, seed: int) -> dict[str, Bracket]:
-    """For each function h(p) its bracket, from the patterns of items' votes.
-
-    Args:
-        functions: by name, h, which may depend on the number of votes.
-        counts: (items, classes) votes, at least 1 an item.
-        seed: of the folds, the points and the draws.
-    """
+    """By name, the bracket of each function h(p), from the patterns of the items' (items, classes) votes."""
     rng = np.random.default_rng(seed)
     size = counts.sum(axis=1)
     ends = {name: np.empty((2, len(counts))) for name in functions}
@@ -81,7 +75,7 @@ def bracket_patterns(functions: Mapping[str, OfTruth], counts: Counts, *, seed: 
         values = [_values(functions, p, k, rng) for k in sorted({few, many})]
         for name in functions:
             # Between the ends of a range of k, h lies between its values there.
-            bounds = np.stack([end([each[name] for each in values], axis=0) for end in (np.min, np.max)])
+            bounds = np.stack([end([by_name[name] for by_name in values], axis=0) for end in (np.min, np.max)])
             ends[name][:, some] = _ends(bounds, basis, where, fold, len(points))
     return {name: Bracket(low, (low + high) / 2, high) for name, (low, high) in ends.items()}
 
@@ -90,22 +84,18 @@ def _levels(size: Ints) -> list[tuple[int, int]]:
     """Ranges of panel sizes that are taken together: each size alone, but of many large ones a few ranges."""
     small, large = np.unique(size[size <= DEGREE]), np.unique(size[size > DEGREE])
     ranges = np.array_split(large, min(LEVELS, large.size)) if large.size else []
-    return [(k, k) for k in small.tolist()] + [(int(each[0]), int(each[-1])) for each in ranges]
+    return [(k, k) for k in small.tolist()] + [(int(sizes[0]), int(sizes[-1])) for sizes in ranges]
 
 
 def _ends(bounds: Table, basis: Table, where: Ints, fold: Ints, dense: int) -> Table:
-    """(2, items) low and high numbers of items whose (items, draws) patterns are given.
+    """(2, items) low and high numbers of items whose (items, draws) patterns are `where`.
 
-    Args:
-        bounds: (2, points) the least and the greatest value of h at each point.
-        basis: (points, patterns) chances.
-        where: (items, draws) patterns.
-        fold: (items,) each is bracketed by what the others chose.
-        dense: how many of the points, from the first, a choice begins with.
+    Of (2, points) least and greatest values of h and the (points, patterns) chances; each item is bracketed by what the
+    other folds chose, and a choice begins with the first `dense` points.
     """
     out = np.empty((2, len(where)))
-    for each in range(FOLDS):
-        mine, others = fold == each, (fold != each if (fold != each).any() else fold == each)
+    for part in range(FOLDS):
+        mine, others = fold == part, (fold != part if (fold != part).any() else fold == part)
         seen = np.bincount(where[others].ravel(), minlength=basis.shape[1]) / where[others].size
         reference = _smoothed(seen, basis[:dense], int(others.sum()))
         for side, sign in enumerate((-1.0, 1.0)):
@@ -197,26 +187,26 @@ def _of_parts(p: Table, k: int) -> dict[tuple[int, ...], Floats]:
     power = [np.ones_like(p)]
     for c in range(1, k + 1):
         power.append(power[-1] * p / c)
-    found: dict[tuple[int, ...], Floats] = {(): np.ones(len(p))}
+    chance_of: dict[tuple[int, ...], Floats] = {(): np.ones(len(p))}
     for j in range(p.shape[1]):
         if not p[:, j].any():
             break
-        new = dict(found)
-        for parts, chance in found.items():
+        new = dict(chance_of)
+        for parts, chance in chance_of.items():
             for c in range(1, k - sum(parts) + 1):
                 more = tuple(sorted((*parts, c), reverse=True))
                 step = chance * power[c][:, j]
                 new[more] = new[more] + step if more in new else step
-        found = new
-    return found
+        chance_of = new
+    return chance_of
 
 
 def chances(p: Table, k: int) -> Table:
     """(points, patterns) chance of each pattern of k votes under true distributions, largest class first."""
-    found = _of_parts(p, k)
+    chance_of = _of_parts(p, k)
     nothing = np.zeros(len(p))
     ways = np.exp(gammaln(k + 1))
-    return np.stack([ways * found.get(parts, nothing) for parts in _partitions(k, min(k, p.shape[1]))], axis=1)
+    return np.stack([ways * chance_of.get(parts, nothing) for parts in _partitions(k, min(k, p.shape[1]))], axis=1)
 
 
 def _pattern_of(counts: Counts, degree: int, rng: np.random.Generator) -> Ints:
@@ -228,16 +218,16 @@ def _pattern_of(counts: Counts, degree: int, rng: np.random.Generator) -> Ints:
     base = (degree + 1) ** np.arange(length)[::-1]
     listed = np.array([(*parts, *([0] * (length - len(parts)))) for parts in _partitions(degree, length)]) @ base
     order = np.argsort(listed)
-    codes = np.stack([-np.sort(-each, axis=1)[:, :length] @ base for each in drawn], axis=1)
+    codes = np.stack([-np.sort(-votes, axis=1)[:, :length] @ base for votes in drawn], axis=1)
     return np.asarray(order[np.searchsorted(listed[order], codes)])
 
 
 def leader_wins(p: Table, k: int) -> Floats:
     """(points,) chance that the first class has the most of k votes, ties broken at random."""
-    found = _of_parts(p[:, 1:], k)
+    chance_of = _of_parts(p[:, 1:], k)
     lead = p[:, 0]
     out = np.zeros(len(p))
-    for parts, chance in found.items():
+    for parts, chance in chance_of.items():
         c = k - sum(parts)
         most = max(parts, default=0)
         if c >= max(most, 1):

@@ -241,8 +241,8 @@ def _lost_by_a_mean(panel: Panel, question: Codes | Ints | None, items: int | No
     """
     of = np.zeros(len(panel), dtype=np.int64) if question is None else np.asarray(question)
     lost = 0.0
-    for each in np.unique(of).tolist():
-        shares = panel.shares[of == each]
+    for one in np.unique(of).tolist():
+        shares = panel.shares[of == one]
         mean = shares.mean(axis=0) * 2 if score == "soft_nll" else np.ones(shares.shape[1])
         excess = np.divide(shares.var(axis=0), mean, out=np.zeros(len(mean)), where=mean > 0).sum()
         lost += float(excess) / (items or max(len(shares) - 1, 1)) * len(shares) / len(panel)
@@ -286,7 +286,7 @@ def _scores(
         above = int(np.searchsorted(at, n))
         below = above if at[above] == n else above - 1
         # On a line in 1 / n, of an item from the number of its own votes that stand behind the value.
-        x, low, high = (1 / np.maximum(np.minimum(each, panel.size - 1), 1) for each in (n, at[below], at[above]))
+        x, low, high = (1 / np.maximum(np.minimum(people, panel.size - 1), 1) for people in (n, at[below], at[above]))
         part = np.divide(low - x, low - high, out=np.zeros(len(panel)), where=low > high)
         out[n] = (1 - part) * scores[below] + part * scores[above]
     # A scored judgement adds |x|^2 to its Brier score, whatever the forecast.
@@ -399,7 +399,7 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
     if runs.shape[1:] != panel.mass.shape:
         raise InputError(
             f"worth in people: predictions of shape {runs.shape[1:]} for judgements of shape {panel.mass.shape}; "
-            "give one distribution an item"
+            "give one distribution per item"
         )
     scores = np.stack([_model_score(ruler.score, panel, run) for run in runs])
     low, middle, high = _gaps(ruler, runs, scores, resamples=resamples, seed=seed)
@@ -463,7 +463,7 @@ def _with_people(spread: Spread, ruler: Ruler, runs: Runs, n: int, some: Mask) -
     assert part.item is not None
     assert part.vectors is not None
     losses = np.mean([_losses(run, ruler.score) for run in runs[:, some]], axis=0)
-    change = _change_of_model(part, losses) - ruler.without[max(each for each in ruler.without if each <= n)][some]
+    change = _change_of_model(part, losses) - ruler.without[max(known for known in ruler.without if known <= n)][some]
     label = np.asarray(part.vectors.argmax(axis=1)).ravel()
     return with_annotators(spread, clustered(part, change[part.item, label]))
 
@@ -479,7 +479,7 @@ def first_crossings(gaps: Table) -> Floats:
     """
     above = gaps >= 0
     n = above.argmax(axis=1)
-    here, before = (np.take_along_axis(gaps, each[:, None], axis=1)[:, 0] for each in (n, np.maximum(n - 1, 0)))
+    here, before = (np.take_along_axis(gaps, place[:, None], axis=1)[:, 0] for place in (n, np.maximum(n - 1, 0)))
     with np.errstate(divide="ignore", invalid="ignore"):  # nothing is interpolated before 0
         crossed = np.where(n > 0, n - here / (here - before), np.where(here == 0, 0.0, -np.inf))
     return np.where(above.any(axis=1), crossed, np.inf)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     """Sums, sums of squares and numbers of judgements of items, and the items' rows, to the items' scores."""
 
 THESE_PEOPLE: Final = (
-    "the same people judged many items, and no part of the interval stands for other people: it is about these people"
+    "the same people judged many items, and intervals do not allow for other people: annotators are treated as fixed"
 )
 """The note of a number whose interval leaves annotators out though they are shared."""
 
@@ -55,12 +55,8 @@ def shared(panel: Panel) -> bool:
 def annotator_variance(panel: Panel, weights: Table) -> Clustered | None:
     """The annotators' part for a score that is linear in the votes: a mean over items of sum_k p_ik w_ik.
 
-    Soft NLL has w = -ln q; the difference of two models' Brier scores has w = -2 (q - q'), apart from what no vote
-    touches. None where nobody is known to have judged two items.
-
-    Args:
-        panel: with who judged what.
-        weights: (items, classes) w.
+    Soft NLL has weights w = -ln q; the difference of two models' Brier scores has w = -2 (q - q'), apart from what no
+    vote touches. None where nobody is known to have judged two items.
     """
     if not shared(panel):
         return None
@@ -75,13 +71,8 @@ def annotator_variance(panel: Panel, weights: Table) -> Clustered | None:
 def deletions(panel: Panel, scores_of: Scores, scores: Floats, *, least: int = 1) -> Floats:
     """(judgements,) an item's score without the judgement minus its score with all.
 
-    Where too few judgements would be left the item would drop out: then the mean over items minus the item's score.
-
-    Args:
-        panel: with who judged what.
-        scores_of: the scores of rows of items, from sums, sums of squares and numbers of their judgements.
-        scores: (items,) those with all judgements.
-        least: how many judgements a score needs.
+    Where fewer judgements than `least` would be left the item would drop out: then the mean over items minus the item's
+    score. `scores_of` scores rows of items from sums, sums of squares and numbers of their judgements.
     """
     assert panel.item is not None
     assert panel.vectors is not None
@@ -94,13 +85,7 @@ def deletions(panel: Panel, scores_of: Scores, scores: Floats, *, least: int = 1
 
 
 def clustered(panel: Panel, deletion: Floats) -> Clustered | None:
-    """The annotators' part from what leaving out a judgement does to its item.
-
-    Args:
-        panel: with who judged what.
-        deletion: (judgements,) the item's score without the judgement minus its score with all; where nothing would be
-            left to score, the mean over items minus the item's score.
-    """
+    """The annotators' part of the variance from the (judgements,) `deletions`."""
     if not shared(panel):
         return None
     assert panel.item is not None

@@ -151,7 +151,7 @@ def _share_of(table: ArrayT, k: int) -> np.ndarray[Any, Any]:
 
 
 def millionths(confidence: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Confidences in whole millionths, which bins are told apart by."""
+    """Confidences in whole millionths, which bins are distinguished by."""
     return np.asarray(np.rint(confidence.astype(np.float64) * MILLION).astype(np.int64))
 
 

@@ -66,7 +66,7 @@ def mode_shift_rate(labels_a: Array, labels_b: Array) -> float | None:
     a, b = to_numpy(labels_a), to_numpy(labels_b)
     if a.shape != b.shape or a.ndim != 1:
         raise InputError(
-            f"mode_shift_rate: labels of shapes {a.shape} and {b.shape} do not fit; give one label an item in both"
+            f"mode_shift_rate: labels of shapes {a.shape} and {b.shape} do not fit; give one label per item in both"
         )
     return float(np.mean(a != b)) if len(a) else None
 

@@ -26,10 +26,7 @@ OTHERS: Final = "item's other votes"
 def own_frequencies(votes: Votes, rows: Ints, *, training: Votes | None = None) -> Table:
     """(rows, classes) how often each person chooses each class: in their training votes, or else in all their others.
 
-    Args:
-        votes: with annotators, one vote a judgement.
-        rows: the votes to predict.
-        training: votes on other items by the same names; a person without any gets everybody's frequencies.
+    Training votes are on other items, by the same names; a person without any gets everybody's frequencies.
     """
     assert votes.annotators is not None
     person, classes = votes.annotators.code[rows], len(votes.classes)
@@ -59,9 +56,9 @@ def other_votes(votes: Votes, rows: Ints) -> Table:
     others[np.arange(len(rows)), label] -= 1
     of = fold[np.searchsorted(voted, item)]
     out = np.empty((len(rows), len(votes.classes)))
-    for each, prior in enumerate(priors):
-        distinct, back = np.unique(others[of == each], axis=0, return_inverse=True)
-        out[of == each] = prior.forecast(distinct)[back.ravel()]
+    for part, prior in enumerate(priors):
+        distinct, back = np.unique(others[of == part], axis=0, return_inverse=True)
+        out[of == part] = prior.forecast(distinct)[back.ravel()]
     return out
 
 

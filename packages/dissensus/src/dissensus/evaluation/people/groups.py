@@ -102,15 +102,8 @@ def group_scores(
 ) -> GroupScores:
     """The scores of a system by group.
 
-    Args:
-        groups: of all annotators.
-        scores: by metric, (votes,) values.
-        headline: the metric of disadvantages and tests.
-        human: (votes,) the chosen classes.
-        model: (votes, classes) predicted probabilities.
-        item: (votes,) items.
-        annotator: (votes,) people.
-        seed: of the permutations.
+    Of (votes,) values by metric, with `headline` the metric of disadvantages and tests; the (votes,) chosen classes,
+    items and people; and the (votes, classes) predicted probabilities.
     """
     member = groups.group[annotator]
     beyond = beyond_item(scores[headline][:, None], item)
@@ -167,18 +160,10 @@ def permutation_test(
 ) -> float | None:
     """The p-value of "groups do not differ": how often people dealt out to groups at random differ as much.
 
-    People, not votes, are dealt out, each with all their votes: votes of one person are alike. The statistic is
-    sum_g |sum of the group's values|^2 / (number of its votes), and the test is exact, whatever the values are.
-
-    Args:
-        values: (votes, columns) such as scores beyond the item (`beyond_item`).
-        group: (annotators,) the group of each person.
-        annotator: (votes,) who cast each vote.
-        permutations: how many.
-        seed: of the permutations.
-
-    Returns:
-        The p-value, or None where the voters are all of one group.
+    People, not votes, are dealt out, each with all their votes: votes of one person are alike. The statistic is sum_g
+    |sum of the group's values|^2 / (number of its votes), and the test is exact, whatever the (votes, columns) values
+    are, such as scores beyond the item (`beyond_item`). None where the voters are all of one of the (annotators,)
+    groups.
     """
     people, who = np.unique(annotator, return_inverse=True)
     columns = (*values.T, np.ones(len(who)))
@@ -205,15 +190,8 @@ def distance_test(
 ) -> float | None:
     """The p-value of "the model is as far from each group's distribution": as `permutation_test`, of the distances.
 
-    The statistic is the variance of the groups' distances, weighted by their votes.
-
-    Args:
-        off: (votes, classes) votes minus predictions.
-        group: (annotators,) the group of each person.
-        item: (votes,) items.
-        annotator: (votes,) who cast each vote.
-        permutations: how many.
-        seed: of the permutations.
+    The statistic is the variance of the groups' distances, weighted by their votes, from (votes, classes) votes minus
+    predictions.
     """
     from scipy.sparse import csr_array
 

@@ -142,12 +142,9 @@ def read_reference(path: str | Path) -> Reference:
 
 
 def soft_scores(reference: Reference, submitted: Cube) -> Floats:
-    """(items,) the distances of the soft task.
+    """(items,) the distances of the soft task, of (items, labels, values) predicted distributions.
 
-    Args:
-        reference: what annotators said.
-        submitted: (items, labels, values) predicted distributions. A seventh value of CSC comes first: the organisers
-            count a rating of 0, which nobody could give.
+    A seventh value of CSC comes first: the organisers count a rating of 0, which nobody could give.
     """
     human = reference.soft
     if reference.dataset in SCALES:
@@ -160,13 +157,8 @@ def soft_scores(reference: Reference, submitted: Cube) -> Floats:
 
 
 def perspectivist_scores(reference: Reference, submitted: Sequence[Any]) -> Floats:
-    """(items,) mean over an item's annotators (and labels) of how far the predicted answers are off.
-
-    Args:
-        reference: what annotators said.
-        submitted: by item, (labels, annotators) predicted answers.
-    """
-    people = np.array([each.shape[1] for each in reference.answers])
+    """(items,) how far the (labels, annotators) answers submitted by item are off, in the mean over both."""
+    people = np.array([answers.shape[1] for answers in reference.answers])
     off = np.abs(np.concatenate(reference.answers, axis=1) - np.concatenate(submitted, axis=1))
     mean = np.add.reduceat(off, np.cumsum(people) - people, axis=1) / people
     if reference.dataset not in SCALES:
@@ -191,9 +183,9 @@ def most_frequent_answers(training: Reference, reference: Reference) -> list[Any
     equally frequent numbers the one that is more frequent among all annotators is taken. Annotators who are not in the
     training file get the most frequent number of all.
     """
-    values, code = np.unique(np.concatenate([each.ravel() for each in training.answers]), return_inverse=True)
+    values, code = np.unique(np.concatenate([answers.ravel() for answers in training.answers]), return_inverse=True)
     labels = training.soft.shape[1] if training.dataset == SEVERAL else 1
-    names, who = np.unique([name for each in training.annotators for name in each * labels], return_inverse=True)
+    names, who = np.unique([name for people in training.annotators for name in people * labels], return_inverse=True)
     counts = np.bincount(who * values.size + code, minlength=names.size * values.size).reshape(names.size, values.size)
     often = counts.sum(axis=0)
     ranked = counts + often / (often.sum() + 1)
@@ -206,9 +198,9 @@ def most_frequent_answers(training: Reference, reference: Reference) -> list[Any
 
 
 def _score_file(name: str, text: str, place: Path) -> LewidiScore:
-    found = _NAME.fullmatch(Path(name).name)
-    assert found is not None, "only such files are taken from a submission"
-    dataset, split, task = _SPELLED[found[1].lower()], found[2].lower(), found[3].lower()
+    match = _NAME.fullmatch(Path(name).name)
+    assert match is not None, "only such files are taken from a submission"
+    dataset, split, task = _SPELLED[match[1].lower()], match[2].lower(), match[3].lower()
     path = place / f"{dataset}_{split}.json" if place.is_dir() else place
     reference = read_reference(path)
     if reference.dataset != dataset:
@@ -242,7 +234,7 @@ def _score_file(name: str, text: str, place: Path) -> LewidiScore:
 def _training(reference: Reference) -> Reference | None:
     """The file of other items beside the reference: train, or dev where there is none."""
     beside = (reference.path.with_name(f"{reference.dataset}_{split}.json") for split in ("train", "dev"))
-    path = next((each for each in beside if each.is_file() and each != reference.path), None)
+    path = next((file for file in beside if file.is_file() and file != reference.path), None)
     return None if path is None else read_reference(path)
 
 
@@ -257,9 +249,9 @@ def _soft(dataset: str, soft: Mapping[str, Any]) -> list[list[float]]:
 def _answers(dataset: str, said: Any) -> Any:
     """(labels, annotators) what each annotator said, as numbers."""
     if dataset == SEVERAL:
-        chosen = [{label.strip() for label in each.split(",")} for each in said]
-        return np.array([[float(name in each) for each in chosen] for name in LABELS[dataset]])
-    return np.array([[float(each) for each in said]])
+        chosen = [{label.strip() for label in answer.split(",")} for answer in said]
+        return np.array([[float(name in labels) for labels in chosen] for name in LABELS[dataset]])
+    return np.array([[float(answer) for answer in said]])
 
 
 def _submitted(path: Path) -> list[tuple[str, str]]:
@@ -268,18 +260,18 @@ def _submitted(path: Path) -> list[tuple[str, str]]:
         raise InputError(f"{path}: there is no such file or folder; give a submission")
     try:
         if path.is_dir():
-            found = [(each.name, each.read_text(encoding="utf-8")) for each in sorted(path.iterdir()) if _is_one(each)]
+            files = [(file.name, file.read_text(encoding="utf-8")) for file in sorted(path.iterdir()) if _is_one(file)]
         elif zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 names = [name for name in sorted(archive.namelist()) if _is_one(Path(name))]
-                found = [(name, archive.read(name).decode("utf-8")) for name in names]
+                files = [(name, archive.read(name).decode("utf-8")) for name in names]
         else:
-            found = [(path.name, path.read_text(encoding="utf-8"))] if _is_one(path) else []
+            files = [(path.name, path.read_text(encoding="utf-8"))] if _is_one(path) else []
     except (OSError, UnicodeDecodeError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: cannot be read ({error}); give a folder, zip or tsv file of a submission") from None
-    if not found:
+    if not files:
         raise InputError(f"{path}: there is no file called like CSC_test_soft.tsv or CSC_test_pe.tsv; name them so")
-    return found
+    return files
 
 
 def _is_one(path: Path) -> bool:
@@ -288,29 +280,29 @@ def _is_one(path: Path) -> bool:
 
 def _lines(name: str, text: str, reference: Reference) -> list[tuple[str, Any]]:
     """The submitted value of each item, in the order of the reference, with the place of each for a sentence."""
-    found: dict[str, tuple[str, Any]] = {}
+    lines: dict[str, tuple[str, Any]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         item, _, value = line.partition("\t")
         where = f"{name}, line {number}"
-        if item.strip() in found:
-            raise InputError(f"{where}: item {item.strip()} has a line already; give one line an item")
+        if item.strip() in lines:
+            raise InputError(f"{where}: item {item.strip()} has a line already; give one line per item")
         try:
-            found[item.strip()] = where, json.loads(value)
+            lines[item.strip()] = where, json.loads(value)
         except json.JSONDecodeError:
             raise InputError(
                 f"{where}: {value[:40]!r} is no list of numbers; give the item, a tab, and a list such as [0.2, 0.8]"
             ) from None
-    missing = [item for item in reference.items if item not in found]
-    unknown = [item for item in found if item not in set(reference.items)]
+    missing = [item for item in reference.items if item not in lines]
+    unknown = [item for item in lines if item not in set(reference.items)]
     if missing or unknown:
         wrong = f"item {missing[0]} has no line" if missing else f"item {unknown[0]} is not in {reference.path.name}"
         raise InputError(
             f"{name}: {wrong}, and {len(missing) + len(unknown):,} items in all are on one side only; give one line "
             "for each item of the file"
         )
-    return [found[item] for item in reference.items]
+    return [lines[item] for item in reference.items]
 
 
 def _distributions(name: str, lines: Sequence[tuple[str, Any]], reference: Reference) -> Cube:

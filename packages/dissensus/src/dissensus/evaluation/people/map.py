@@ -255,8 +255,7 @@ def parted_items(
         votes: with annotators.
         group: (annotators,) the group of each person, below 0 for those who do not count.
         groups: how many.
-        least: how many votes of a group an item needs for the group to count on it: what fewer people said is shown of
-            nobody.
+        least: votes of a group that an item needs for the group to count on it: what fewer people said is not shown.
         deals: how often voters are dealt out to groups.
         most: how many items are shown.
         seed: of the deals.

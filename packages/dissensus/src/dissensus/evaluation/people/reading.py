@@ -45,16 +45,10 @@ def read_vote_predictions(
 ) -> VotePredictions:
     """Predictions for single votes: one row for each item and annotator.
 
-    Args:
-        path: CSV, TSV, Parquet or JSONL with a column of items, one of annotators, and one column for each class, a
-            column of lists or objects (see `read_predictions`), or a column of predicted labels.
-        votes: names of items, annotators and classes.
-        order: the names of the model's classes, where its numbers have none.
-        item: the column of items; guessed where there is none of that name.
-        annotator: the column of annotators, likewise.
-        label: the column of predicted labels, likewise.
-        given: probabilities or logits; None looks at the names and the numbers.
-        only_common: leave out rows of items or annotators without votes; without it they are refused.
+    The table has a column of items, one of annotators, and one column for each class, a column of lists or objects, or
+    a column of predicted labels. `item`, `annotator` and `label` name columns, which are guessed where there are none
+    of these names; `order` and `given` are as in `read_predictions`. Rows of items or annotators without votes are
+    refused, or left out where only common votes count.
     """
     from dissensus.votes.cells import encode_classes
     from dissensus.votes.columns import guess, require

@@ -34,19 +34,10 @@ def mean_over_votes(
     low: float = -inf,
     high: float = inf,
 ) -> Estimate:
-    """The mean of a value a vote, with an interval for other people and other items.
+    """The mean of (votes,) values, with an interval for other people and items, cut to the range from low to high.
 
     For a difference between two systems give the differences of their scores, vote by vote. Votes of a single person
-    give an interval for other items, given that person.
-
-    Args:
-        values: (votes,) such as a score of `score_votes`.
-        item: (votes,) the item of each vote.
-        annotator: (votes,) who cast it.
-        pairs: as in `two_way_spread`.
-        level: of the interval.
-        low: the least value that the mean can have; the interval is cut there.
-        high: the greatest.
+    give an interval for other items, given that person. `pairs` is as in `two_way_spread`.
     """
     spread = two_way_spread(values, item=item, annotator=annotator, pairs=pairs)
     return estimate_within(float(values.mean()), spread, level=level, low=low, high=high, resamples=0)
@@ -57,14 +48,10 @@ def two_way_spread(
 ) -> Spread | None:
     """The spread of a mean over votes: a part for items, and what people add to it. None for votes on a single item.
 
-    Args:
-        values: (votes,) whose mean it is.
-        item: (votes,) the item of each vote.
-        annotator: (votes,) who cast it.
-        pairs: whether a value is the mean over pairs of the vote with the item's m - 1 other votes. A person then moves
-            the mean twice: by their own values, and as much by those of the people they are paired with. Without one
-            vote the mean over pairs of an item moves by 2 / (m - 2) times its value's deviation, which takes the place
-            of 1 / (m - 1) (the jackknife).
+    With `pairs`, a value is the mean over pairs of the vote with the item's m - 1 other votes. A person then moves the
+    mean twice: by their own values, and as much by those of the people they are paired with. Without one vote the mean
+    over pairs of an item moves by 2 / (m - 2) times its value's deviation, which takes the place of 1 / (m - 1) (the
+    jackknife).
     """
     off = (values - values.mean()) / len(values)
     of_items, items = _between(off, item)

@@ -128,24 +128,17 @@ class AlternativeAnnotatorTest:
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome, ready for JSON."""
+        columns: dict[str, Any] = {"annotator": map(str, self.annotator.tolist())}
+        columns |= {} if self.part is None else {"part": map(str, self.part.tolist())}
+        for name in ("items", "model_as_good", "human_as_good", "p_value", "won"):
+            columns[name] = getattr(self, name).tolist()
         return {
             "winning_rate": self.winning_rate,
             "advantage_probability": self.advantage_probability,
             "passed": self.passed,
             "epsilon": self.epsilon,
             "false_discoveries": self.false_discoveries,
-            "annotators": [
-                {
-                    "annotator": str(self.annotator[row]),
-                    **({} if self.part is None else {"part": str(self.part[row])}),
-                    "items": int(self.items[row]),
-                    "model_as_good": float(self.model_as_good[row]),
-                    "human_as_good": float(self.human_as_good[row]),
-                    "p_value": float(self.p_value[row]),
-                    "won": bool(self.won[row]),
-                }
-                for row in range(len(self.items))
-            ],
+            "annotators": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "parts": self.by_part(),
             "notes": list(self.notes),
         }
@@ -211,12 +204,12 @@ def alternative_annotator_test(
     if not tested.size:
         raise InputError(
             f"alternative annotator test: no annotator shares {least_items} items with others and the model (the most "
-            f"is {size.max(initial=0)}); collect more, or lower the least items (--least-items), which takes "
+            f"is {size.max(initial=0)}); collect more, or lower the least items (least_items=), which takes "
             "Wilcoxon's test"
         )
     notes = []
     judged, used = (
-        np.bincount(each, minlength=len(votes.items)) > 0 for each in (votes.item, votes.item[aligned.vote])
+        np.bincount(item, minlength=len(votes.items)) > 0 for item in (votes.item, votes.item[aligned.vote])
     )
     left_out = int((judged & ~used).sum())
     if left_out:
@@ -230,16 +223,24 @@ def alternative_annotator_test(
     wilcoxon = int((size[tested] < ENOUGH_ITEMS).sum())
     if wilcoxon:
         notes.append(f"{wilcoxon:,} annotators with fewer than {ENOUGH_ITEMS} compared items take Wilcoxon's test")
-    compared = _Compared.of(aligned, weight, row, rows=len(size)).take(tested)
-    p_value = np.where(size[tested] < ENOUGH_ITEMS, compared.wilcoxon(epsilon), compared.t_test(epsilon))
-    model, human = compared.as_good
+    # By W_h - W_model: -1, 0 and 1.
+    worse, better = aligned.human > aligned.model + SAME, aligned.model > aligned.human + SAME
+    cell = row * 3 + 1 + worse - better
+    times, weights, squares = (
+        np.bincount(cell, values, minlength=3 * len(size)).reshape(-1, 3)[tested].astype(np.float64)
+        for values in (None, weight, None if weight is None else weight * weight)
+    )
+    p_value = np.where(
+        size[tested] < ENOUGH_ITEMS, _wilcoxon(times, epsilon), _t_test(times, weights, squares, epsilon)
+    )
+    share = weights / weights.sum(axis=1, keepdims=True)
     person = tested // n_kinds
     return AlternativeAnnotatorTest(
         annotator=votes.annotators.names[person],
         part=kinds[tested % n_kinds] if kinds is not None else None if groups is None else groups[person],
         items=size[tested],
-        model_as_good=model,
-        human_as_good=human,
+        model_as_good=share[:, 0] + share[:, 1],
+        human_as_good=share[:, 1] + share[:, 2],
         p_value=p_value,
         won=rejected(p_value, false_discoveries),
         epsilon=epsilon,
@@ -263,71 +264,40 @@ def rejected(p_value: Floats, rate: float) -> Mask:
     return out
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Compared:
-    """What each annotator's comparisons sum to, (annotators, 3) each, by W_h - W_model: -1, 0 and 1.
+def _t_test(times: Table, weight: Table, squares: Table, epsilon: float) -> Floats:
+    """(annotators,) p-value of a (weighted) mean of epsilon or more, from Student's t.
 
-    Attributes:
-        times: how many there are.
-        weight: sums of their weights.
-        squares: sums of the squares of their weights.
+    Of each annotator's comparisons, (annotators, 3) by W_h - W_model: how many there are, and the sums of their weights
+    and of the squares of these.
     """
+    n, total = times.sum(axis=1), weight.sum(axis=1)
+    mean = (weight[:, 2] - weight[:, 0]) / total
+    spread = (squares * (DIFFERENCES - mean[:, None]) ** 2).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(spread * n / (n - 1)) / total
+        p = stdtr(n - 1, (mean - epsilon) / error)
+    return np.where(np.isnan(p), 1.0, p)
 
-    times: Table
-    weight: Table
-    squares: Table
 
-    @staticmethod
-    def of(aligned: Alignment, weight: Floats | None, row: Ints, *, rows: int) -> _Compared:
-        worse, better = aligned.human > aligned.model + SAME, aligned.model > aligned.human + SAME
-        cell = row * 3 + 1 + worse - better
+def _wilcoxon(times: Table, epsilon: float) -> Floats:
+    """(annotators,) p-value of Wilcoxon's signed-rank test that differences lie below epsilon.
 
-        def summed(values: Floats | None) -> Table:
-            return np.asarray(np.bincount(cell, values, minlength=3 * rows).reshape(rows, 3), dtype=np.float64)
-
-        times = summed(None)
-        if weight is None:
-            return _Compared(times=times, weight=times, squares=times)
-        return _Compared(times=times, weight=summed(weight), squares=summed(weight * weight))
-
-    def take(self, rows: Ints) -> _Compared:
-        return _Compared(times=self.times[rows], weight=self.weight[rows], squares=self.squares[rows])
-
-    @property
-    def as_good(self) -> tuple[Floats, Floats]:
-        """(annotators,) the mean of W_model, and of W_h."""
-        share = self.weight / self.weight.sum(axis=1, keepdims=True)
-        return share[:, 0] + share[:, 1], share[:, 1] + share[:, 2]
-
-    def t_test(self, epsilon: float) -> Floats:
-        """(annotators,) p-value of a (weighted) mean of epsilon or more, from Student's t."""
-        n, total = self.times.sum(axis=1), self.weight.sum(axis=1)
-        mean = (self.weight[:, 2] - self.weight[:, 0]) / total
-        spread = (self.squares * (DIFFERENCES - mean[:, None]) ** 2).sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            error = np.sqrt(spread * n / (n - 1)) / total
-            p = stdtr(n - 1, (mean - epsilon) / error)
-        return np.where(np.isnan(p), 1.0, p)
-
-    def wilcoxon(self, epsilon: float) -> Floats:
-        """(annotators,) p-value of Wilcoxon's signed-rank test that differences lie below epsilon.
-
-        Differences take three values, so ranks follow from how often each occurs. Normal approximation with the
-        correction for ties; differences of exactly epsilon are left out, and nothing is left to reject where all are.
-        """
-        away = np.abs(DIFFERENCES - epsilon)
-        times = np.where(away < SAME, 0.0, self.times)
-        n = times.sum(axis=1)
-        same = np.abs(away[:, None] - away) < SAME
-        tied = times @ same
-        below = times @ ((away[:, None] < away) & ~same)
-        ranked = times[:, 2] * (below[:, 2] + (tied[:, 2] + 1) / 2)
-        # Of t tied values, each holds its share of their t^3 - t.
-        ties = (times * (tied**2 - 1)).sum(axis=1)
-        spread = n * (n + 1) * (2 * n + 1) / 24 - ties / 48
-        with np.errstate(divide="ignore", invalid="ignore"):
-            p = ndtr((ranked - n * (n + 1) / 4) / np.sqrt(spread))
-        return np.where(n > 0, p, 1.0)
+    Differences take three values, so ranks follow from how often each occurs. Normal approximation with the
+    correction for ties; differences of exactly epsilon are left out, and nothing is left to reject where all are.
+    """
+    away = np.abs(DIFFERENCES - epsilon)
+    times = np.where(away < SAME, 0.0, times)
+    n = times.sum(axis=1)
+    same = np.abs(away[:, None] - away) < SAME
+    tied = times @ same
+    below = times @ ((away[:, None] < away) & ~same)
+    ranked = times[:, 2] * (below[:, 2] + (tied[:, 2] + 1) / 2)
+    # Of t tied values, each holds its share of their t^3 - t.
+    ties = (times * (tied**2 - 1)).sum(axis=1)
+    spread = n * (n + 1) * (2 * n + 1) / 24 - ties / 48
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = ndtr((ranked - n * (n + 1) / 4) / np.sqrt(spread))
+    return np.where(n > 0, p, 1.0)
 
 
 def _aligned(
@@ -350,7 +320,7 @@ def _aligned(
         item, person = divmod(int(pair[twice[0]]), len(votes.annotators))
         raise InputError(
             f"alternative annotator test: annotator {votes.annotators.names[person]} judged item {votes.items[item]} "
-            "twice; keep one (--duplicates first)"
+            "twice; keep one (duplicates='first')"
         )
     cell = votes.item.astype(np.int64)
     if groups is not None:
@@ -376,7 +346,7 @@ def _aligned(
         if not votes.ordered and not names_are_places(votes):
             raise InputError(
                 "alternative annotator test: the RMSE needs classes that are a scale, and these are "
-                f"{', '.join(votes.classes[:5])}; add --ordered, or choose accuracy"
+                f"{', '.join(votes.classes[:5])}; add ordered=, or choose accuracy"
             )
         human, model = _distances(judged, vote, said, answers.places(votes))
     else:
@@ -411,7 +381,7 @@ def _shares(judged: _Judged, vote: Ints, said: tuple[Ints, Ints], classes: int) 
     counts = np.bincount(place[judged.counted], minlength=judged.n_cells * classes)
     begin, others = judged.cell[vote] * classes, judged.others[vote]
     own, ours = judged.counted[vote], judged.label[vote]
-    human, model = ((counts[begin + each] - (own & (each == ours))) / others for each in said)
+    human, model = ((counts[begin + label] - (own & (label == ours))) / others for label in said)
     return human, model
 
 
@@ -421,7 +391,7 @@ def _distances(judged: _Judged, vote: Ints, said: tuple[Ints, Ints], places: Flo
     at = places - np.nanmean(places)
     x, n = at[judged.label], judged.others[vote]
     mean, square = judged.sum(x, vote) / n, judged.sum(x * x, vote) / n
-    human, model = (-np.sqrt(np.maximum(square - 2 * at[each] * mean + at[each] ** 2, 0.0)) for each in said)
+    human, model = (-np.sqrt(np.maximum(square - 2 * at[label] * mean + at[label] ** 2, 0.0)) for label in said)
     return human, np.where(np.isnan(model), -np.inf, model)
 
 
@@ -441,7 +411,7 @@ def _similarities(
     right = order[np.repeat(begin, times) + places_within(times)]
     other = right != vote[left]
     left, right = left[other], right[other]
-    pair = np.concatenate([each[left] * len(classes) + judged.label[right] for each in said])
+    pair = np.concatenate([label[left] * len(classes) + judged.label[right] for label in said])
     distinct, where = np.unique(pair, return_inverse=True)
     one, two = ([classes[code] for code in codes.tolist()] for codes in np.divmod(distinct, len(classes)))
     value = np.asarray(similarity(one, two), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What models answered, one class an item, as a person would."""
+"""What models answered, one class per item, as a person would."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def likeliest_answers(votes: Votes, predictions: Predictions) -> Answers:
     mean = predictions.probabilities.mean(axis=0)
     label = np.append(mean.argmax(axis=1), -1).astype(np.int32)
     unsure = float((mean.max(axis=1) < 1 - 1e-9).mean())
-    told = [f"{unsure:.0%} of answers are the likeliest class of a distribution"] if unsure else []
+    notes = [f"{unsure:.0%} of answers are the likeliest class of a distribution"] if unsure else []
     tied = int(((mean > mean.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1).sum())
     if tied:
-        told.append(f"answers that are the first of several equally likely classes: {tied:,}")
+        notes.append(f"answers that are the first of several equally likely classes: {tied:,}")
     beside = len(predictions.items) - int((place >= 0).sum())
     if beside:
-        told.append(f"answers about items without votes, which are left out: {beside:,}")
-    return Answers(label=label[place], classes=predictions.classes, notes=(*predictions.notes, *told))
+        notes.append(f"answers about items without votes, which are left out: {beside:,}")
+    return Answers(label=label[place], classes=predictions.classes, notes=(*predictions.notes, *notes))
 
 
 def voted_answers(votes: Votes) -> dict[str, Answers]:
@@ -101,11 +101,11 @@ def voted_answers(votes: Votes) -> dict[str, Answers]:
     models = votes.models
     if models is None:
         raise InputError(
-            "stand-in: no vote is marked as a model's; give its answers with --predictions, or mark its votes in a "
-            "column 'kind', or name it with --models"
+            "stand-in: no vote is marked as a model's; give its answers with predictions=, or mark its votes in a "
+            "column 'kind', or name it with models="
         )
     if models.judgement is not None or models.unsure is not None or models.none is not None:
-        raise InputError("stand-in: a model answers one class an item, and these votes hold several, or unsure")
+        raise InputError("stand-in: a model answers one class per item, and these votes hold several, or unsure")
     names = [KINDS[1]] if models.annotators is None else [str(name) for name in models.annotators.names.tolist()]
     who = np.zeros(len(models), dtype=np.int32) if models.annotators is None else models.annotators.code
     given = np.unique(who.astype(np.int64) * len(models.items) + models.item, return_index=True)[1]
@@ -136,29 +136,22 @@ def read_model_answers(
 ) -> dict[str, Answers]:
     """The models of a file by name: several in an official `*.llm_annotations.json` or a table of them, else one.
 
-    Args:
-        path: {model: {item: answer}} as JSON in an official file, a table with a column of answers for each model, or
-            whatever `read_predictions` reads.
-        votes: names of items and classes.
-        name: what the model of another file is called.
-        order: as in `read_predictions`.
-        item: likewise.
-        given: likewise.
-        answers: likewise.
+    An official file has {model: {item: answer}}, a table a column of answers for each model; any other file is one that
+    `read_predictions` reads, whose model is called `name`.
     """
-    found = open_file(path)
-    if not found.name.endswith(OFFICIAL):
-        by_column = read_column_predictions(found, votes.classes, answers=answers, item=item)
+    file = open_file(path)
+    if not file.name.endswith(OFFICIAL):
+        by_column = read_column_predictions(file, votes.classes, answers=answers, item=item)
         if by_column:
             return {model: likeliest_answers(votes, read) for model, read in by_column.items()}
-        read = read_predictions(found, votes.classes, order=order, item=item, given=given, answers=answers)
+        read = read_predictions(file, votes.classes, order=order, item=item, given=given, answers=answers)
         return {name: likeliest_answers(votes, read)}
     try:
-        held: Any = json.loads(found.read_text(encoding="utf-8"))
+        held: Any = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"{found}: it is no JSON ({error}); give a whole file") from error
-    if not isinstance(held, dict) or not all(isinstance(each, dict) and each for each in held.values()):
-        raise InputError(f"{found}: expected, for each model, an object of items and answers")
+        raise InputError(f"{file}: it is no JSON ({error}); give a whole file") from error
+    if not isinstance(held, dict) or not all(isinstance(answers, dict) and answers for answers in held.values()):
+        raise InputError(f"{file}: expected, for each model, an object of items and answers")
     return {str(model): named_answers(votes, said) for model, said in held.items()}
 
 

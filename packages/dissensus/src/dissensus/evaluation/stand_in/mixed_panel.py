@@ -62,17 +62,11 @@ class Saved:
 def people_saved(
     panel: Panel, answer: Codes, *, question: Any | None = None, resamples: int = 1000, seed: int = 0
 ) -> list[Saved] | str:
-    """How many people a model saves beside n = 0, 1, ... people, or the reason why that cannot be told.
+    """How many people a model saves beside n = 0, 1, ... people, or the reason why that is not known.
 
-    n = 0 is what the model's answers are worth alone. Intervals are percentiles over resamples of the items, for these
-    people; all is on the items that reach the end of the ruler.
-
-    Args:
-        panel: single votes of at least ten items.
-        answer: (items,) the model's answer of each.
-        question: (items,) the question of each, where there are several; then a panel of people knows it too.
-        resamples: of items.
-        seed: of folds and resamples.
+    n = 0 is what the model's (items,) answers are worth alone. Intervals are percentiles over resamples of the items,
+    for these people; all is on the items that reach the end of the ruler. Where there are several questions a panel of
+    people knows the (items,) question, too.
     """
     if len(panel) < 2 * FOLDS:
         return f"{len(panel)} items are too few to learn from the others what an answer is worth"
@@ -90,10 +84,10 @@ def people_saved(
     curves = np.stack([alone.per_item[:, some], mixed.per_item[:, some]])
     means = resampled_means(curves, resamples=resamples, seed=seed)
     people, both = means[:, 0], means[:, 1]
-    found = []
+    saved_people = []
     for n in range(alone.most):
         worth = first_crossings(both[:, n, None] - people)
-        found.append(
+        saved_people.append(
             Saved(
                 people=n,
                 saved=percentile_estimate(np.clip(worth, 0, alone.most) - n),
@@ -103,4 +97,4 @@ def people_saved(
                 most=alone.most,
             )
         )
-    return found
+    return saved_people
