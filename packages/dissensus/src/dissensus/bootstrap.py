@@ -63,8 +63,8 @@ class Estimate:
         if not self.defined:
             return f"not defined: {NO_VARIATION}"
         if self.low is None or self.high is None:
-            return f"{self.value:.3f}"
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+            return f"{self.value:z.3f}"
+        return f"{self.value:z.3f} [{self.low:z.3f}, {self.high:z.3f}]"
 
     def to_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON; a value that is not defined is None, and `reason` says why."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.differences import BETTER, WORSE, compare, holm, turned, wilcoxon
 from dissensus.evaluation.comparison.intervals import (
@@ -22,6 +23,7 @@ from dissensus.evaluation.comparison.intervals import (
     spread_over_seeds,
 )
 from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items, statistic_of
+from dissensus.evaluation.comparison.tables import shown
 from dissensus.evaluation.metrics.registry import METRICS
 
 ALTERNATIVES: tuple[Literal["two-sided", "less", "greater"], ...] = ("two-sided", "less", "greater")
@@ -260,6 +262,11 @@ def test_a_share_of_all_items_or_none_has_the_exact_interval_of_scipy(value: flo
     found = estimate_of_all_or_none(value, items=12, level=0.95, resamples=100)
     exact = stats.binomtest(right, 12).proportion_ci(method="exact")
     assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+
+
+def test_what_rounds_to_zero_is_printed_without_a_sign() -> None:
+    assert str(Estimate(-0.0001, -0.0004, 0.2)) == "0.000 [0.000, 0.200]"
+    assert shown(-0.0) == "0.000"
 
 
 @pytest.mark.parametrize("items", [3, 4, 10])

@@ -48,13 +48,17 @@ def described(name: str, of: str = "every", **more: Any) -> Any:
 
 
 Seed = Annotated[int, described("seed")]
+"""`--seed`, a whole number."""
 StudyOrStore = Annotated[str, described("study_or_store")]
 RunsIn = Annotated[Path, described("store")]
 Device = Annotated[str, described("device")]
+"""`--device`: auto, cpu, cuda or cuda:0."""
 Engine = Annotated[Literal["auto", "loop", "fleet", "ray"], described("engine")]
+"""`--engine`, how runs are trained."""
 Address = Annotated[str | None, described("address", hidden=False)]
 OnRay = Annotated[Literal["local", "ray"], described("compute_on", hidden=False)]
 JsonTo = Annotated[Path | None, described("json")]
+"""`--json`, a file or `-`; see `printing.json_alone`."""
 Pseudonyms = Annotated[str | None, described("pseudonyms", hidden=False)]
 Given = Literal["probabilities", "logits"]
 

@@ -138,14 +138,10 @@ def fit_calibrator(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Shape:
-    """How the free numbers of a kind become W and b, and back.
+    """How the free numbers of a kind (from `start`, W = I and b = 0) become W and b, and back.
 
-    Attributes:
-        start: those of W = I, b = 0.
-        spread: free numbers to W and b.
-        gather: from the (items, classes) errors (q' - p) / items and log q, the gradient of the mean soft NLL.
-        penalty: value and gradient of the regularisation.
-        bounds: of each free number.
+    `gather` takes the (items, classes) errors (q' - p) / items and log q to the gradient of the mean soft NLL;
+    `penalty` gives value and gradient of the regularisation.
     """
 
     start: Floats

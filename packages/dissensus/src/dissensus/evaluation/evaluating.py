@@ -225,7 +225,7 @@ class Evaluation(Framed):
             ]
             for metric in others:
                 value = self.overall.get(name, metric).value
-                cells.append(DASH if value is None else f"{value.value:.3f}{marks.get((name, metric), '') or ' '}")
+                cells.append(DASH if value is None else f"{value.value:z.3f}{marks.get((name, metric), '') or ' '}")
             cells[0] = f"{cells[0]} {marks.get((name, self.headline), '') or ' '}"
             reference = len(self.models) > 1 and name == self.reference
             rows.append([f"{name} (reference)" if reference else name, *cells])
@@ -327,16 +327,11 @@ class Evaluation(Framed):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Compared:
-    """What differences are computed from.
+    """What differences are computed from: by idea and stratum what was resampled and how many items, by system seeds.
 
-    Attributes:
-        resampled: for each idea and stratum, the values of every system on the sample and its resamples.
-        items: for each idea and stratum, how many items.
-        seeds: by system.
-        telling: the ideas and strata, all items aside, whose scored votes did not choose their items.
-        halves: of the items' votes, by which strata are chosen and scored; or why there are none.
-        panel: the judgements, where the same people are known to have judged several items; else None.
-        surprise: by system, (items, classes) the mean over seeds of -ln q, where there is such a panel.
+    `telling` are the strata, all items aside, whose scored votes did not choose their items; `halves` of the votes
+    choose and score strata, or a sentence says why there are none. Where the same people are known to have judged
+    several items there is the panel, and by system `surprise`, (items, classes) the mean over seeds of -ln q.
     """
 
     resampled: Mapping[tuple[str, str], Resampled]

@@ -310,18 +310,10 @@ class _Names:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Numbers:
-    """The numbers of a file, before it is settled what they are.
+    """The numbers of a file, before it is settled what they are, with what `Predictions` has beside them.
 
-    Attributes:
-        numbers: (seeds, items, classes).
-        items: (items,) names.
-        classes: of the last axis.
-        seeds: of the first; empty where the file does not say.
-        source: the column or array that held them; empty for one column per class.
-        notes: sentences.
-        others: further columns of numbers by name, (seeds, items) each, that could be classes nobody voted for.
-        unused: names of further columns that are none.
-        trained_on: as in `Predictions`.
+    `source` is the column or array that held them, empty for one column per class; `others` are further columns of
+    numbers, (seeds, items) each, that could be classes nobody voted for; `unused` names those that are none.
     """
 
     numbers: Runs

@@ -49,10 +49,10 @@ class Saved:
             return "less than nobody"
         end = self.most - self.people
         low, high = self.saved.low, self.saved.high
-        value = f"more than {end}" if self.more else f"{self.saved.value:.1f}"
+        value = f"more than {end}" if self.more else f"{self.saved.value:z.1f}"
         if low is None or high is None or (self.more and low == end):
             return value
-        return f"{value} [{low:.1f}, {f'more than {end}' if self.high_open else f'{high:.1f}'}]"
+        return f"{value} [{low:z.1f}, {f'more than {end}' if self.high_open else f'{high:z.1f}'}]"
 
     def to_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON, and the number in words."""
