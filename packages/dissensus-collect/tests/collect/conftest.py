@@ -196,7 +196,10 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pytest.importorskip("psycopg", reason="the package psycopg is not installed")
     # PostgreSQL refuses to run as root. The folder is short, because the path of a socket may have 107 characters.
     user = "postgres" if os.geteuid() == 0 else None
-    folder = Path(tempfile.mkdtemp(prefix="dissensus-pg-", dir="/tmp"))
+    # In memory, where there is enough of it: the tests make very many small files, which must go again.
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and shutil.disk_usage(memory).free > 2e9
+    folder = Path(tempfile.mkdtemp(prefix="dissensus-pg-", dir=memory if roomy else "/tmp"))
     try:
         if user is not None:
             shutil.chown(folder, user)
