@@ -229,7 +229,7 @@ def _table(path: Path, name: str, *, item: str | None, text: str | None, label: 
         "label": _column(path, table.columns, label, LABEL_COLUMNS),
     }
     if found["text"] is None:
-        raise InputError(f"{path}: no column of texts among {', '.join(table.columns)}; name it with --text")
+        raise InputError(f"{path}: no column of texts among {', '.join(table.columns)}; name it with text=")
 
     def column(called: str) -> Names:
         values = table[called]

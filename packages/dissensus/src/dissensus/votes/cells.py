@@ -97,7 +97,7 @@ def arrange_classes(
     if unknown is not None:
         raise InputError(
             f"{where(unknown)}: the label '{named[unknown]}' is not one of the classes {listed(order)}; "
-            "correct it, or add it to --classes"
+            "correct it, or add it to classes="
         )
     return np.array(found, dtype=np.int32), order
 
@@ -169,8 +169,8 @@ def holds_kinds(cells: pl.Series, *, where: Where) -> bool:
     row = int((~known).to_numpy().argmax())
     raise InputError(
         f"{where(row)}: column '{cells.name}' says '{cells[row]}' here, and elsewhere that a model gave the vote; "
-        f"write {' or '.join(KINDS)} in each row, or, where it is about something else, name it with --keep or "
-        "--attribute"
+        f"write {' or '.join(KINDS)} in each row, or, where it is about something else, name it with "
+        "item_attributes= or attributes="
     )
 
 
@@ -296,7 +296,7 @@ def describe(cells: pl.Series, code: Codes, *, names: Names, what: str, where: W
     if other.size:
         row = int(other[0])
         who = code[row]
-        elsewhere = "; one of items is named with --keep" if what == "annotator" else ""
+        elsewhere = "; one of items is named with item_attributes=" if what == "annotator" else ""
         raise InputError(
             f"{where(row)}: {what} '{names[who]}' has '{cells[row]}' in column '{cells.name}', and "
             f"'{each[int(who)]}' before; an attribute has one value per {what}{elsewhere}"
@@ -361,5 +361,5 @@ def separator_of(distinct: pl.Series, path: Path) -> str | None:
         return mark
     raise InputError(
         f"{path}: labels such as '{distinct.filter(joined).sort()[0]}' may be one label or several; "
-        f"choose --format long, or --format sets with --separator '{mark}'"
+        f"choose format='long', or format='sets' with separator='{mark}'"
     )

@@ -120,7 +120,7 @@ def count_votes(
     """
     path = open_file(path)
     if kind_of(path, also=(NPY,)) == "npy":
-        raise InputError(f"{path}: a .npy file holds counts already; read it without streaming, with --format counts")
+        raise InputError(f"{path}: a .npy file holds counts already; read it without streaming, with format='counts'")
     available = columns_of(path)
     own = read_own(OpenTable(path, available))
     if own is not None:

@@ -44,7 +44,7 @@ _BINS = 20
 
 
 @dataclass(frozen=True)
-class Spread:
+class SizeSpread:
     """How a whole number is spread over items.
 
     `histogram` has (from, to, items) of each bin, both ends included, in rising order; bins without items are left out.
@@ -178,8 +178,8 @@ class Inspection(Framed):
     annotators: int | None
     ordered: bool
     items_without_votes: int
-    votes_per_item: Spread
-    judgements_per_item: Spread
+    votes_per_item: SizeSpread
+    judgements_per_item: SizeSpread
     classes: tuple[ClassCount, ...]
     tied: int
     tied_share: float
@@ -326,7 +326,7 @@ def _compare(
     return found, by_class, halves
 
 
-def _spread(size: Ints) -> Spread:
+def _spread(size: Ints) -> SizeSpread:
     numbers, items = np.unique(size, return_counts=True)
     low, high = int(numbers[0]), int(numbers[-1])
     if numbers.size <= _BINS:
@@ -338,7 +338,7 @@ def _spread(size: Ints) -> Spread:
             (low + int(b) * width, min(low + (int(b) + 1) * width - 1, high), int(count[b]))
             for b in np.flatnonzero(count)
         ]
-    return Spread(low, float(np.median(size)), float(size.mean()), high, tuple(bins))
+    return SizeSpread(low, float(np.median(size)), float(size.mean()), high, tuple(bins))
 
 
 def _models_dict(models: ModelVotes) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def read_judge_bench(path: Path, *, label: str | None = None, notes: list[str] |
     try:
         metrics = {str(each["metric"]): each.get("labels_list") for each in found["annotations"]}
         if label is None and len(metrics) > 1:
-            raise InputError(f"{path}: the file has several metrics; choose one with --label: {listed(list(metrics))}")
+            raise InputError(f"{path}: the file has several metrics; choose one with label=: {listed(list(metrics))}")
         metric = next(iter(metrics)) if label is None else label
         if metric not in metrics:
             raise InputError(f"{path}: there is no metric '{metric}'; choose {listed(list(metrics))}")
