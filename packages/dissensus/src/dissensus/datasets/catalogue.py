@@ -83,8 +83,10 @@ class Dataset:
 
     def facts(self) -> dict[str, Any]:
         """What is known of the set, ready for JSON."""
-        told = {each.name: getattr(self, each.name) for each in fields(self) if not each.name.startswith("read")}
-        return {**told, "here": self.present()}
+        facts = {
+            column.name: getattr(self, column.name) for column in fields(self) if not column.name.startswith("read")
+        }
+        return {**facts, "here": self.present()}
 
     def path(self) -> Path | None:
         """Where the file is, or would be; None where no file is needed."""
@@ -260,10 +262,10 @@ def _compared(dataset: Dataset, path: Path) -> list[str]:
     if dataset.sha256 is None:
         return ["there is no checksum to compare the file with"]
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found == dataset.sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest == dataset.sha256:
         return ["the checksum is right"]
-    return [f"the file can be read, but is not the one that the catalogue knows (its sha256 is {found})"]
+    return [f"the file can be read, but is not the one that the catalogue knows (its sha256 is {digest})"]
 
 
 def _download(address: str, part: Path, progress: Progress) -> None:

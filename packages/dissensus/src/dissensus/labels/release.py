@@ -59,8 +59,8 @@ def write_release(votes: Votes, folder: Path, *, name: str, licence: str | None 
         name: what the card calls the set.
         licence: as the Hub spells it, such as cc-by-4.0; None says other.
     """
-    files = [folder / each for each in (FILE, VOTES, CARD)]
-    there = [each.name for each in files if each.exists()]
+    files = [folder / name for name in (FILE, VOTES, CARD)]
+    there = [file.name for file in files if file.exists()]
     if there:
         raise InputError(f"{folder}: the folder holds {', '.join(there)} already; choose another, or remove them")
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,10 +73,10 @@ def write_release(votes: Votes, folder: Path, *, name: str, licence: str | None 
 
 
 def _card(votes: Votes, table: pl.DataFrame, *, name: str, licence: str | None) -> str:
-    found = inspect(votes, resamples=200)
+    inspection = inspect(votes, resamples=200)
     votes = votes.people
     size = next(word for most, word in _SIZES if len(votes.items) < most)
-    told = {
+    facts = {
         "item": "name of the item",
         "counts": "votes for each class, in class order",
         "judgements": "judgements behind the row",
@@ -86,8 +86,8 @@ def _card(votes: Votes, table: pl.DataFrame, *, name: str, licence: str | None) 
 
     def what(column: str) -> str:
         base, _, last = column.rpartition("_")
-        if column in told:
-            return told[column]
+        if column in facts:
+            return facts[column]
         if last in ("argmax", "tied", "entropy") and base in table.columns:
             words = {"argmax": "most probable class", "tied": "whether it is tied", "entropy": "entropy in nats"}
             return f"{words[last]} under the weighting {base.replace('_', '-')}"
@@ -95,7 +95,7 @@ def _card(votes: Votes, table: pl.DataFrame, *, name: str, licence: str | None) 
             return "probability of each class, in class order, under this weighting"
         return "describes the item"
 
-    agreement = "\n".join(f"- {title}: {each}" for title, each in found.agreement.items())
+    agreement = "\n".join(f"- {title}: {estimate}" for title, estimate in inspection.agreement.items())
     rows = "\n".join(f"| `{column}` | {table.schema[column]} | {what(column)} |" for column in table.columns)
     header = [
         "---",
@@ -116,9 +116,9 @@ def _card(votes: Votes, table: pl.DataFrame, *, name: str, licence: str | None) 
             *header,
             f"# {name}",
             "",
-            f"{len(votes):,} votes on {len(votes.items):,} items, {panel}. {' '.join(found.sentences())}",
+            f"{len(votes):,} votes on {len(votes.items):,} items, {panel}. {' '.join(inspection.sentences())}",
             "",
-            f"Classes, in order: {', '.join(f'`{each}`' for each in votes.classes)}.",
+            f"Classes, in order: {', '.join(f'`{class_name}`' for class_name in votes.classes)}.",
             "",
             "| column | type | what |",
             "|---|---|---|",

@@ -163,8 +163,8 @@ def agreement(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0) -> A
     if votes.ordered and single_choice(votes):
         recipes.append(_interval(_places(votes, rows, None)))
         recipes.append(_ordinal(rows, resamples=resamples, seed=seed))
-    found = _estimates(rows, recipes, resamples=resamples, seed=seed)
-    return Agreement({name: found[name] for name in TITLES if name in found})
+    result = _estimates(rows, recipes, resamples=resamples, seed=seed)
+    return Agreement({name: result[name] for name in TITLES if name in result})
 
 
 @dataclass(frozen=True)

@@ -168,9 +168,9 @@ def _models(path: Path, column: str | None, *, given: bool) -> tuple[str | None,
     if column is None:
         return None, 0
     with explained(path):
-        found = scan(path).group_by(pl.col(column).cast(pl.String).str.strip_chars()).len().collect()
+        kinds = scan(path).group_by(pl.col(column).cast(pl.String).str.strip_chars()).len().collect()
     # A blank line has no cells; a row without a kind is refused where it is counted.
-    said = found.drop_nulls()
+    said = kinds.drop_nulls()
     if not given and not holds_kinds(said[column], where=lambda _: str(path)):
         return None, 0
     left_out = int(said["len"].filter(parse_kinds(said[column], where=lambda _: str(path))).sum())

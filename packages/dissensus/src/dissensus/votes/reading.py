@@ -61,7 +61,7 @@ FORMATS: Final = {
     "sets": "one row per judgement, with several labels in a cell or a list",
     "lists": "one row per item, with the votes of several people in a cell or a list",
     "flags": "one row per judgement, one column per class: 1 where it is selected, else 0",
-    **{each.name: each.what for each in OFFICIAL.values()},
+    **{official.name: official.what for official in OFFICIAL.values()},
 }
 """The formats that `read_votes` knows, and what each holds."""
 
@@ -216,7 +216,9 @@ def _understand_open_file(file: Any, options: Options) -> Reading:
 def _understand_file(path: Path, options: Options) -> Reading:
     chosen = options.format
     if chosen is None:
-        chosen = next((name for name, each in OFFICIAL.items() if _may_be(each, options) and each.detect(path)), None)
+        chosen = next(
+            (name for name, known in OFFICIAL.items() if _may_be(known, options) and known.detect(path)), None
+        )
     if chosen is not None and chosen in OFFICIAL:
         return _read_official(path, OFFICIAL[chosen], options)
     path = open_file(path)
@@ -616,11 +618,11 @@ def _item_attribute(rows: Rows, name: str) -> Any:
 
 def _named_annotators(table: OpenTable, patterns: Sequence[str], beside: Sequence[str]) -> list[str]:
     """The columns that the user names as annotators, by name or by pattern."""
-    found = [name for name in beside if name in patterns or any(fnmatchcase(name, each) for each in patterns)]
-    for each in patterns:
-        if each not in beside and not any(fnmatchcase(name, each) for name in beside):
-            raise InputError(f"{table.path}: no column fits '{each}' of annotators={choices(each, beside)}")
-    return found
+    result = [name for name in beside if name in patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
+    for pattern in patterns:
+        if pattern not in beside and not any(fnmatchcase(name, pattern) for name in beside):
+            raise InputError(f"{table.path}: no column fits '{pattern}' of annotators={choices(pattern, beside)}")
+    return result
 
 
 def _wide_or_counts(panel: pl.DataFrame, table: OpenTable) -> str | None:

@@ -118,7 +118,7 @@ def _is_plain(votes: Votes, own: Own) -> bool:
         and in_order(class_names(asked)) == tuple(asked)
         and not any(_ODD.search(name) or name in (*MISSING, "label") for name in asked)
         and not variants(asked, [0] * len(asked))
-        and not any(each.dtype.kind != "i" and any(map(_WHOLE.fullmatch, each.tolist())) for each in names)
+        and not any(column.dtype.kind != "i" and any(map(_WHOLE.fullmatch, column.tolist())) for column in names)
     )
 
 
