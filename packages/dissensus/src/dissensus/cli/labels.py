@@ -67,7 +67,7 @@ def labels(
         "max_iterations": max_iterations,
     }
     options |= {name: value for name, value in chosen.items() if value is not None}
-    published = is_known(source) and DATASETS[source].read_labelled is not None
+    published = is_known(source) and DATASETS[source].holds == "labels"
     if probabilities or published:
         if release is not None or per != "item" or gold is not None or scheme != "frequency":
             raise InputError(

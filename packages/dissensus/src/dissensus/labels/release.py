@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
+from jinja2 import Environment, StrictUndefined
 
 from dissensus.errors import InputError
 from dissensus.labels.schemes import UNSURE_WEIGHT, weighted
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 FILE: Final = "labels.parquet"
 VOTES: Final = "votes.parquet"
 CARD: Final = "README.md"
+_TEMPLATE: Final = resources.files("dissensus.labels").joinpath("release.md.jinja")
 
 
 def release_table(votes: Votes) -> pl.DataFrame:
@@ -95,41 +98,18 @@ def _card(votes: Votes, table: pl.DataFrame, *, name: str, licence: str | None) 
             return "probability of each class, in class order, under this weighting"
         return "describes the item"
 
-    agreement = "\n".join(f"- {title}: {estimate}" for title, estimate in inspection.agreement.items())
-    rows = "\n".join(f"| `{column}` | {table.schema[column]} | {what(column)} |" for column in table.columns)
-    header = [
-        "---",
-        f"license: {licence or 'other'}",
-        f"pretty_name: {json.dumps(name)}",
-        f"size_categories: [{size}]",
-        "tags: [soft labels, human label variation, annotator disagreement]",
-        "configs:",
-        "- config_name: labels",
-        f"  data_files: {FILE}",
-        "- config_name: votes",
-        f"  data_files: {VOTES}",
-        "---",
-    ]
-    panel = "anonymous" if votes.annotators is None else f"by {len(votes.annotators):,} annotators"
-    return "\n".join(
-        [
-            *header,
-            f"# {name}",
-            "",
-            f"{len(votes):,} votes on {len(votes.items):,} items, {panel}. {' '.join(inspection.sentences())}",
-            "",
-            f"Classes, in order: {', '.join(f'`{class_name}`' for class_name in votes.classes)}.",
-            "",
-            "| column | type | what |",
-            "|---|---|---|",
-            rows,
-            "",
-            "## Agreement",
-            agreement,
-            "",
-            "Written by dissensus; `votes.parquet` holds the raw votes behind every row.",
-            "",
-        ]
+    template = Environment(trim_blocks=True, undefined=StrictUndefined).from_string(_TEMPLATE.read_text("utf-8"))
+    return template.render(
+        files={"labels": FILE, "votes": VOTES},
+        name=name,
+        quoted=json.dumps(name),
+        licence=licence or "other",
+        size=size,
+        votes=votes,
+        panel="anonymous" if votes.annotators is None else f"by {len(votes.annotators):,} annotators",
+        sentences=inspection.sentences(),
+        columns=[(column, table.schema[column], what(column)) for column in table.columns],
+        agreement=inspection.agreement,
     )
 
 
