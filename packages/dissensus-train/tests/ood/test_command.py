@@ -99,7 +99,7 @@ def test_texts_are_out_of_distribution_to_a_study_of_words(tmp_path: Path) -> No
     arguments = (tmp_path / "store", "--ood-set", table, "--scores", "msp,knn", "--items", 200)
     with pytest.raises(InputError, match="no column of texts among code; name it with text="):
         run(*arguments)
-    done = run(*arguments, "text=", "code")
+    done = run(*arguments, "--text", "code")
     assert done.exit_code == 0, done.output
     assert "codes: 41 OOD items (texts encoded by char-ngrams)" in done.stdout
     assert "0 are also in-distribution items and 1 also training items, number for number" in done.stderr

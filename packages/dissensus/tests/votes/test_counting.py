@@ -139,7 +139,7 @@ def test_given_and_declared_classes_keep_their_order(tmp_path: Path) -> None:
         ("item,label\n1,a\n\n2,\n", {}, ["line 4", "column 'label' is empty"]),
         ("item,label\n1,a\n,b\n", {}, ["line 3", "column 'item' is empty"]),
         ("item,label\n1,a\n2,b\n", {"classes": ["a"]}, ["line 3", "'b'", "classes="]),
-        ("thing,label\n1,a\n", {}, ["'thing'", "--item"]),
+        ("thing,label\n1,a\n", {}, ["'thing'", "item="]),
         ("item,label\n", {}, ["holds no rows"]),
         ("item,label\n1,\xff\n", {}, ["line 2", "UTF-8"]),
     ],

@@ -322,7 +322,7 @@ class TestRepeatedJudgements:
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
-    "missing column": ("thing,worker,label\n1,a,x\n", {}, ["'thing', 'worker', 'label'", "--item"]),
+    "missing column": ("thing,worker,label\n1,a,x\n", {}, ["'thing', 'worker', 'label'", "item="]),
     "wrong column": (LONG, {"label": "labl"}, ["no column 'labl'", "'label'", "label="]),
     "wrong attribute": (LONG, {"attributes": ["age"]}, ["no column 'age'"]),
     "unknown label": (LONG, {"classes": ["dog"]}, ["line 3", "'cat'", "classes="]),
@@ -373,7 +373,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "missing count": ("item,x,y\n1,1,\n", {"format": "counts"}, ["line 2", "class 'y'"]),
     "incredible count": ("item,x,y\n1,1,1e12\n", {"format": "counts"}, ["line 2", "class 'y'"]),
     "unknown format": (LONG, {"format": "excel"}, ["'excel'", "long, wide, counts, sets"]),
-    "an option of another format": (LONG, {"format": "wide", "seconds": "label"}, ["wide", "--seconds"]),
+    "an option of another format": (LONG, {"format": "wide", "seconds": "label"}, ["wide", "seconds="]),
     "a separator in a long file": (LONG, {"format": "long", "separator": "|"}, ["long", "separator="]),
     "unknown way with duplicates": (LONG, {"duplicates": "both"}, ["'both'", "refuse, first or last"]),
     "too many cells": (LONG + "1,2,3,4\n", {}, ["line 5", "4 cells"]),
