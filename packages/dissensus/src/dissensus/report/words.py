@@ -113,7 +113,8 @@ def _numbers(subject: Subject, model: str) -> list[str]:
     own, other = (
         evaluation.overall.get(name, evaluation.headline).value for name in (difference.system, difference.reference)
     )
-    assert own is not None and other is not None
+    assert own is not None
+    assert other is not None
     unit = f" {metric.unit}" if metric.unit else ""
     paired = difference.seeds_closer is not None and difference.seeds > 1
     seeds = f"; closer on {difference.seeds_closer} of {difference.seeds} seeds" if paired else ""
