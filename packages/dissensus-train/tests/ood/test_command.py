@@ -97,7 +97,7 @@ def test_texts_are_out_of_distribution_to_a_study_of_words(tmp_path: Path) -> No
         "code\n" + "\n".join(codes) + "\n" + str(plan.data.human.items[plan.data.splits["train"][0]]) + "\n"
     )
     arguments = (tmp_path / "store", "--ood-set", table, "--scores", "msp,knn", "--items", 200)
-    with pytest.raises(InputError, match="no column of texts among code; name it with --text"):
+    with pytest.raises(InputError, match="no column of texts among code; name it with text="):
         run(*arguments)
     done = run(*arguments, "--text", "code")
     assert done.exit_code == 0, done.output

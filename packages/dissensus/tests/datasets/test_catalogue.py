@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dissensus.datasets import catalogue
 
 
-@pytest.mark.parametrize("name", [name for name, each in DATASETS.items() if each.read is not None])
+@pytest.mark.parametrize("name", [name for name, each in DATASETS.items() if each.holds == "votes"])
 def test_a_set_that_is_here_is_what_its_entry_says(name: str, data: Path) -> None:
     dataset = DATASETS[name]
     if not dataset.present():
@@ -38,7 +38,7 @@ def test_a_set_that_is_here_is_what_its_entry_says(name: str, data: Path) -> Non
     assert int(votes.panel_size.min()) >= 1
 
 
-@pytest.mark.parametrize("name", [name for name, each in DATASETS.items() if each.read_items is not None])
+@pytest.mark.parametrize("name", [name for name, each in DATASETS.items() if each.holds == "items"])
 def test_a_set_of_items_that_is_here_has_as_many_as_its_entry_says(name: str, data: Path) -> None:
     dataset = DATASETS[name]
     if not dataset.present():
@@ -110,7 +110,7 @@ def test_another_file_than_cifar_10s_is_refused(content: str, told: str, tmp_pat
     path = tmp_path / "cifar10s.json"
     path.write_text(content)
     with pytest.raises(InputError, match=told):
-        DATASETS["cifar-10s"].held(path)
+        DATASETS["cifar-10s"].read(path)
 
 
 def test_what_is_not_verified_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +125,6 @@ def test_what_is_not_verified_is_listed(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_every_entry_says_where_to_get_it() -> None:
     for each in DATASETS.values():
-        assert sum(read is not None for read in (each.read, each.read_labelled, each.read_items)) == 1, each.name
         assert each.package or each.address or each.page, each.name
         assert each.licence
         assert each.reference

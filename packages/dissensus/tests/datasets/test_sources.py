@@ -250,7 +250,7 @@ def test_what_cannot_be_read_is_refused_with_the_remedy(tmp_path: Path) -> None:
         ("empty", "no image in it"),
         ("broken", "cannot be read"),
         ("a.npz", "cannot be read"),
-        ("a.csv", "--text"),
+        ("a.csv", "text="),
         ("twice.csv", "'1' is there twice"),
         ("two", "one size"),
         ("short.bin", "not a whole number of 3,073-byte records"),

@@ -41,16 +41,9 @@ def crowd_kits(votes: Votes, *, iterations: int) -> Any:
     return crowd_kit(GLAD(n_iter=iterations + 1, tol=-np.inf, m_step_max_iter=100, m_step_tol=1e-3), votes)
 
 
-@pytest.mark.parametrize("iterations", [1, 3])
-def test_glad_is_crowd_kits_at_equal_iterations(iterations: int) -> None:
-    votes, _, _ = simulated(40, annotators=8, classes=4, votes=5, seed=iterations)
-    ours = glad(votes, max_iterations=iterations, tolerance=0)
-    assert np.allclose(ours.posterior, crowd_kits(votes, iterations=iterations), atol=2e-3)
-
-
-def test_glad_is_crowd_kits_on_the_words() -> None:
+def test_glad_is_crowd_kits_at_equal_iterations() -> None:
     words = words_by_column()
-    some = words.item < 60
+    some = words.item < 20
     assert words.annotators is not None
     votes = votes_of(words.item[some], words.annotators.code[some], words.label[some], n_classes=5)
     ours = glad(votes, max_iterations=2, tolerance=0)

@@ -65,7 +65,7 @@ def test_a_panel_without_structure_is_said_to_have_none() -> None:
     assert found.map is None
     assert found.parted == ()
     assert any("there is no map to draw" in each for each in found.sentences)
-    assert any("No difference told apart from chance: by group" in each for each in found.sentences)
+    assert any("No significant difference: by group" in each for each in found.sentences)
     assert [each.slug for each in found.tables] == ["groups"]
 
 
@@ -132,6 +132,8 @@ def test_the_page_and_its_files_name_nobody_under_pseudonyms(camps: Subject, tmp
         held = file.read_bytes()
         assert b"secretname" not in held, file
         assert b"key of ours" not in held, file
+    # Beside the dots of the panel, too.
+    assert b"person-" in (tmp_path / "page-files" / "annotators.svg").read_bytes()
     assert b"person-" in (tmp_path / "page-files" / "people-map.csv").read_bytes()
 
 

@@ -138,8 +138,8 @@ def test_given_and_declared_classes_keep_their_order(tmp_path: Path) -> None:
     [
         ("item,label\n1,a\n\n2,\n", {}, ["line 4", "column 'label' is empty"]),
         ("item,label\n1,a\n,b\n", {}, ["line 3", "column 'item' is empty"]),
-        ("item,label\n1,a\n2,b\n", {"classes": ["a"]}, ["line 3", "'b'", "--classes"]),
-        ("thing,label\n1,a\n", {}, ["'thing'", "--item"]),
+        ("item,label\n1,a\n2,b\n", {"classes": ["a"]}, ["line 3", "'b'", "classes="]),
+        ("thing,label\n1,a\n", {}, ["'thing'", "item="]),
         ("item,label\n", {}, ["holds no rows"]),
         ("item,label\n1,\xff\n", {}, ["line 2", "UTF-8"]),
     ],
@@ -160,7 +160,7 @@ def test_a_missing_number_is_refused_with_its_row(tmp_path: Path) -> None:
 
 def test_counts_have_no_label_column(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.ones((2, 2)))
-    with pytest.raises(InputError, match="--format counts"):
+    with pytest.raises(InputError, match="format='counts'"):
         count_votes(tmp_path / "v.npy")
 
 

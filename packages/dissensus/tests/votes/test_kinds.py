@@ -146,7 +146,7 @@ def test_annotators_can_be_named_as_models(rows: list[Row], votes: Votes, tmp_pa
     wide = tmp_path / "wide.csv"
     wide.write_text("item,annotator_1,annotator_2,llm\na,no,yes,no\nb,yes,yes,yes\n")
     assert read_votes(wide, format="wide", models=["llm"]).n_model_votes == 2
-    with pytest.raises(InputError, match="no annotator fits 'claude' of --models"):
+    with pytest.raises(InputError, match="no annotator fits 'claude' of models="):
         read_votes(unmarked, models=["claude"])
     with pytest.raises(InputError, match="says already which votes are from models"):
         read_votes(rows, models=["llama"])
@@ -214,7 +214,9 @@ def test_other_words_for_people_and_models_do_not_mix_them(
     assert str(count_votes(tmp_path / "votes.csv")) == str(count_votes(tmp_path / "plain.csv"))
     # About the items it is not taken for the annotators' kind: nobody is both.
     by_item = [row | {"kind": person if row["item"] == "i1" else model} for row in rows]
-    with pytest.raises(InputError, match=r"annotator '\w+' has .* in column 'kind', and .* is named with --keep"):
+    with pytest.raises(
+        InputError, match=r"annotator '\w+' has .* in column 'kind', and .* is named with item_attributes="
+    ):
         read_votes(by_item)
     assert read_votes(by_item, item_attributes=["kind"]).by_model is None
 

@@ -280,10 +280,10 @@ SEVERAL = replace(PLAIN, annotators=None, judgement=np.array([0, 0], dtype=np.in
 @pytest.mark.parametrize(
     ("votes", "name", "form", "fragment"),
     [
-        (SEVERAL, "v.csv", "long", "--format sets"),
-        (UNSURE, "v.csv", "sets", "--format long"),
-        (UNSURE, "v.csv", "wide", "--format long"),
-        (replace(UNSURE, annotators=None), "v.csv", None, "--format long"),
+        (SEVERAL, "v.csv", "long", "format='sets'"),
+        (UNSURE, "v.csv", "sets", "format='long'"),
+        (UNSURE, "v.csv", "wide", "format='long'"),
+        (replace(UNSURE, annotators=None), "v.csv", None, "format='long'"),
         (replace(PLAIN, unsure=np.array([True, False])), "v.csv", None, "unsure"),
         (replace(PLAIN, annotators=None), "v.csv", "wide", "anonymous"),
         (replace(PLAIN, seconds=np.array([1.0, 2.0])), "v.csv", "wide", "seconds"),

@@ -39,13 +39,10 @@ MEASURES: Final = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SystemDynamics:
-    """The training of one system, all its seeds together.
+    """The training of one system: the data map over the last epochs of all its seeds, forgetting over all of each seed.
 
-    Attributes:
-        data_map: over the last epochs of all seeds.
-        forgetting: over all epochs of each seed.
-        divergence: by stratum (unanimous, varied), between successive epochs; empty where every run has one epoch only.
-        epochs: recorded epochs of each run.
+    Divergence is between successive epochs, by stratum (unanimous, varied); empty where every run has one epoch only.
+    `epochs` are those that each run recorded.
     """
 
     data_map: DataMap
@@ -56,12 +53,7 @@ class SystemDynamics:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingDynamics:
-    """The training of a study's systems on its training items.
-
-    Attributes:
-        people: what people said of the training items.
-        systems: by name.
-    """
+    """The training of a study's systems, by name, on its training items, and what people said of these."""
 
     people: LabelDistribution
     systems: Mapping[str, SystemDynamics]

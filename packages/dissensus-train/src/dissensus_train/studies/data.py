@@ -160,10 +160,8 @@ def _own_votes(study: Study) -> Votes:
         # What describes annotators is a column like any other until a model asks for it.
         return read_votes(path, format=study.format, attributes=[*known, *missing]) if missing else votes
     except InputError as error:
-        # What is an option of the command line is a key of the study file here.
-        raise InputError(
-            re.sub(r"(?:--format |format=)'?(\w[\w-]*)'?", r'format = "\1" under [dataset]', str(error))
-        ) from error
+        # What is a keyword there is a key of the study file here.
+        raise InputError(re.sub(r"format='([\w-]+)'", r'format = "\1" under [dataset]', str(error))) from error
 
 
 def _own_items(study: Study, names: Names) -> Items | None:

@@ -75,14 +75,10 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class StudyPlan:
-    """A study that is ready to run.
+    """A study that is ready to run: by which engine on which device, and by what results are written.
 
-    Attributes:
-        opened: the study, its data and its store.
-        waiting: the runs that were not in the store when it was planned, the first seeds of every method first.
-        writer: what results are written by.
-        choice: engine and device, with the reason.
-        shard: where others work on the same study, which of them this process is.
+    `waiting` are the runs that were not in the store when it was planned, the first seeds of every method first. Where
+    others work on the same study, `shard` says which of them this process is.
     """
 
     opened: OpenStudy

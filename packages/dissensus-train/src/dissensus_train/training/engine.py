@@ -29,13 +29,9 @@ ENGINES = ("auto", "loop", "fleet", "ray")
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """What runs will be trained with.
+    """The engine (loop, fleet or ray) and device (cpu or cuda, perhaps with a number) of runs, and why, in words.
 
-    Attributes:
-        engine: loop, fleet or ray.
-        device: cpu or cuda, with its number where given; on Ray also auto, as only the cluster knows its GPUs.
-        why: the reason, in words.
-        cluster: where the engine is Ray, which.
+    On Ray, in a cluster, the device may be auto: only the cluster knows its GPUs.
     """
 
     engine: str

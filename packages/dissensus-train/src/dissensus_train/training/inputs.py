@@ -39,11 +39,7 @@ PADDED_TO: Final = 8
 class SparseRows:
     """A sparse table of features; a batch of its rows is made dense, so that any network takes it.
 
-    Attributes:
-        first: (items + 1,) where each row begins in the other two.
-        column: (entries,) of each entry.
-        value: (entries,) float32.
-        width: columns of the table.
+    `first`, (items + 1,), is where each row begins in `column` and `value`, (entries,); `width` counts the columns.
     """
 
     first: Tensor
@@ -73,14 +69,10 @@ class SparseRows:
 
 @dataclass(frozen=True, eq=False)
 class TokenBatch:
-    """Texts of one batch, padded to one length.
+    """Texts of one batch, (texts, length) ids padded to one length, and a mask that is 1 where there is a token.
 
-    Attributes:
-        ids: (texts, length) tokens.
-        mask: (texts, length) 1 where there is a token, 0 where there is padding.
-        types: (texts, length) 0 in the first text of a pair, 1 in the second; None where the network knows none.
-        partner: the texts that are mixed in, padded to the same length; None without mixing.
-        weight: (texts,) share of the text itself.
+    Types are 0 in the first text of a pair and 1 in the second; None where the network knows none. A `partner` has the
+    texts that are mixed in, padded to the same length, and `weight`, (texts,), the share of the text itself.
     """
 
     ids: Tensor
@@ -94,11 +86,7 @@ class TokenBatch:
 class Tokens:
     """Tokenised texts, one after the other; a batch is padded to the longest of its own.
 
-    Attributes:
-        ids: (all tokens,).
-        types: (all tokens,) or None.
-        first: (texts + 1,) where each text begins.
-        padding: the id that stands for no token.
+    Ids and types are (all tokens,), `first`, (texts + 1,), is where each text begins, and `padding` the id of no token.
     """
 
     ids: Tensor

@@ -68,14 +68,6 @@ class Cluster:
 
 
 @dataclass(frozen=True, eq=False)
-class _Handed:
-    """What every shard needs: the data, and by path the sources of the user's own code."""
-
-    data: TrainingData
-    sources: dict[str, bytes]
-
-
-@dataclass(frozen=True, eq=False)
 class _Brought:
     """What a shard brings: results that the worker could not write itself, and keys of the runs `written` remotely.
 
@@ -154,7 +146,7 @@ def _train(
     ray: Any, runs: Sequence[Run], data: TrainingData, *, gpu: bool, remote: RemoteRuns | None
 ) -> Iterator[RunResult]:
     waiting = _Waiting(runs, gpu=gpu)
-    handed = ray.put(_Handed(handed_out(data), _sources(runs, data.folder)))
+    handed = ray.put((handed_out(data), _sources(runs, data.folder)))
     claimed = {"num_cpus": 1, "num_gpus": 1 if gpu else 0, "max_retries": RETRIES}
     shard_of = ray.remote(_train_shard)
     flying: dict[Any, list[Run]] = {}
@@ -292,8 +284,13 @@ def _sources(runs: Iterable[Run], folder: Path | None) -> dict[str, bytes]:
     return {str(path.relative_to(home)): path.read_bytes() for path in files if path.is_relative_to(home)}
 
 
-def _train_shard(handed: _Handed, runs: list[Run], gpu: bool, remote: RemoteRuns | None) -> _Brought:
-    """On a worker: train runs on the best engine of the node, and write them where all nodes can."""
+def _train_shard(
+    handed: tuple[TrainingData, dict[str, bytes]], runs: list[Run], gpu: bool, remote: RemoteRuns | None
+) -> _Brought:
+    """On a worker: train runs on the best engine of the node, and write them where all nodes can.
+
+    What every shard is handed are the data and, by path, the sources of the user's own code.
+    """
     # Imported here: that module imports this one.
     from dissensus_train.training.engine import train
 
@@ -303,7 +300,7 @@ def _train_shard(handed: _Handed, runs: list[Run], gpu: bool, remote: RemoteRuns
     written = [] if remote is None else [run.key for run in runs if run in remote]
     runs, kept = [run for run in runs if run.key not in written], []
     try:
-        data = replace(handed.data, folder=_unpacked(tuple(sorted(handed.sources.items()))))
+        data = replace(handed[0], folder=_unpacked(tuple(sorted(handed[1].items()))))
         with one_thread():
             trained = train(runs, data, device="cuda") if gpu else (train_loop(run, data) for run in runs)
             for result in trained:

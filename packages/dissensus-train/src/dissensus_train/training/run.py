@@ -134,12 +134,9 @@ class RunResult:
 
 @dataclass(frozen=True, eq=False)
 class SelectionRows:
-    """What the selection metric is measured on.
+    """What the selection metric is measured on: (rows,) items, (rows, classes) what they are compared with.
 
-    Attributes:
-        rows: (rows,) the item of each.
-        target: (rows, classes) what is compared with.
-        who: (rows,) whose answer each row is; None where it is everybody's.
+    `who` is whose answer each row is; None where it is everybody's.
     """
 
     rows: Tensor

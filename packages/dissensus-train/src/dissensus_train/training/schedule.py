@@ -21,16 +21,11 @@ PLATEAU_THRESHOLD = 1e-4
 
 @dataclass(eq=False)
 class Schedule:
-    """Where each of R runs stands. All arrays are (runs,).
+    """Where each of R runs stands; all arrays are (runs,).
 
-    Attributes:
-        rate: learning rate of the next epoch.
-        active: whether the run still trains.
-        best: the best selection metric so far (lower is better).
-        best_epoch: when it was.
-        waited: epochs since then.
-        plateau_best: the level that a fall is measured from.
-        plateau_waited: epochs without such a fall.
+    The learning `rate` of the next epoch, whether a run is `active`, the `best` selection metric (lower is better)
+    with its epoch and the epochs `waited` since; of a plateau, the level that a fall is measured from, and the epochs
+    without one.
     """
 
     rate: Floats

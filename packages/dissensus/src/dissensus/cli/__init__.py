@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -106,13 +107,19 @@ def as_typed(sentence: str, arguments: Sequence[str]) -> str:
     command: Any = typer.main.get_command(app)
     for word in arguments:
         command = getattr(command, "commands", {}).get(word, command)
-    typed = {option.name: max(option.opts, key=len) for option in command.params}
+    options = {option.name: option for option in command.params}
 
-    def option(match: re.Match[str]) -> str:
-        values = ",".join(re.findall(r"'([^']*)'", match[2])) if match[2][:1] in ("[", "'") else match[2]
-        return f"{typed[match[1]]} {values}".rstrip() if match[1] in typed else match[0]
+    def typed(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        if name not in options:
+            return match[0]
+        if value == "False" and options[name].secondary_opts:
+            return str(options[name].secondary_opts[0])
+        if value[:1] in ("[", "'"):
+            value = shlex.quote(",".join(re.findall(r"'([^']*)'", value)))
+        return f"{max(options[name].opts, key=len)} {value}".rstrip()
 
-    return re.sub(r"(?<![\w.?&-])([a-z][a-z_]*)=(\[[^\]]*\]|'[^']*'|[\w*-]*)", option, sentence)
+    return re.sub(r"(?<![\w.?&-])([a-z][a-z_]*)=(\[[^\]]*\]|'[^']*'|[\w*-]*)", typed, sentence)
 
 
 def main() -> None:

@@ -67,7 +67,7 @@ def labels(
         "max_iterations": max_iterations,
     }
     options |= {name: value for name, value in chosen.items() if value is not None}
-    published = is_known(source) and DATASETS[source].read_labelled is not None
+    published = is_known(source) and DATASETS[source].holds == "labels"
     if probabilities or published:
         if release is not None or per != "item" or gold is not None or scheme != "frequency":
             raise InputError(
@@ -94,7 +94,7 @@ def labels(
         if gold is not None:
             named = None if gold_columns is None else tuple(name.strip() for name in gold_columns.split(","))
             notes: list[str] = []
-            options["gold"] = read_classes(gold, votes.items, votes.classes, columns=named, notes=notes)
+            options["gold"] = read_classes(gold, votes.items, votes.classes, gold_columns=named, notes=notes)
             note(*notes)
         if scheme in UNSURE_WEIGHT and votes.unsure is None:
             note(f"the votes hold no responses of unsure: {scheme} makes no difference to equal-weighted")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dissensus.datasets.cifar_10s import read_cifar_10s
 from dissensus.datasets.snippets import read_snippets
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dissensus.datasets.labelled import LabelledItems
-    from dissensus.datasets.sources import Source
     from dissensus.progress import Progress
     from dissensus.votes.table import Votes
 
@@ -48,9 +47,8 @@ class Dataset:
         package: the installed package that it comes with; None where it has a file.
         address: where its authors publish it: the file itself, or a zip archive that holds it.
         page: where a person can download it, where there is no address that stays the same.
-        read: from the file to votes; None where it holds none.
-        read_labelled: from the file to items with label distributions; None where it holds none, or votes.
-        read_items: from the file to items; None where people judged them.
+        read: from the file to what it holds.
+        holds: votes; labels, where items have label distributions without votes; or items, where nobody judged them.
         items: how many it has; None where that is not known for certain.
         votes: likewise.
         annotators: how many annotators are told apart; None where votes are anonymous.
@@ -65,9 +63,8 @@ class Dataset:
     what: str
     licence: str
     reference: str
-    read: Callable[[Path], Votes] | None = None
-    read_labelled: Callable[[Path], LabelledItems] | None = None
-    read_items: Callable[[Path], Source] | None = None
+    read: Callable[[Path], Any]
+    holds: Literal["votes", "labels", "items"] = "votes"
     file: str | None = None
     package: str | None = None
     address: str | None = None
@@ -83,8 +80,8 @@ class Dataset:
 
     def facts(self) -> dict[str, Any]:
         """What is known of the set, ready for JSON."""
-        told = {each.name: getattr(self, each.name) for each in fields(self) if not each.name.startswith("read")}
-        return {**told, "here": self.present()}
+        names = [fact.name for fact in fields(self) if fact.name not in ("read", "holds")]
+        return {**{name: getattr(self, name) for name in names}, "here": self.present()}
 
     def path(self) -> Path | None:
         """Where the file is, or would be; None where no file is needed."""
@@ -99,31 +96,27 @@ class Dataset:
 
     def load(self) -> Votes:
         """The votes; where the file is missing, the refusal says how to get it."""
-        if self.read_items is not None:
+        if self.holds == "items":
             raise InputError(f"{self.name}: the set holds items without votes; give its file to curate, ood or collect")
-        if self.read is None:
+        if self.holds == "labels":
             raise InputError(
                 f"{self.name}: the set was published as label distributions, without votes; use it in a study, with "
                 "`dissensus labels`, or with dissensus.datasets.load_labelled"
             )
-        return self.read(self.found())
+        votes: Votes = self.contents()
+        return votes
 
     def load_labelled(self) -> LabelledItems:
         """The items with their label distributions, of a set that was published in this form."""
-        if self.read_labelled is None:
-            holds = "items without labels of people" if self.read is None else "votes; use dissensus.datasets.load"
+        if self.holds != "labels":
+            holds = "votes; use dissensus.datasets.load" if self.holds == "votes" else "items without labels of people"
             raise InputError(f"{self.name}: this is a set of {holds}")
-        return self.read_labelled(self.found())
+        items: LabelledItems = self.contents()
+        return items
 
-    def contents(self) -> Votes | LabelledItems | Source:
-        """What the set holds, read and checked."""
-        return self.held(self.found())
-
-    def held(self, path: Path) -> Votes | LabelledItems | Source:
-        """What a file of the set holds, wherever it lies."""
-        read = self.read or self.read_labelled or self.read_items
-        assert read is not None, self.name
-        return read(path)
+    def contents(self) -> Any:
+        """What the set holds, read and checked: votes, labelled items, or items."""
+        return self.read(self.found())
 
     def found(self) -> Path:
         """The file; where it is missing, the refusal says how to get it."""
@@ -156,9 +149,9 @@ _READERS: Final[dict[str, dict[str, Any]]] = {
     "words-9": {"read": lambda _: read_words(classes=9)},
     "snippets": {"read": read_snippets},
     "cifar-votes": {"read": read_cifar_10h_counts},
-    "soft-digits": {"read_labelled": read_soft_digits},
-    "cifar-10s": {"read_labelled": read_cifar_10s},
-    "items": {"read_items": read_source},
+    "soft-digits": {"read": read_soft_digits, "holds": "labels"},
+    "cifar-10s": {"read": read_cifar_10s, "holds": "labels"},
+    "items": {"read": read_source, "holds": "items"},
 }
 """What reads the sets of `catalogue.toml` whose `reader` is no format of `read_votes`."""
 
@@ -249,7 +242,7 @@ def get(name: str, *, progress: Progress = silent, notes: list[str] | None = Non
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         candidate = Path(folder) / path.name
         part.replace(candidate)
-        dataset.held(candidate)
+        dataset.read(candidate)
         notes += _compared(dataset, candidate)
         candidate.replace(path)
     return path
@@ -260,10 +253,10 @@ def _compared(dataset: Dataset, path: Path) -> list[str]:
     if dataset.sha256 is None:
         return ["there is no checksum to compare the file with"]
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found == dataset.sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest == dataset.sha256:
         return ["the checksum is right"]
-    return [f"the file can be read, but is not the one that the catalogue knows (its sha256 is {found})"]
+    return [f"the file can be read, but is not the one that the catalogue knows (its sha256 is {digest})"]
 
 
 def _download(address: str, part: Path, progress: Progress) -> None:

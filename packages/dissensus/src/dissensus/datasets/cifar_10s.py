@@ -27,8 +27,8 @@ def read_cifar_10s(path: str | Path) -> LabelledItems:
     try:
         entries = json.loads(path.read_bytes())
         names = np.array([int(name) for name in entries], dtype=np.int64)
-        people = np.array([len(each) for each in entries.values()], dtype=np.int64)
-        stated = np.array([each for said in entries.values() for each in said], dtype=np.float64)
+        people = np.array([len(entry) for entry in entries.values()], dtype=np.int64)
+        stated = np.array([stated for entry in entries.values() for stated in entry], dtype=np.float64)
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as lists of ten probabilities an image ({error}); {remedy}") from None
     whole = stated.ndim == 2 and stated.shape[1] == len(CIFAR_CLASSES) and people.size > 0 and people.min() > 0

@@ -22,13 +22,7 @@ _CIFAR_100_RECORD = 2 + 3 * 32 * 32
 
 def read_cifar_batch(path: str | Path) -> tuple[Images, np.ndarray[Any, np.dtype[np.uint8]]]:
     """Images and labels of one file of the CIFAR-10 binary version: 1 label byte and 3,072 pixel bytes per record."""
-    raw = _bytes(Path(path))
-    if not raw or len(raw) % _CIFAR_RECORD:
-        raise InputError(
-            f"{path}: {len(raw):,} bytes are not a whole number of {_CIFAR_RECORD:,}-byte records; give a batch of the "
-            "CIFAR-10 binary version"
-        )
-    records = np.frombuffer(raw, np.uint8).reshape(-1, _CIFAR_RECORD)
+    records = _records(Path(path), _CIFAR_RECORD, "a batch of the CIFAR-10 binary version")
     labels = records[:, 0]
     if labels.max() > 9:
         raise InputError(f"{path}: record {int((labels > 9).argmax()) + 1} has label {labels.max()}; labels are 0 to 9")
@@ -42,13 +36,7 @@ def read_cifar_100(path: str | Path) -> tuple[Images, Names, Names]:
     `fine_label_names.txt` and `coarse_label_names.txt` lie beside the file, as in the official archive; else numbers.
     """
     path = Path(path)
-    raw = _bytes(path)
-    if not raw or len(raw) % _CIFAR_100_RECORD:
-        raise InputError(
-            f"{path}: {len(raw):,} bytes are not a whole number of {_CIFAR_100_RECORD:,}-byte records; give train.bin "
-            "or test.bin of the CIFAR-100 binary version"
-        )
-    records = np.frombuffer(raw, np.uint8).reshape(-1, _CIFAR_100_RECORD)
+    records = _records(path, _CIFAR_100_RECORD, "train.bin or test.bin of the CIFAR-100 binary version")
     named = []
     for column, size, names in ((1, 100, "fine_label_names.txt"), (0, 20, "coarse_label_names.txt")):
         label = records[:, column]
@@ -61,6 +49,13 @@ def read_cifar_100(path: str | Path) -> tuple[Images, Names, Names]:
             raise InputError(f"{beside}: {len(known)} names for {size} classes; unpack the official archive again")
         named.append(np.array(known)[label])
     return records[:, 2:].reshape(-1, 3, 32, 32), named[0], named[1]
+
+
+def _records(path: Path, size: int, what: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    raw = _bytes(path)
+    if not raw or len(raw) % size:
+        raise InputError(f"{path}: {len(raw):,} bytes are not a whole number of {size:,}-byte records; give {what}")
+    return np.frombuffer(raw, np.uint8).reshape(-1, size)
 
 
 def is_cifar_100(path: Path) -> bool:

@@ -68,7 +68,7 @@ def write_sample(folder: str | Path = ".") -> list[Path]:
     model = 0.6 * truth + 0.4 * random.dirichlet([2, 2], _ITEMS)
     sure = model**3 / (model**3).sum(axis=1, keepdims=True)
     answers = (random.random((_ITEMS, 3)) < sure[:, 1:]).astype(int)
-    person, item = (each.ravel() for each in np.meshgrid(np.arange(len(_PEOPLE)), np.arange(_ITEMS)))
+    person, item = (grid.ravel() for grid in np.meshgrid(np.arange(len(_PEOPLE)), np.arange(_ITEMS)))
     expected = np.einsum("nk,nkj->nj", model[item], confusion[person])
     named = pl.Series("annotator", np.array(_PEOPLE)[person])
     tables = {

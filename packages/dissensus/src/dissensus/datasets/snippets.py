@@ -44,16 +44,18 @@ def read_snippets(path: Path) -> Votes:
     held = _files(path)
     names, texts, ratings = [], [], []
     for kind, begins in KINDS.items():
-        told = {number: (float(mean), text) for number, mean, text in _rows(path, held, f"{begins}_GroundTruth.txt", 3)}
+        facts = {
+            number: (float(mean), text) for number, mean, text in _rows(path, held, f"{begins}_GroundTruth.txt", 3)
+        }
         for number, _, _, given in _rows(path, held, f"{begins}_anonDataRatings.txt", 4):
             rated = np.array(json.loads(given), dtype=np.int32)
-            mean, text = told.get(number, (np.nan, ""))
+            mean, text = facts.get(number, (np.nan, ""))
             if abs(rated.mean() - mean) < ROUNDING:
                 names.append(f"{kind}-{number}")
                 texts.append(text)
                 ratings.append(rated)
     return Votes(
-        item=np.repeat(np.arange(len(names), dtype=np.int32), [len(each) for each in ratings]),
+        item=np.repeat(np.arange(len(names), dtype=np.int32), [len(rating) for rating in ratings]),
         label=collapsed(np.concatenate(ratings)),
         items=np.array(names, dtype=np.dtypes.StringDType()),
         classes=COLLAPSED,
@@ -69,13 +71,13 @@ def whole_texts(votes: Votes) -> Ints:
     n_pieces, n_items = of_piece.max() + 1, len(of_piece)
     size = n_pieces + of_text.max() + 1
     shared = sparse.coo_matrix((np.ones(n_items), (of_piece, n_pieces + of_text)), shape=(size, size))
-    found: Ints = connected_components(shared, directed=False)[1][of_piece].astype(np.int64)
-    return found
+    number: Ints = connected_components(shared, directed=False)[1][of_piece].astype(np.int64)
+    return number
 
 
 def _files(path: Path) -> dict[str, str]:
     """By name, the text files of the archive; one of them begins with a byte order mark."""
-    found = {}
+    files = {}
     try:
         with tarfile.open(path) as archive:
             for member in archive:
@@ -83,10 +85,10 @@ def _files(path: Path) -> dict[str, str]:
                     archive.extractfile(member) if member.name.endswith(("_GroundTruth.txt", "Ratings.txt")) else None
                 )
                 if held is not None:
-                    found[member.name.rpartition("/")[2]] = held.read().decode("utf-8-sig")
+                    files[member.name.rpartition("/")[2]] = held.read().decode("utf-8-sig")
     except (OSError, EOFError, tarfile.TarError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: this is no archive of the snippets ({error}); fetch it again") from error
-    return found
+    return files
 
 
 def _rows(path: Path, held: Mapping[str, str], name: str, columns: int) -> list[list[str]]:

@@ -201,10 +201,10 @@ class _File:
         if not wrong.any():
             return
         row = int(wrong.argmax())
-        found = self.shown(column, row) if values is None else f"{values[row]:g}{unit}"
+        result = self.shown(column, row) if values is None else f"{values[row]:g}{unit}"
         more = f", and so are {wrong.sum() - 1:,} more rows" if wrong.sum() > 1 else ""
         raise InputError(
-            f"{self.path}, row {row + 1}, column '{column}': {found} {what}{more}; fetch the published file again"
+            f"{self.path}, row {row + 1}, column '{column}': {result} {what}{more}; fetch the published file again"
         )
 
     def shown(self, column: str, row: int) -> str:

@@ -191,9 +191,9 @@ def _npz(path: Path, name: str) -> Source:
     elif images.shape[-1] in (1, 3) and images.shape[1] not in (1, 3):
         images = images.transpose(0, 3, 1, 2)
     items, labels = arrays.get("items", _numbers(len(images))), arrays.get("labels")
-    for told, values in (("items", items), ("labels", labels)):
+    for facts, values in (("items", items), ("labels", labels)):
         if values is not None and len(values) != len(images):
-            raise InputError(f"{path}: {len(values):,} {told} for {len(images):,} images; give one each")
+            raise InputError(f"{path}: {len(values):,} {facts} for {len(images):,} images; give one each")
     return Source(
         name=name,
         items=_once(items.astype(np.str_), path),
@@ -223,13 +223,13 @@ def _table(path: Path, name: str, *, item: str | None, text: str | None, label: 
     import polars as pl
 
     table = read_rows(open_file(path)).table
-    found = {
+    chosen = {
         "item": _column(path, table.columns, item, ITEM_COLUMNS),
         "text": _column(path, table.columns, text, TEXT_COLUMNS),
         "label": _column(path, table.columns, label, LABEL_COLUMNS),
     }
-    if found["text"] is None:
-        raise InputError(f"{path}: no column of texts among {', '.join(table.columns)}; name it with --text")
+    if chosen["text"] is None:
+        raise InputError(f"{path}: no column of texts among {', '.join(table.columns)}; name it with text=")
 
     def column(called: str) -> Names:
         values = table[called]
@@ -238,13 +238,13 @@ def _table(path: Path, name: str, *, item: str | None, text: str | None, label: 
         return np.array(values.cast(pl.String).fill_null("").to_list(), dtype=np.str_)
 
     nested = {called for called in table.columns if table[called].dtype.is_nested()}
-    items = _numbers(table.height) if found["item"] is None else _once(column(found["item"]), path)
+    items = _numbers(table.height) if chosen["item"] is None else _once(column(chosen["item"]), path)
     return Source(
         name=name,
         items=items,
-        texts=column(found["text"]),
-        labels=None if found["label"] is None else column(found["label"]),
-        columns={called: column(called) for called in table.columns if called not in {*found.values(), *nested}},
+        texts=column(chosen["text"]),
+        labels=None if chosen["label"] is None else column(chosen["label"]),
+        columns={called: column(called) for called in table.columns if called not in {*chosen.values(), *nested}},
     )
 
 

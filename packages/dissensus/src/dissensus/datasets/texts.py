@@ -70,7 +70,7 @@ def crehate() -> LabelledItems:
     votes = known.load()
     files = [read_texts(known.found().with_name(f"CREHate_{part}.csv")) for part in ("SBIC", "CP")]
     names, texts = (
-        np.concatenate(parts) for parts in zip(*((each.names, each.texts[0]) for each in files), strict=True)
+        np.concatenate(parts) for parts in zip(*((file.names, file.texts[0]) for file in files), strict=True)
     )
     return _of_texts(votes, (texts[places_of(votes.items, names)],))
 
@@ -88,11 +88,11 @@ def emobank_valence() -> LabelledItems:
 
     known = find("emobank-valence")
     votes = known.load()
-    told = read_texts(known.found().with_name("emobank.csv"), item="id", text=("text",))
-    votes = votes.take_items(np.flatnonzero(np.isin(votes.items, told.names)))
-    row = places_of(votes.items, told.names)
-    split = told.columns["split"][row]
-    made = _of_texts(votes, (told.texts[0][row],))
+    facts = read_texts(known.found().with_name("emobank.csv"), item="id", text=("text",))
+    votes = votes.take_items(np.flatnonzero(np.isin(votes.items, facts.names)))
+    row = places_of(votes.items, facts.names)
+    split = facts.columns["split"][row]
+    made = _of_texts(votes, (facts.texts[0][row],))
     return replace(made, splits={ours: np.flatnonzero(split == theirs) for ours, theirs in LEWIDI_SPLITS.items()})
 
 
@@ -100,7 +100,9 @@ def dices() -> LabelledItems:
     """DICES-990: each dialogue with the reply that people judged, a pair of texts."""
     known = find("dices-990")
     votes = known.load()
-    instances = {str(each["id"]): each["instance"] for each in json.loads(known.found().read_text())["instances"]}
+    instances = {
+        str(instance["id"]): instance["instance"] for instance in json.loads(known.found().read_text())["instances"]
+    }
     # Turns are parted by the two characters \\ and n.
     pair = tuple(
         _strings(str(instances[item][part]).replace("\\n", "\n").strip() for item in map(str, votes.items.tolist()))
@@ -180,38 +182,38 @@ def _joined(parts: Mapping[str, LabelledItems]) -> LabelledItems:
     """Sets of the same classes as one, each a source of it; items are called SOURCE-NAME."""
     votes = _joined_votes({source: part.votes for source, part in parts.items() if part.votes is not None})
     human = weighted(votes, "equal-weighted")
-    each = list(parts.values())
-    columns = zip(*(part.items.texts for part in each if part.items is not None), strict=True)
-    original = [part.targets[ORIGINAL].probabilities for part in each if ORIGINAL in part.targets]
-    features = [part.features for part in each if part.features is not None]
+    sets = list(parts.values())
+    columns = zip(*(part.items.texts for part in sets if part.items is not None), strict=True)
+    original = [part.targets[ORIGINAL].probabilities for part in sets if ORIGINAL in part.targets]
+    features = [part.features for part in sets if part.features is not None]
     return LabelledItems(
         features=np.concatenate(features) if features else None,
         human=human,
         targets={ORIGINAL: original_labels(human, np.concatenate(original).argmax(axis=1))} if original else {},
         splits={},
-        source=np.repeat(list(parts), [len(part) for part in each]),
+        source=np.repeat(list(parts), [len(part) for part in sets]),
         votes=votes,
         items=Items(names=votes.items, texts=tuple(np.concatenate(column) for column in columns)),
     )
 
 
 def _joined_votes(parts: Mapping[str, Votes]) -> Votes:
-    each = list(parts.values())
-    first = each[0]
-    if any(votes.classes != first.classes for votes in each):
+    panels = list(parts.values())
+    first = panels[0]
+    if any(votes.classes != first.classes for votes in panels):
         raise InputError(
             f"{', '.join(parts)}: the files do not have the same classes; give the official files unchanged"
         )
-    start = np.cumsum([0, *(len(votes.items) for votes in each)])
-    people = [votes.annotators for votes in each if votes.annotators is not None]
+    start = np.cumsum([0, *(len(votes.items) for votes in panels)])
+    people = [votes.annotators for votes in panels if votes.annotators is not None]
     annotators = None
     if people:
         names = np.unique(np.concatenate([panel.names for panel in people]))
         code = np.concatenate([places_of(panel.names, names)[panel.code] for panel in people]).astype(np.int32)
         annotators = Annotators(code, names)
     return Votes(
-        item=np.concatenate([votes.item + start[number] for number, votes in enumerate(each)]).astype(np.int32),
-        label=np.concatenate([votes.label for votes in each]),
+        item=np.concatenate([votes.item + start[number] for number, votes in enumerate(panels)]).astype(np.int32),
+        label=np.concatenate([votes.label for votes in panels]),
         items=np.concatenate(
             [_strings(f"{source}-{item}" for item in votes.items.tolist()) for source, votes in parts.items()]
         ),

@@ -80,14 +80,14 @@ def uncertainty_by_system(
 ) -> dict[str, tuple[UncertaintyCorrelation, ...]]:
     """As `uncertainty_correlations`, of several systems on the same resamples, which are drawn and ranked once."""
     for maps in systems.values():
-        if not maps or any(len(each) != len(human) for each in maps):
-            sizes = ", ".join(f"{len(each):,}" for each in maps) or "no"
+        if not maps or any(len(data_map) != len(human) for data_map in maps):
+            sizes = ", ".join(f"{len(data_map):,}" for data_map in maps) or "no"
             raise InputError(
                 f"human uncertainty: maps of {sizes} items and people's answers on {len(human):,}; give the label "
                 "distributions of the mapped items, in their order"
             )
     people = _measures(human)
-    model = np.stack([getattr(each, axis) for maps in systems.values() for axis in AXES for each in maps])
+    model = np.stack([getattr(data_map, axis) for maps in systems.values() for axis in AXES for data_map in maps])
     values = resampled_spearman(np.stack(list(people.values())), model, resamples=resamples, seed=seed)
     ends = np.cumsum([len(AXES) * len(maps) for maps in systems.values()])[:-1]
     parts = np.split(values, ends, axis=2)
@@ -100,15 +100,15 @@ def _correlations(
     values: np.ndarray[Any, Any], human: LabelDistribution, people: Sequence[HumanMeasure], *, level: float
 ) -> tuple[UncertaintyCorrelation, ...]:
     """Of one system, from (1 + resamples, measures, axes x seeds) correlations."""
-    found = []
+    correlations = []
     for row, name in enumerate(people):
         for axis, by_seed in zip(AXES, np.split(values[:, row], len(AXES), axis=1), strict=True):
             defined = bool(np.isfinite(by_seed[0]).all())
             estimate = (
                 estimate_over_seeds(by_seed, items=len(human), level=level, low=-1.0, high=1.0) if defined else None
             )
-            found.append(UncertaintyCorrelation(human=name, model=axis, spearman=estimate, items=len(human)))
-    return tuple(found)
+            correlations.append(UncertaintyCorrelation(human=name, model=axis, spearman=estimate, items=len(human)))
+    return tuple(correlations)
 
 
 def _measures(human: LabelDistribution) -> dict[HumanMeasure, Floats]:

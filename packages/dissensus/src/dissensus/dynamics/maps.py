@@ -128,7 +128,7 @@ def data_maps(
 
 
 @dataclass(frozen=True, eq=False)
-class _Moments:
+class _EpochMoments:
     """Of one run: (items,) mean and population variance of the tracked probability, and mean correctness."""
 
     mean: Floats
@@ -137,7 +137,7 @@ class _Moments:
     epochs: int
 
 
-def _run_moments(run: Recorded, what: Tracked, chosen: range, *, number: int) -> _Moments:
+def _run_moments(run: Recorded, what: Tracked, chosen: range, *, number: int) -> _EpochMoments:
     mean, squares, correctness = np.zeros((3, run.shape[1]))
     for seen, epoch in enumerate(chosen, start=1):
         model = checked_epoch(run, epoch, number=number, items=what.items)
@@ -147,10 +147,10 @@ def _run_moments(run: Recorded, what: Tracked, chosen: range, *, number: int) ->
         mean += away / seen
         squares += away * (value - mean)
         correctness += expected_accuracy(what.weights, model)
-    return _Moments(mean, squares / len(chosen), correctness / len(chosen), len(chosen))
+    return _EpochMoments(mean, squares / len(chosen), correctness / len(chosen), len(chosen))
 
 
-def _pooled(runs: Sequence[_Moments], what: Tracked) -> DataMap:
+def _pooled(runs: Sequence[_EpochMoments], what: Tracked) -> DataMap:
     if len({run.epochs for run in runs}) > 1:
         counts = ", ".join(str(run.epochs) for run in runs)
         raise InputError(

@@ -60,7 +60,7 @@ def as_runs(dynamics: Any) -> tuple[Recorded, ...]:
     Runs in a sequence may differ in their number of epochs (some stopped early), not in items and classes.
     """
     if isinstance(dynamics, (list, tuple)):
-        runs = tuple(to_numpy(each) for each in dynamics)
+        runs = tuple(to_numpy(run) for run in dynamics)
     else:
         array = to_numpy(dynamics)
         runs = (array,) if array.ndim == 3 else tuple(array) if array.ndim == 4 else ()

@@ -97,13 +97,13 @@ def _fulfilled(data_map: DataMap, region: str, rule: str) -> Mask:
     for clause in rule.split("|"):
         both = np.ones(len(data_map), dtype=np.bool_)
         for comparison in clause.split("&"):
-            found = _COMPARISON.fullmatch(comparison.strip())
-            if found is None:
+            match = _COMPARISON.fullmatch(comparison.strip())
+            if match is None:
                 raise InputError(
                     f"regions: '{comparison.strip()}' in the rule of {region} is no comparison; write "
                     f"{', '.join(_AXES)}, one of > >= < <=, and a number, joined by & or |"
                 )
-            axis, sign, number = found.groups()
+            axis, sign, number = match.groups()
             both &= _SIGNS[sign](getattr(data_map, axis), float(number))
         met |= both
     return met

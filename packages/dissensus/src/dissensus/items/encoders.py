@@ -146,9 +146,9 @@ def encoded(
         progress: called as items are encoded.
     """
     kept = None if cache is None else cache / "encoded" / f"{_key(encoder, items)}.npz"
-    found = None if kept is None else _kept(kept)
-    if found is not None:
-        return found
+    features = None if kept is None else _kept(kept)
+    if features is not None:
+        return features
     made = encoder.encode(items, progress)
     if kept is not None:
         with suppress(OSError, InputError):

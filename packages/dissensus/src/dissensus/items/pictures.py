@@ -63,7 +63,7 @@ def as_bytes(values: np.ndarray[Any, Any], *, where: str) -> Picture:
         raise InputError(f"{where}: pixels of type {values.dtype}; save the image as bytes, 16 bits or floats")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise InputError(f"{where}: a pixel is not a finite number; mend it or remove the image")
-    low, high = (float(each) for each in (values.min(initial=0), values.max(initial=0)))
+    low, high = (float(end) for end in (values.min(initial=0), values.max(initial=0)))
     if low < 0 or high > (255 if values.dtype.kind == "f" else 65535):
         low = float(values.min())
     elif values.dtype.kind == "f":

@@ -101,21 +101,21 @@ def read_images(folder: Path, names: Names | None = None) -> Items:
         for spelling in {called[number], path.name, path.stem, inside.with_suffix("").as_posix()}:
             spellings.setdefault(spelling, []).append(number)
     exact = {name: number for number, name in enumerate(called)}
-    found = [[exact[name]] if name in exact else spellings.get(name, []) for name in map(str, names.tolist())]
-    without = [number for number, places in enumerate(found) if not places]
+    matches = [[exact[name]] if name in exact else spellings.get(name, []) for name in map(str, names.tolist())]
+    without = [number for number, places in enumerate(matches) if not places]
     if without:
         raise InputError(
             f"{folder}: no image for item '{names[without[0]]}'{_and_more(len(without), 'item')}; an image is called "
             f"like its item, as {called[0]} is"
         )
-    several = next((number for number, places in enumerate(found) if len(places) > 1), None)
+    several = next((number for number, places in enumerate(matches) if len(places) > 1), None)
     if several is not None:
-        first, second = found[several][:2]
+        first, second = matches[several][:2]
         raise InputError(
             f"{folder}: item '{names[several]}' may be {called[first]} or {called[second]}; call items by their path "
             "in the folder"
         )
-    return Items(names=names, files=tuple(paths[places[0]] for places in found))
+    return Items(names=names, files=tuple(paths[places[0]] for places in matches))
 
 
 def read_features(path: Path, names: Names) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -195,7 +195,7 @@ def _json_rows(path: Path) -> Rows:
         raise InputError(
             f"{path}: this is not JSON ({str(error).splitlines()[0]}); write or download it again"
         ) from error
-    if not isinstance(entries, dict) or not entries or not all(isinstance(each, dict) for each in entries.values()):
+    if not isinstance(entries, dict) or not entries or not all(isinstance(entry, dict) for entry in entries.values()):
         raise InputError(f'{path}: expected an object with an entry for each item, as {{"1": {{"text": "..."}}}}')
     keys = dict.fromkeys(key for entry in entries.values() for key, value in entry.items() if _plain(value))
     table: dict[str, Any] = {
@@ -215,13 +215,13 @@ def _as_text(value: Any) -> str | None:
 def _item_column(path: Path, columns: Sequence[str], given: str | None) -> str:
     if given is not None and given not in columns:
         raise InputError(f"{path}: there is no column '{given}' of items{choices(given, columns)}")
-    found = given or guess("item", columns)
-    if found is None:
+    column = given or guess("item", columns)
+    if column is None:
         raise InputError(
             f"{path}: none of the columns {', '.join(columns)} is known to name the items; set item under [dataset] to "
             "the column that does"
         )
-    return found
+    return column
 
 
 def _text_columns(path: Path, table: pl.DataFrame, item: str, given: Sequence[str]) -> tuple[str, ...]:

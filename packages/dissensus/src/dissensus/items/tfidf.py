@@ -90,11 +90,11 @@ def _counts(
     parts = []
     for start in range(0, len(texts), _TOGETHER):
         some = [str(text).replace(_END, " ") for text in texts[start : start + _TOGETHER].tolist()]
-        found = _TOKEN.findall(_END.join(some).lower())
+        tokens = _TOKEN.findall(_END.join(some).lower())
         if grow:
-            code = [-1 if word == _END else place.setdefault(word, len(place)) for word in found]
+            code = [-1 if word == _END else place.setdefault(word, len(place)) for word in tokens]
         else:
-            code = [-1 if word == _END else place.get(word, -2) for word in found]
+            code = [-1 if word == _END else place.get(word, -2) for word in tokens]
         column = np.array(code, dtype=np.int64)
         row = np.cumsum(column == -1)
         known = column >= 0

@@ -125,9 +125,9 @@ def fit_mixture(mass: Table, smoothings: tuple[float, ...], *, seed: int = 0) ->
         points = np.concatenate([*smoothed, beside, everybody[None]])
         weights = em_weights(Mixture(points, np.ones(len(points))), rows, times, steps=STEPS)
         kept = weights > 1e-7
-        found = Mixture(points[kept], weights[kept] / weights[kept].sum())
-        spread = found.forecast(of)
-    return found
+        mixture = Mixture(points[kept], weights[kept] / weights[kept].sum())
+        spread = mixture.forecast(of)
+    return mixture
 
 
 def fit_prior(mass: Table, *, smoothings: tuple[float, ...] | None = None, seed: int = 0, part: float = 1.0) -> Prior:
@@ -148,8 +148,8 @@ def cross_fitted(
     """
     fold = folds_of(len(mass), seed=seed)
     chosen = choose_smoothings(mass, seed=seed) if smoothings is None else smoothings
-    others = (_part(mass[fold != each], part, seed=seed) for each in range(FOLDS))
-    return tuple(_fit(each, chosen, seed=seed) for each in others), fold
+    others = (_part(mass[fold != number], part, seed=seed) for number in range(FOLDS))
+    return tuple(_fit(other, chosen, seed=seed) for other in others), fold
 
 
 def by_group(prior: Mixture, mass: Table, group: Codes | Ints, *, groups: int, shrinkage: float) -> tuple[Mixture, ...]:
@@ -159,8 +159,8 @@ def by_group(prior: Mixture, mass: Table, group: Codes | Ints, *, groups: int, s
     `shrinkage` items in each.
     """
     out = []
-    for each in range(groups):
-        rows, times = np.unique(mass[group == each], axis=0, return_counts=True)
+    for number in range(groups):
+        rows, times = np.unique(mass[group == number], axis=0, return_counts=True)
         weights = em_weights(prior, rows, times, steps=STEPS, shrinkage=shrinkage) if len(rows) else prior.weights
         out.append(Mixture(prior.points, weights))
     return tuple(out)
@@ -170,21 +170,23 @@ def cross_fitted_by_group(mass: Table, group: Codes | Ints, *, seed: int = 0) ->
     """As `cross_fitted`, by fold and (items,) group; how far groups keep to everybody, held-out votes tell."""
     fold, groups = folds_of(len(mass), seed=seed), int(group.max()) + 1
     chosen = choose_smoothings(mass, seed=seed, mixtures=True)
-    everybody = [fit_mixture(mass[fold != each], chosen, seed=seed) for each in range(FOLDS)]
+    everybody = [fit_mixture(mass[fold != number], chosen, seed=seed) for number in range(FOLDS)]
     few = mass * np.minimum(1.0, FEW / mass.sum(axis=1, keepdims=True))
-    best, found = -np.inf, None
+    best, result = -np.inf, None
     for shrinkage in SHRINKAGE:
         of = tuple(
             mixture
-            for each, prior in enumerate(everybody)
-            for mixture in by_group(prior, mass[fold != each], group[fold != each], groups=groups, shrinkage=shrinkage)
+            for number, prior in enumerate(everybody)
+            for mixture in by_group(
+                prior, mass[fold != number], group[fold != number], groups=groups, shrinkage=shrinkage
+            )
         )
         which = fold * groups + group
         likelihood = sum(float(prior.log_likelihood(few[which == k]).sum()) for k, prior in enumerate(of))
         if likelihood > best:
-            best, found = likelihood, of
-    assert found is not None
-    return found, which
+            best, result = likelihood, of
+    assert result is not None
+    return result, which
 
 
 def folds_of(items: int, *, seed: int) -> Ints:
@@ -200,10 +202,10 @@ def choose_smoothings(mass: Table, *, seed: int = 0, mixtures: bool = False) -> 
     fold = folds_of(len(some), seed=seed)
 
     def likelihood(smoothings: tuple[float, ...]) -> float:
-        fitted = [_fit(some[fold != each], smoothings, seed=seed) for each in range(FOLDS)]
-        return sum(float(fitted[each].log_likelihood(some[fold == each]).sum()) for each in range(FOLDS))
+        fitted = [_fit(some[fold != number], smoothings, seed=seed) for number in range(FOLDS)]
+        return sum(float(fitted[number].log_likelihood(some[fold == number]).sum()) for number in range(FOLDS))
 
-    return max((each for each in SMOOTHINGS if each or not mixtures), key=likelihood)
+    return max((smoothing for smoothing in SMOOTHINGS if smoothing or not mixtures), key=likelihood)
 
 
 def em_weights(prior: Mixture, rows: Table | Counts, times: Ints, *, steps: int, shrinkage: float = 0.0) -> Floats:

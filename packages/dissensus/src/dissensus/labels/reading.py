@@ -58,7 +58,7 @@ def read_labels(
         row, k = (int(place) for place in np.argwhere(wrong)[0])
         raise InputError(
             f"{rows.where(row)}: '{rows.table[names[k]][row]}' in column '{names[k]}' is no probability; correct "
-            "it, or name the columns of classes with --classes"
+            "it, or name the columns of classes with classes="
         )
     total = shares.sum(axis=1)
     whole = 100.0 if abs(float(np.median(total)) - 100) < 1 else 1.0
@@ -86,7 +86,7 @@ def read_classes(
     items: Names,
     classes: Sequence[str],
     *,
-    columns: Sequence[str] | None = None,
+    gold_columns: Sequence[str] | None = None,
     notes: list[str] | None = None,
 ) -> dict[str, str]:
     """The known class of items, by name: gold labels, or those that items had before people judged them.
@@ -95,17 +95,17 @@ def read_classes(
         path: a table with a column of items and one of classes.
         items: (items,) names of the items that are asked about; others in the table are left out and told.
         classes: names; a label of an item that is asked about must be one of them.
-        columns: the column of items and that of classes; None guesses them, or takes the only two.
+        gold_columns: the column of items and that of classes; None guesses them, or takes the only two.
         notes: takes a sentence on items that were left out.
     """
     table = open_table(path)
-    item, label = _gold_columns(table.columns) if columns is None else _two(columns, path=table.path)
-    for name in columns or ():
-        choose("gold-columns", name, table.columns, path=table.path)
+    item, label = _gold_columns(table.columns) if gold_columns is None else _two(gold_columns, path=table.path)
+    for name in gold_columns or ():
+        choose("gold_columns", name, table.columns, path=table.path)
     if not item or not label:
         raise InputError(
             f"{table.path}: none of the columns {listed(table.columns)} is known to hold the item or its class; name "
-            "both with --gold-columns ITEM,CLASS"
+            "both with gold_columns=['ITEM', 'CLASS']"
         )
     rows = table.rows([item, label])
     names = distinct_names(rows.table[item], where=rows.where)
@@ -157,5 +157,5 @@ def _gold_columns(available: Sequence[str]) -> tuple[str, str]:
 
 def _two(columns: Sequence[str], *, path: Path) -> tuple[str, str]:
     if len(columns) != 2:
-        raise InputError(f"{path}: --gold-columns names {len(columns)} columns; name that of items and that of classes")
+        raise InputError(f"{path}: gold_columns= names {len(columns)} columns; name that of items and that of classes")
     return columns[0], columns[1]

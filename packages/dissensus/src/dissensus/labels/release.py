@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
+from jinja2 import Environment, StrictUndefined
 
 from dissensus.errors import InputError
 from dissensus.labels.schemes import UNSURE_WEIGHT, weighted
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 FILE: Final = "labels.parquet"
 VOTES: Final = "votes.parquet"
 CARD: Final = "README.md"
+_TEMPLATE: Final = resources.files("dissensus.labels").joinpath("release.md.jinja")
 
 
 def release_table(votes: Votes) -> pl.DataFrame:
@@ -59,8 +62,8 @@ def write_release(votes: Votes, folder: Path, *, name: str, licence: str | None 
         name: what the card calls the set.
         licence: as the Hub spells it, such as cc-by-4.0; None says other.
     """
-    files = [folder / each for each in (FILE, VOTES, CARD)]
-    there = [each.name for each in files if each.exists()]
+    files = [folder / name for name in (FILE, VOTES, CARD)]
+    there = [file.name for file in files if file.exists()]
     if there:
         raise InputError(f"{folder}: the folder holds {', '.join(there)} already; choose another, or remove them")
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,10 +76,10 @@ def write_release(votes: Votes, folder: Path, *, name: str, licence: str | None 
 
 
 def _card(votes: Votes, table: pl.DataFrame, *, name: str, licence: str | None) -> str:
-    found = inspect(votes, resamples=200)
+    inspection = inspect(votes, resamples=200)
     votes = votes.people
     size = next(word for most, word in _SIZES if len(votes.items) < most)
-    told = {
+    facts = {
         "item": "name of the item",
         "counts": "votes for each class, in class order",
         "judgements": "judgements behind the row",
@@ -86,8 +89,8 @@ def _card(votes: Votes, table: pl.DataFrame, *, name: str, licence: str | None) 
 
     def what(column: str) -> str:
         base, _, last = column.rpartition("_")
-        if column in told:
-            return told[column]
+        if column in facts:
+            return facts[column]
         if last in ("argmax", "tied", "entropy") and base in table.columns:
             words = {"argmax": "most probable class", "tied": "whether it is tied", "entropy": "entropy in nats"}
             return f"{words[last]} under the weighting {base.replace('_', '-')}"
@@ -95,41 +98,18 @@ def _card(votes: Votes, table: pl.DataFrame, *, name: str, licence: str | None) 
             return "probability of each class, in class order, under this weighting"
         return "describes the item"
 
-    agreement = "\n".join(f"- {title}: {each}" for title, each in found.agreement.items())
-    rows = "\n".join(f"| `{column}` | {table.schema[column]} | {what(column)} |" for column in table.columns)
-    header = [
-        "---",
-        f"license: {licence or 'other'}",
-        f"pretty_name: {json.dumps(name)}",
-        f"size_categories: [{size}]",
-        "tags: [soft labels, human label variation, annotator disagreement]",
-        "configs:",
-        "- config_name: labels",
-        f"  data_files: {FILE}",
-        "- config_name: votes",
-        f"  data_files: {VOTES}",
-        "---",
-    ]
-    panel = "anonymous" if votes.annotators is None else f"by {len(votes.annotators):,} annotators"
-    return "\n".join(
-        [
-            *header,
-            f"# {name}",
-            "",
-            f"{len(votes):,} votes on {len(votes.items):,} items, {panel}. {' '.join(found.sentences())}",
-            "",
-            f"Classes, in order: {', '.join(f'`{each}`' for each in votes.classes)}.",
-            "",
-            "| column | type | what |",
-            "|---|---|---|",
-            rows,
-            "",
-            "## Agreement",
-            agreement,
-            "",
-            "Written by dissensus; `votes.parquet` holds the raw votes behind every row.",
-            "",
-        ]
+    template = Environment(trim_blocks=True, undefined=StrictUndefined).from_string(_TEMPLATE.read_text("utf-8"))
+    return template.render(
+        files={"labels": FILE, "votes": VOTES},
+        name=name,
+        quoted=json.dumps(name),
+        licence=licence or "other",
+        size=size,
+        votes=votes,
+        panel="anonymous" if votes.annotators is None else f"by {len(votes.annotators):,} annotators",
+        sentences=inspection.sentences(),
+        columns=[(column, table.schema[column], what(column)) for column in table.columns],
+        agreement=inspection.agreement,
     )
 
 

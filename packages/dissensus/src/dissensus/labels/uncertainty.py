@@ -47,19 +47,19 @@ def uncertainty_measures(votes: Votes) -> dict[str, Floats]:
     the entropy of the label distribution under both weightings of unsure (one, where nobody could say it). NaN where an
     item has no value.
     """
-    found: dict[str, Floats] = {}
+    measures: dict[str, Floats] = {}
     if votes.seconds is not None:
-        found["seconds"] = _means(votes.seconds, votes)
+        measures["seconds"] = _means(votes.seconds, votes)
     pace = normalised_seconds(votes)
     if pace is not None:
-        found["normalised seconds"] = _means(pace, votes)
+        measures["normalised seconds"] = _means(pace, votes)
     mean, proportion = human_uncertainty(votes)
     if mean is not None and proportion is not None:
-        found |= {"mean uncertainty": mean, "unsure proportion": proportion}
+        measures |= {"mean uncertainty": mean, "unsure proportion": proportion}
     schemes = ("equal-weighted", "uncertainty-weighted") if votes.unsure is not None else ("equal-weighted",)
     for scheme in schemes:
-        found[f"entropy, {scheme}" if len(schemes) > 1 else "entropy"] = weighted(votes, scheme).entropy
-    return found
+        measures[f"entropy, {scheme}" if len(schemes) > 1 else "entropy"] = weighted(votes, scheme).entropy
+    return measures
 
 
 def uncertainty_correlations(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> Correlations | None:
@@ -75,10 +75,10 @@ def uncertainty_correlations(votes: Votes, *, resamples: int = 1000, seed: Seed 
         return None
     rng = np.random.default_rng(seed)
     drawn = [np.arange(items), *(rng.integers(items, size=items) for _ in range(resamples))]
-    matrices = np.array([_spearman(table[:, each]) for each in drawn])
+    matrices = np.array([_spearman(table[:, rows]) for rows in drawn])
     pairs = [(i, j) for i in range(len(measures)) for j in range(i + 1, len(measures))]
     estimates = {(i, j): percentile_estimate(matrices[:, i, j]) for i, j in pairs if not np.isnan(matrices[0, i, j])}
-    return Correlations(tuple(measures), {pair: _finite(each) for pair, each in estimates.items()}, items)
+    return Correlations(tuple(measures), {pair: _finite(estimate) for pair, estimate in estimates.items()}, items)
 
 
 def _finite(estimate: Estimate) -> Estimate:

@@ -12,7 +12,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.drawing import drawn, standalone
-from dissensus.report.figures import Figure, Section, spec_of
+from dissensus.report.figures import GREY, Section, intervals, one_figure, row_names
 from dissensus.report.items import PALETTE, clipped
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ def dots(evaluation: Evaluation) -> Section:
         if value is None:
             continue
         ends = (value.value, value.value) if value.low is None or value.high is None else (value.low, value.high)
-        worth = evaluation.worth.get(name)
         rows.append(
             {
                 "place": len(rows),
@@ -53,51 +52,33 @@ def dots(evaluation: Evaluation) -> Section:
                 "score": value.value,
                 "low": ends[0],
                 "high": ends[1],
-                "people": "" if worth is None else str(worth),
             }
         )
     title = f"{metric.title}{f', {metric.unit}' if metric.unit else ''} {arrow(metric.name)}"
     base = alt.Chart(alt.NamedData(name=DATA)).encode(
-        y=alt.Y("place:O", title=None)
-        .axis(labelExpr=f"data('{DATA}')[datum.value].system", ticks=False, domain=False)
-        .sort("ascending"),
+        y=row_names(DATA, "system"),
         color=alt.Color("kind:N", title=None)
         .scale(domain=list(KINDS), range=list(KINDS.values()))
         .legend(orient="bottom"),
     )
-    place = alt.X("low:Q", title=title).scale(zero=False).axis(grid=False)
+    across = alt.X("low:Q", title=title).scale(zero=False).axis(grid=False)
     reach = max((row["high"] for row in rows), default=1.0) - min((row["low"] for row in rows), default=0.0)
-    layers = [
-        *_ruler(evaluation, apart=APART * reach),
-        *_best(evaluation),
-        base.mark_rule(strokeWidth=2).encode(x=place, x2=alt.X2("high:Q")),
-        base.mark_point(filled=True, size=70, opacity=1).encode(
-            x=alt.X("score:Q"),
-            tooltip=[
-                alt.Tooltip("system:N", title="system"),
-                alt.Tooltip("score:Q", title=metric.short, format=".3f"),
-                alt.Tooltip("low:Q", title="from", format=".3f"),
-                alt.Tooltip("high:Q", title="to", format=".3f"),
-                alt.Tooltip("people:N", title="worth"),
-            ],
-        ),
-    ]
-    about = f"{metric.short} of each system with its 95 % interval: " + "; ".join(
-        f"{row['system']} {row['score']:.3f}" for row in rows
-    )
-    figure = Figure(
-        slug="dots",
-        title=f"{evaluation.items:,} items" + ("; above: what so many people score" if _ruled(evaluation) else ""),
-        spec=spec_of(alt.layer(*layers), height=ROW * max(len(rows), 2)),
-        data=DATA,
-        about=about,
-    )
+    ruler = _ruler(evaluation, apart=APART * reach)
     note = (
         "Dot and line: score and its 95 % interval. Dashed line: what a perfect model would score against so few votes."
     )
-    if _ruled(evaluation):
+    if ruler:
         note += " Numbers above: what so many people's votes score as a forecast of the other people's."
-    return Section(figures=(figure,), data={DATA: rows}, note=note)
+    return one_figure(
+        DATA,
+        f"{evaluation.items:,} items" + ("; above: what so many people score" if ruler else ""),
+        alt.layer(*ruler, *_best(evaluation), *intervals(base, "score", across, size=70)),
+        rows,
+        height=ROW * max(len(rows), 2),
+        about=f"{metric.short} of each system with its 95 % interval: "
+        + "; ".join(f"{row['system']} {row['score']:.3f}" for row in rows),
+        note=note,
+    )
 
 
 def draw_dots(evaluation: Evaluation, path: Path) -> None:
@@ -110,22 +91,18 @@ def write_figure(section: Section, path: Path) -> None:
     figure = section.figures[0]
     rows = section.data[figure.data]
     svg = drawn(figure, rows)
-    made = {
+    kinds = {
         ".svg": lambda: svg.encode(),
         ".png": lambda: vl_convert.svg_to_png(svg, scale=2),
         ".pdf": lambda: vl_convert.svg_to_pdf(svg),
         ".json": lambda: json.dumps(standalone(figure, rows), ensure_ascii=False).encode(),
     }
-    if path.suffix.lower() not in made:
-        raise InputError(f"{path}: unknown kind of figure '{path.suffix}'; choose one of {', '.join(made)}")
+    if path.suffix.lower() not in kinds:
+        raise InputError(f"{path}: unknown kind of figure '{path.suffix}'; choose one of {', '.join(kinds)}")
     try:
-        path.write_bytes(made[path.suffix.lower()]())
+        path.write_bytes(kinds[path.suffix.lower()]())
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}); choose another place") from error
-
-
-def _ruled(evaluation: Evaluation) -> bool:
-    return not isinstance(evaluation.ruler, str) and evaluation.ruler.score == evaluation.headline
 
 
 def _ruler(evaluation: Evaluation, *, apart: float) -> list[Any]:
@@ -144,16 +121,16 @@ def _ruler(evaluation: Evaluation, *, apart: float) -> list[Any]:
         marked.pop(-2)
     base = alt.Chart(alt.InlineData(values=marked)).encode(x=alt.X("at:Q"))
     return [
-        base.mark_rule(color="#8C8C8C", strokeWidth=1, opacity=0.5),
-        base.mark_text(color="#8C8C8C", baseline="bottom", dy=-4).encode(text=alt.Text("people:N"), y=alt.value(0)),
+        base.mark_rule(color=GREY, strokeWidth=1, opacity=0.5),
+        base.mark_text(color=GREY, baseline="bottom", dy=-4).encode(text=alt.Text("people:N"), y=alt.value(0)),
     ]
 
 
 def _best(evaluation: Evaluation) -> list[Any]:
-    found = evaluation.overall.get(evaluation.systems[0], evaluation.headline).best_achievable
-    if found is None or found.estimate is None:
+    best = evaluation.overall.get(evaluation.systems[0], evaluation.headline).best_achievable
+    if best is None or best.estimate is None:
         return []
-    base = alt.Chart(alt.InlineData(values=[{"at": found.estimate.value, "what": BEST}])).encode(x=alt.X("at:Q"))
+    base = alt.Chart(alt.InlineData(values=[{"at": best.estimate.value, "what": BEST}])).encode(x=alt.X("at:Q"))
     return [
         base.mark_rule(color=PALETTE[2], strokeDash=[5, 4], strokeWidth=2),
         base.mark_text(color=PALETTE[2], align="left", baseline="bottom", dx=5, dy=-4).encode(

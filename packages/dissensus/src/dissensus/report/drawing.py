@@ -15,7 +15,6 @@ import vl_convert
 from dissensus.report.items import PALETTE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from re import Match
 
     from dissensus.report.figures import Figure, Record
@@ -82,6 +81,7 @@ _SYMBOL: Final = re.compile(
     r'<path[^>]*? transform="translate\((-?[\d.]+),(-?[\d.]+)\)" d="([^"]*)" fill="([^"]*)"([^>]*)/>'
 )
 _NAMED: Final = re.compile(r'(<[^<>]* id="|url\(#)((?:gradient|clip)[\w-]*)')
+_LABEL_FIELD: Final = re.compile(r"\[datum\.value\]\.(\w+)")
 _DOT: Final = re.compile(r"^M([\d.]+),0A")
 
 
@@ -103,7 +103,7 @@ def for_page(svg: str, *, slug: str, points: bool = False) -> str:
     text = _as_strokes(svg) if points else svg
     text = _NAMED.sub(rf"\1{slug}-\2", _TAG.sub(_slim, text))
     text = _EMPTY.sub("", text)
-    text = _LONG.sub(lambda found: _short(float(found.group())), text)
+    text = _LONG.sub(lambda number: _short(float(number.group())), text)
     # Groups that hold nothing any more.
     for _ in range(4):
         text = re.sub(r"<g(?: [^>]*)?></g>", "", text)
@@ -115,8 +115,8 @@ def _short(number: float) -> str:
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
-def _slim(found: Match[str]) -> str:
-    tag = found.group()
+def _slim(match: Match[str]) -> str:
+    tag = match.group()
     seen = 'role="graphics-symbol"' in tag and not re.search(r'aria-roledescription="(?:axis|legend|title)', tag)
     tag = _LABEL.sub(lambda label: f' data-tip="{label.group(1)}"' if seen else "", tag)
     return _NOT_NEEDED.sub("", tag)
@@ -151,8 +151,8 @@ def standalone(figure: Figure, rows: list[Record]) -> dict[str, Any]:
     width = WIDE if figure.wide else WIDTH
     # Nobody reads thousands of points one by one; what each is stands in the page beside the drawing.
     config = {**CONFIG, "aria": False} if figure.points else CONFIG
-    made = {**spec, "width": width, "datasets": {**_datasets(spec), figure.data: data}, "config": config}
-    legal: dict[str, Any] = _legal(made)
+    whole = {**spec, "width": width, "datasets": {**spec.get("datasets", {}), figure.data: data}, "config": config}
+    legal: dict[str, Any] = _legal(whole)
     return legal
 
 
@@ -164,25 +164,22 @@ def _legal(value: Any) -> Any:
     if isinstance(value, str):
         return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, dict):
-        return {key: _legal(each) for key, each in value.items()}
-    return [_legal(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _datasets(spec: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(spec.get("datasets", {}))
+        return {key: _legal(part) for key, part in value.items()}
+    return [_legal(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _fields(spec: Any) -> set[str]:
-    """The names of all fields in a spec."""
+    """The names of all fields in a spec, also of those that labels of an axis are taken from."""
     if isinstance(spec, list):
         return set().union(*map(_fields, spec))
     if not isinstance(spec, dict):
         return set()
     own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
+    own |= set(_LABEL_FIELD.findall(str(spec.get("labelExpr", ""))))
     return own.union(*map(_fields, spec.values()))
 
 
 def _without_tooltips(spec: Any) -> Any:
     if isinstance(spec, dict):
         return {key: _without_tooltips(value) for key, value in spec.items() if key != "tooltip"}
-    return [_without_tooltips(each) for each in spec] if isinstance(spec, list) else spec
+    return [_without_tooltips(part) for part in spec] if isinstance(spec, list) else spec

@@ -31,7 +31,7 @@ HEIGHT: Final = 300
 POINTS: Final = 2000
 """How many points a data map shows at most."""
 
-
+GREY: Final = "#8C8C8C"
 SHADES: Final = ("#d6e6f2", "#0072B2", "#002b45")
 """From few to many, on a light page and a dark one."""
 
@@ -168,28 +168,46 @@ def panel(table: Table, *, shown: int) -> Section:
         | {key: record[key] for key in ("agreement", "low", "high", "expected")}
         for place, record in enumerate(records)
     ]
-    who = (
-        alt.Y("place:O", title=None)
-        .axis(labelExpr="data('annotators')[datum.value].who", ticks=False, domain=False)
-        .sort("ascending")
-    )
-    base = alt.Chart(alt.NamedData(name="annotators")).encode(y=who)
+    base = alt.Chart(alt.NamedData(name="annotators")).encode(y=row_names("annotators", "who"))
     share = alt.X("low:Q", title="share of the others' votes that agree").scale(zero=False)
-    chart = alt.layer(
-        base.mark_rule(strokeWidth=2).encode(x=share, x2=alt.X2("high:Q")),
-        base.mark_tick(color="#8C8C8C", thickness=2, size=12).encode(x=alt.X("expected:Q")),
-        base.mark_point(filled=True, size=60, opacity=1).encode(x=alt.X("agreement:Q")),
-    )
-    spec = spec_of(chart, height=22 * max(len(rows), 1))
-    figure = Figure(
-        slug="annotators",
-        title="Agreement with the rest",
-        spec=spec,
-        data="annotators",
+    line, dot = intervals(base, "agreement", share)
+    chance = base.mark_tick(color=GREY, thickness=2, size=12).encode(x=alt.X("expected:Q"))
+    return one_figure(
+        "annotators",
+        "Agreement with the rest",
+        alt.layer(line, chance, dot),
+        rows,
+        height=22 * max(len(rows), 1),
         about="Agreement of each annotator with the others, with its interval",
+        note="Dot and line: agreement with the other annotators and its 95 % interval; grey tick: expected by chance.",
     )
-    note = "Dot and line: agreement with the other annotators and its 95 % interval; grey tick: expected by chance."
-    return Section(figures=(figure,), data={"annotators": rows}, note=note)
+
+
+def one_figure(slug: str, title: str, chart: Any, rows: list[Record], *, height: int, about: str, note: str) -> Section:
+    """A section of one figure, whose data are called like it."""
+    figure = Figure(slug=slug, title=title, spec=spec_of(chart, height=height), data=slug, about=about)
+    return Section(figures=(figure,), data={slug: rows}, note=note)
+
+
+def row_names(data: str, field: str, place: str = "place") -> Any:
+    """An axis of rows in the order of their places, called after a field: names may be the same."""
+    label = f"data('{data}')[datum.value].{field}"
+    return alt.Y(f"{place}:O", title=None).axis(labelExpr=label, ticks=False, domain=False).sort("ascending")
+
+
+def intervals(base: Any, value: str, across: Any, *, size: int = 60) -> list[Any]:
+    """For each row a line from `low` to `high`, on the axis of which `across` says more, and a dot at the value."""
+    return [
+        base.mark_rule(strokeWidth=2).encode(x=across, x2=alt.X2("high:Q")),
+        base.mark_point(filled=True, size=size, opacity=1).encode(x=alt.X(f"{value}:Q")),
+    ]
+
+
+def dashed(**at: float) -> Any:
+    """A dashed line across the figure: `x=0` or `y=0`."""
+    ((axis, number),) = at.items()
+    base = alt.Chart(alt.InlineData(values=[{"at": number}])).mark_rule(color=GREY, strokeDash=[4, 4])
+    return base.encode(**{axis: alt.X("at:Q") if axis == "x" else alt.Y("at:Q")})
 
 
 def _squares(people: Any, model: Any, most: float) -> list[Record]:
@@ -204,10 +222,9 @@ def _squares(people: Any, model: Any, most: float) -> list[Record]:
 def diagonal(most: float) -> Any:
     """A dashed line from the origin to (most, most)."""
     corners: list[Record] = [{"x": 0.0, "y": 0.0}, {"x": most, "y": most}]
-    ends = alt.InlineData(values=corners)
     return (
-        alt.Chart(ends)
-        .mark_line(color="#8C8C8C", strokeDash=[4, 4], strokeWidth=1)
+        alt.Chart(alt.InlineData(values=corners))
+        .mark_line(color=GREY, strokeDash=[4, 4], strokeWidth=1)
         .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 import altair as alt
@@ -13,9 +14,9 @@ from dissensus.evaluation.comparison.strata import by_agreement, by_class, by_en
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.probabilities import Predictions
 from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, resample_systems
-from dissensus.report.figures import SHADES, Figure, Section, named_colours, spec_of
+from dissensus.report.figures import SHADES, Figure, Section, dashed, intervals, named_colours, spec_of
 from dissensus.report.items import clipped, distinct
-from dissensus.report.tables import Cell, Table, TableRow, capital, signed, signed_interval
+from dissensus.report.tables import Cell, Table, TableRow, capital, difference_cell, ends, interval_cell, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,14 +45,15 @@ def strata_of(subject: Subject) -> dict[tuple[str, str], ScoredRows]:
     """By idea and stratum, what it is scored on; strata of few items are left out."""
     people, halves = subject.people, subject.evaluation.compared.halves
     ideas = {"agreement": by_agreement(people), "human entropy": by_entropy(people), "class": by_class(people)}
-    found: dict[tuple[str, str], ScoredRows] = {}
+    scored: dict[tuple[str, str], ScoredRows] = {}
     for idea, strata in ideas.items():
-        rows = {each.name: rows_of(each, people, halves) for each in strata[1:]}
-        largest = sorted(rows, key=lambda name: -rows[name].items)[:MOST]
-        for name, each in rows.items():
-            if name in largest and each.items >= LEAST:
-                found[idea, name.removeprefix("entropy ") if idea == "human entropy" else name] = each
-    return found
+        rows = {stratum.name: rows_of(stratum, people, halves) for stratum in strata[1:]}
+        for name in sorted(rows, key=lambda name: -rows[name].items)[MOST:]:
+            del rows[name]
+        for name, of_stratum in rows.items():
+            if of_stratum.items >= LEAST:
+                scored[idea, name.removeprefix("entropy ") if idea == "human entropy" else name] = of_stratum
+    return scored
 
 
 def _resampled(subject: Subject, rows: ScoredRows, *, resamples: int, seed: int) -> dict[str, Matrix]:
@@ -70,12 +72,12 @@ def differences_by_stratum(
     subject: Subject, *, resamples: int = 1000, seed: int = 0
 ) -> dict[tuple[str, str], list[Difference]]:
     """By idea and stratum, every system minus its reference in the metric `Subject.measured`."""
-    found: dict[tuple[str, str], list[Difference]] = {}
+    compared: dict[tuple[str, str], list[Difference]] = {}
     if all(len(names) == 1 for names in subject.models.values()):
-        return found
+        return compared
     for key, rows in strata_of(subject).items():
         values = _resampled(subject, rows, resamples=resamples, seed=seed)
-        found[key] = [
+        compared[key] = [
             row
             for model, names in subject.models.items()
             for row in differences(
@@ -88,28 +90,27 @@ def differences_by_stratum(
                 stratum=key[1],
             )
         ]
-    return found
+    return compared
 
 
-def gains(subject: Subject, found: Mapping[tuple[str, str], list[Difference]]) -> tuple[Section, Table] | None:
+def gains(subject: Subject, compared: Mapping[tuple[str, str], list[Difference]]) -> tuple[Section, Table] | None:
     """Dots with intervals and a table of the differences in each stratum; None where nothing is compared."""
-    if not any(found.values()):
+    if not any(compared.values()):
         return None
     metric = METRICS[subject.measured]
     sizes = {key: rows.items for key, rows in strata_of(subject).items()}
     figures, data = [], {}
     for idea in ("human entropy", "class"):
-        strata = {stratum: rows for (of, stratum), rows in found.items() if of == idea}
+        strata = {stratum: rows for (of, stratum), rows in compared.items() if of == idea}
         for number, (model, names) in enumerate(subject.models.items()):
             slug = f"gains-{idea.split()[-1]}-{number}"
             methods = [subject.method(name) for name in names if name in subject.shown and subject.reference_of(name)]
             called = distinct([f"{clipped(stratum, 30)} ({sizes[idea, stratum]:,})" for stratum in strata])
             rows = [
                 {"place": place, "stratum": called[place]}
-                | {"method": subject.method(row.system), "difference": row.value.value}
-                | {"low": row.value.low, "high": row.value.high}
-                for place, compared in enumerate(strata.values())
-                for row in compared
+                | {"method": subject.method(row.system), **ends(row.value, "difference", "low", "high")}
+                for place, of_stratum in enumerate(strata.values())
+                for row in of_stratum
                 if row.system in names and row.system in subject.shown and row.value.low is not None
             ]
             if not rows:
@@ -126,7 +127,7 @@ def gains(subject: Subject, found: Mapping[tuple[str, str], list[Difference]]) -
         "seeds: left of 0 the method is closer to people, right of 0 it is further. In brackets: items. A class is "
         f"that of the majority of people. {_how_chosen(subject)}"
     )
-    return Section(figures=tuple(figures), data=data, note=note), _table(subject, found, sizes)
+    return Section(figures=tuple(figures), data=data, note=note), _table(subject, compared, sizes)
 
 
 def _dots(slug: str, methods: list[str], title: str, strata: int) -> dict[str, Any]:
@@ -135,29 +136,20 @@ def _dots(slug: str, methods: list[str], title: str, strata: int) -> dict[str, A
         yOffset=alt.YOffset("method:N").scale(domain=methods),
         color=named_colours(methods),
     )
-    place = alt.X("low:Q", title=title)
-    zero = alt.Chart(alt.InlineData(values=[{"at": 0}])).mark_rule(color="#8C8C8C", strokeDash=[4, 4])
-    layers = alt.layer(
-        zero.encode(x=alt.X("at:Q")),
-        base.mark_rule(strokeWidth=2).encode(x=place, x2=alt.X2("high:Q")),
-        base.mark_point(filled=True, size=45, opacity=1).encode(x=alt.X("difference:Q", title=title)),
-    )
+    layers = alt.layer(dashed(x=0), *intervals(base, "difference", alt.X("low:Q", title=title), size=45))
     return spec_of(layers, height=max(ROW, 9 * len(methods)) * max(strata, 2))
 
 
 def _table(
-    subject: Subject, found: Mapping[tuple[str, str], list[Difference]], sizes: Mapping[tuple[str, str], int]
+    subject: Subject, compared: Mapping[tuple[str, str], list[Difference]], sizes: Mapping[tuple[str, str], int]
 ) -> Table:
+    metric = METRICS[subject.measured]
     systems = [name for name in subject.systems if subject.reference_of(name)]
     rows = []
-    for (idea, stratum), compared in found.items():
-        by_system = {row.system: row for row in compared}
-        cells = [
-            Cell(f"{signed(row.value.value)}{row.mark and f' {row.mark}'}", signed_interval(row.value))
-            for row in (by_system[name] for name in systems)
-        ]
+    for (idea, stratum), differences_there in compared.items():
+        by_system = {row.system: row for row in differences_there}
+        cells = (difference_cell(by_system[name]) for name in systems)
         rows.append(TableRow(name=f"{idea}: {stratum}", cells=(Cell(f"{sizes[idea, stratum]:,}"), *cells)))
-    metric = METRICS[subject.measured]
     return Table(
         slug="gains",
         title=f"{metric.short} minus that of the reference, by stratum",
@@ -165,10 +157,9 @@ def _table(
         rows=tuple(rows),
         records=tuple(
             {"idea": idea, "stratum": stratum, "items": sizes[idea, stratum], "system": row.system}
-            | {"reference": row.reference, "metric": metric.name, "difference": row.value.value}
-            | {"low": row.value.low, "high": row.value.high}
-            for (idea, stratum), compared in found.items()
-            for row in compared
+            | {"reference": row.reference, "metric": metric.name, **ends(row.value, "difference", "low", "high")}
+            for (idea, stratum), differences_there in compared.items()
+            for row in differences_there
         ),
         note=f"{BETTER} closer to people than the reference, {WORSE} further: the 95 % interval excludes 0.",
     )
@@ -177,24 +168,23 @@ def _table(
 def scores_by_stratum(subject: Subject, system: str, *, resamples: int = 1000, seed: int = 0) -> Table:
     """The metric `Subject.measured` of one system in each stratum, with its interval."""
     metric = METRICS[subject.measured]
-    rows, records = [], []
+    records = []
     for (idea, stratum), scored in strata_of(subject).items():
         values = _resampled(subject, scored, resamples=resamples, seed=seed)[system]
-        found = estimate_over_seeds(values, items=scored.items, low=metric.low, high=metric.high)
-        under = "" if found.low is None else f"[{found.low:.3f}, {found.high:.3f}]"
-        cells = (Cell(f"{scored.items:,}"), Cell(f"{found.value:.3f}", under))
-        rows.append(TableRow(name=f"{idea}: {stratum}", cells=cells))
+        score = estimate_over_seeds(values, items=scored.items, low=metric.low, high=metric.high)
         records.append(
             {"idea": idea, "stratum": stratum, "items": scored.items, "system": system, "metric": metric.name}
-            | {"score": found.value, "low": found.low, "high": found.high}
+            | ends(score, "score", "low", "high")
         )
-    title = f"{metric.short} of {system}, by stratum"
-    return Table(
-        slug="gains",
-        title=title,
-        header=("items of", "items", metric.short),
-        rows=tuple(rows),
-        records=tuple(records),
+    return table_of(
+        "gains",
+        f"{metric.short} of {system}, by stratum",
+        records,
+        {
+            "items of": lambda record: f"{record['idea']}: {record['stratum']}",
+            "items": lambda record: f"{record['items']:,}",
+            metric.short: lambda record: interval_cell(record, "score"),
+        },
         note=_how_chosen(subject),
     )
 
@@ -202,8 +192,8 @@ def scores_by_stratum(subject: Subject, system: str, *, resamples: int = 1000, s
 def _how_chosen(subject: Subject) -> str:
     """How votes put items into strata, and what follows for a reader."""
     halves = subject.evaluation.compared.halves
-    told = f"{capital(BY_THE_SAME)}{halves}" if isinstance(halves, str) else capital(BY_HALVES)
-    return f"Quarters of human entropy begin with the items that people agree on most. {told}."
+    how = f"{capital(BY_THE_SAME)}{halves}" if isinstance(halves, str) else capital(BY_HALVES)
+    return f"Quarters of human entropy begin with the items that people agree on most. {how}."
 
 
 def people_matrix(people: LabelDistribution) -> Matrix:
@@ -215,15 +205,11 @@ def people_matrix(people: LabelDistribution) -> Matrix:
     counts = people.counts.astype(np.float64)
     size = counts.sum(axis=1)
     shares = np.divide(counts, size[:, None], out=np.zeros_like(counts), where=size[:, None] > 0)
-    if not np.allclose(shares, people.probabilities):
-        return model_matrix(people.probabilities[None])
     some = size > 1
-    if not some.any():
+    if not some.any() or not np.allclose(shares, people.probabilities):
         return model_matrix(people.probabilities[None])
-    weight = 1 / (size[some] * (size[some] - 1))
-    pairs = (counts[some] * weight[:, None]).T @ counts[some]
-    pairs -= np.diag((counts[some] * weight[:, None]).sum(axis=0))
-    return np.asarray(pairs / some.sum())
+    weighted = counts[some] / (size[some] * (size[some] - 1))[:, None]
+    return np.asarray((weighted.T @ counts[some] - np.diag(weighted.sum(axis=0))) / some.sum())
 
 
 def model_matrix(runs: Any) -> Matrix:
@@ -243,16 +229,13 @@ def disagreement(subject: Subject) -> Section:
     apart = people - np.diag(np.diag(people))
     chosen = np.sort(np.argsort(-apart.sum(axis=1), kind="stable")[:MATRIX])
     classes = distinct([clipped(subject.people.classes[k], 18) for k in chosen.tolist()])
-    places = list(range(len(classes)))
-    data: dict[str, list[Record]] = {}
-    for number, matrix in enumerate(speakers.values()):
-        inside = 200 * matrix[np.ix_(chosen, chosen)]
-        data[f"disagreement-{number}"] = [
-            {"i": i, "j": j, "one": classes[i], "other": classes[j], "share": inside[i, j]}
-            for i in places
-            for j in places
-            if i < j
+    data: dict[str, list[Record]] = {
+        f"disagreement-{number}": [
+            {"i": i, "j": j, "one": classes[i], "other": classes[j], "share": 200 * matrix[chosen[i], chosen[j]]}
+            for i, j in combinations(range(len(classes)), 2)
         ]
+        for number, matrix in enumerate(speakers.values())
+    }
     largest = max((row["share"] for rows in data.values() for row in rows), default=1.0) or 1.0
     figures = []
     for number, name in enumerate(speakers):
@@ -269,7 +252,7 @@ def disagreement(subject: Subject) -> Section:
             )
         )
         title = "People" if name == "people" else name
-        about = f"Which two classes {'people' if name == 'people' else name} would say of one item, in % of pairs"
+        about = f"Which two classes {name} would say of one item, in % of pairs"
         figures.append(Figure(slug=slug, title=title, spec=spec_of(chart, height=240), data=slug, about=about))
     agree = 100 * float(np.trace(people))
     note = (

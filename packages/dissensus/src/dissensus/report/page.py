@@ -36,53 +36,35 @@ _ESCAPES: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Page:
-    """What the page shows, part by part.
-
-    Attributes:
-        subject: what it is about.
-        answer: sentences.
-        dots: the headline metric.
-        contested: items that divide people most.
-        gaps: items on which the closest system is furthest from people.
-        gaps_of: that system.
-        gains: differences by stratum; None where nothing is compared.
-        by_stratum: the same, or the scores of the one system, as a table.
-        disagreement: which classes people and models disagree about.
-        entropies: of models beside people.
-        calibration: curves.
-        comparisons: the table, then those behind tabs.
-        data: facts about votes and people, as names and values.
-        classes: a table of them.
-        annotators: a table of them; None where votes are anonymous.
-        panel: the same as a figure.
-        disagreeing: who disagrees with whom; None where nobody is told apart.
-        added: what the subject adds.
-        glossary: words and their meanings.
-        bibliography: BibTeX.
-        files: the name of the folder beside the page.
-    """
+    """What the page shows, part by part."""
 
     subject: Subject
     answer: Sequence[str]
     dots: Section
+    """The headline metric."""
     contested: Sequence[Card]
     gaps: Sequence[Card]
+    """Items on which the closest system, `gaps_of`, is furthest from people."""
     gaps_of: str
     gains: Section | None
     by_stratum: Table
+    """The gains, or where nothing is compared the scores of the one system."""
     disagreement: Section
     entropies: Section
     calibration: Section
     comparisons: Sequence[Table]
+    """The table, then those behind tabs."""
     data: Sequence[tuple[str, str]]
     classes: Table
     annotators: Table | None
+    """None where votes are anonymous, as is the same as a figure, `panel`, and who disagrees with whom."""
     panel: Section | None
     disagreeing: WhoDisagrees | None
     added: Added
     glossary: Sequence[tuple[str, str]]
     bibliography: str
     files: str
+    """The name of the folder beside the page."""
 
     @property
     def sections(self) -> list[Section]:
@@ -90,7 +72,7 @@ class Page:
         people = () if self.disagreeing is None else (self.disagreeing.map, self.disagreeing.groups)
         every = (
             *(self.dots, self.gains, self.disagreement, self.entropies, self.calibration, self.panel, *people),
-            *(section for each in self.added.chapters for section in (*each.tabs.values(), *each.sections)),
+            *(figures for part in self.added.chapters for figures in (*part.tabs.values(), *part.sections)),
         )
         return [section for section in every if section is not None]
 
@@ -99,7 +81,7 @@ class Page:
         """All tables, in the order of the page."""
         people = [] if self.annotators is None else [self.annotators]
         people += [] if self.disagreeing is None else self.disagreeing.tables
-        added = [table for each in self.added.chapters for table in each.tables]
+        added = [table for chapter in self.added.chapters for table in chapter.tables]
         return [self.by_stratum, *self.comparisons, self.classes, *people, *added]
 
     @property
@@ -114,7 +96,7 @@ class Page:
             ("table", "Table", True),
             ("data", "Data", True),
             ("people", "Who disagrees", self.disagreeing is not None),
-            *((each.anchor, each.title, True) for each in self.added.chapters),
+            *((chapter.anchor, chapter.title, True) for chapter in self.added.chapters),
             ("same", "Same numbers", True),
             ("glossary", "Glossary", True),
             ("downloads", "Downloads", True),
@@ -125,7 +107,7 @@ class Page:
     @property
     def clouds(self) -> Section | None:
         """The first figures whose points tell of items; all others have the same items."""
-        return next((each for each in self.sections if any(figure.points for figure in each.figures)), None)
+        return next((part for part in self.sections if any(figure.points for figure in part.figures)), None)
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -135,9 +117,9 @@ class Page:
             return []
         rows = section.data[section.figures[0].data]
         drawn = range(len(section.figures))
-        told = ("text", "votes", "image")
+        keys = ("text", "votes", "image")
         return [
-            {key: row[key] for key in told if key in row} | {"said": [row[f"said{n}"] for n in drawn]} for row in rows
+            {key: row[key] for key in keys if key in row} | {"said": [row[f"said{n}"] for n in drawn]} for row in rows
         ]
 
 
@@ -150,8 +132,7 @@ def render(page: Page, drawings: Mapping[str, str]) -> str:
     """
     templates = environment()
     people = page.subject.people
-    used = {slug for section in page.sections for slug in (figure.slug for figure in section.figures)}
-    assert used <= set(drawings)
+    names = [] if page.clouds is None else [figure.title for figure in page.clouds.figures]
 
     def svg(figure: Figure) -> Markup:
         return Markup(for_page(drawings[figure.slug], slug=figure.slug, points=figure.points))
@@ -164,7 +145,7 @@ def render(page: Page, drawings: Mapping[str, str]) -> str:
         script=Markup(source_of(templates, "page.js")),
         svg=svg,
         csv=_embedded(page.tables),
-        points=as_script({"names": _drawn_names(page), "items": page.points}),
+        points=as_script({"names": names, "items": page.points}),
     )
 
 
@@ -209,10 +190,6 @@ def source_of(templates: jinja2.Environment, name: str) -> str:
     """A file beside the templates, as it is."""
     assert templates.loader is not None
     return templates.loader.get_source(templates, name)[0]
-
-
-def _drawn_names(page: Page) -> list[str]:
-    return [] if page.clouds is None else [figure.title for figure in page.clouds.figures]
 
 
 def _embedded(tables: Sequence[Table]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.pages import as_markdown, markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.differences import Difference
@@ -85,7 +85,7 @@ class Table:
     def to_markdown(self) -> str:
         """Title, table and note; nothing in it can become markup."""
         body = [[as_markdown(cell) for cell in line] for line in self._lines()]
-        table = markdown([as_markdown(each) for each in self.header], body)
+        table = markdown([as_markdown(heading) for heading in self.header], body)
         return f"## {as_markdown(self.title)}\n\n{table}\n\n{as_markdown(self.note)}".rstrip() + "\n"
 
     def to_latex(self) -> str:
@@ -131,7 +131,7 @@ def comparison(
         if ruled:
             cells.insert(1, Cell(DASH))
         rows.append(TableRow(name=BEST, cells=tuple(cells), kind="people"))
-    header = [f"{capital(METRICS[name].short)}{_percent(name)} {arrow(name)}" for name in metrics]
+    header = [f"{capital(METRICS[name].short)}{', %' if name == 'accuracy' else ''} {arrow(name)}" for name in metrics]
     if ruled:
         header.insert(1, "Worth in people ↑")
     return Table(
@@ -146,13 +146,13 @@ def comparison(
 
 def _compared(subject: Subject, *, by: str, stratum: str) -> dict[tuple[str, str], Difference]:
     """By system and metric, each system and baseline minus the reference of its model."""
-    found: dict[tuple[str, str], Difference] = {}
+    differences: dict[tuple[str, str], Difference] = {}
     for model, names in subject.models.items():
         rivals = [name for name in names if name != subject.references[model]]
         if rivals:
             rows = subject.evaluation.difference(subject.references[model], by=by, stratum=stratum, only=rivals).rows
-            found |= {(row.system, row.metric): row for row in rows}
-    return found
+            differences |= {(row.system, row.metric): row for row in rows}
+    return differences
 
 
 def comparisons(subject: Subject) -> list[Table]:
@@ -176,37 +176,36 @@ def comparisons(subject: Subject) -> list[Table]:
 
 def _tested(subject: Subject) -> Table | None:
     """Every difference to the reference on all items, with its interval, its mark and, on the headline, its test."""
-    found = _compared(subject, by="agreement", stratum=ALL)
-    if not found:
+    differences = list(_compared(subject, by="agreement", stratum=ALL).values())
+    if not differences:
         return None
+    names = ("system", "reference", "metric", "stratum", "mark", "seeds", "paired", "sd", "seeds_closer", "p", "p_holm")
     rows = tuple(
         TableRow(
             name=f"{row.system}, {METRICS[row.metric].short}",
             cells=(
                 Cell(row.reference),
-                Cell(f"{signed(row.value.value)}{row.mark and f' {row.mark}'}"),
+                Cell(difference_cell(row).text),
                 Cell(signed_interval(row.value) or DASH),
                 Cell(DASH if row.seeds_closer is None else f"{row.seeds_closer} of {row.seeds}"),
                 Cell(shown_p(row.p)),
                 Cell(shown_p(row.p_holm)),
             ),
         )
-        for row in found.values()
+        for row in differences
     )
     return Table(
         slug="differences",
         title="Differences to the reference",
         header=("method, metric", "minus", "difference", "95 % interval", "closer on seeds", "p", "p (Holm)"),
         rows=rows,
-        records=tuple({"over": row.over, **_numbers(row)} for row in found.values()),
+        records=tuple(
+            {"over": row.over, **{name: getattr(row, name) for name in names}}
+            | ends(row.value, "difference", "low", "high")
+            for row in differences
+        ),
         note=MARKS,
     )
-
-
-def _numbers(row: Difference) -> dict[str, Any]:
-    names = ("system", "reference", "metric", "stratum", "mark", "seeds", "paired", "sd", "seeds_closer", "p", "p_holm")
-    ends = {"difference": row.value.value, "low": row.value.low, "high": row.value.high}
-    return {name: getattr(row, name) for name in names} | ends
 
 
 def _best(score: Score) -> Estimate | None:
@@ -214,11 +213,11 @@ def _best(score: Score) -> Estimate | None:
 
 
 def _worth(subject: Subject, name: str) -> Cell:
-    found = subject.evaluation.worth.get(name)
-    if found is None or found.estimate is None:
+    worth = subject.evaluation.worth.get(name)
+    if worth is None or worth.estimate is None:
         return Cell(DASH)
-    value, _, ends = str(found).partition(" people")
-    return Cell(value.replace("fewer than", "<").replace("more than", ">"), ends.strip())
+    value, bracket, interval = worth.short.partition(" [")
+    return Cell(value, f"{bracket.strip()}{interval}")
 
 
 def _named(subject: Subject, name: str) -> str:
@@ -236,33 +235,27 @@ def _cell(score: Score, difference: Difference | None) -> Cell:
 
 
 def _record(subject: Subject, score: Score, difference: Difference | None) -> dict[str, Any]:
-    value, best = score.value, _best(score)
-    worth = subject.evaluation.worth.get(score.system) if score.stratum == ALL else None
-    people = None if worth is None or score.metric != subject.evaluation.headline else worth.estimate
-    return {
-        "stratum": score.stratum,
-        "items": score.items,
-        "system": score.system,
-        "baseline": score.system in subject.evaluation.baselines,
-        "metric": score.metric,
-        "unit": METRICS[score.metric].unit,
-        "seeds": score.seeds,
-        "mean": None if value is None else value.value,
-        "sd": score.sd,
-        "low": None if value is None else value.low,
-        "high": None if value is None else value.high,
-        "worth_in_people": None if people is None else people.value,
-        "worth_low": None if people is None else people.low,
-        "worth_high": None if people is None else people.high,
-        "best_achievable": None if best is None else best.value,
-        "reference": None if difference is None else difference.reference,
-        "difference": None if difference is None else difference.value.value,
-        "difference_low": None if difference is None else difference.value.low,
-        "difference_high": None if difference is None else difference.value.high,
-        "mark": None if difference is None else difference.mark,
-        "p": None if difference is None else difference.p,
-        "p_holm": None if difference is None else difference.p_holm,
-    }
+    headline = score.stratum == ALL and score.metric == subject.evaluation.headline
+    worth, best = subject.evaluation.worth.get(score.system) if headline else None, _best(score)
+    return (
+        {
+            "stratum": score.stratum,
+            "items": score.items,
+            "system": score.system,
+            "baseline": score.system in subject.evaluation.baselines,
+            "metric": score.metric,
+            "unit": METRICS[score.metric].unit,
+            "seeds": score.seeds,
+            "mean": None,
+            "sd": score.sd,
+        }
+        | ends(score.value, "mean", "low", "high")
+        | ends(None if worth is None else worth.estimate, "worth_in_people", "worth_low", "worth_high")
+        | {"best_achievable": None if best is None else best.value}
+        | {"reference": None if difference is None else difference.reference}
+        | ends(None if difference is None else difference.value, "difference", "difference_low", "difference_high")
+        | {name: None if difference is None else getattr(difference, name) for name in ("mark", "p", "p_holm")}
+    )
 
 
 def class_table(subject: Subject) -> Table:
@@ -271,24 +264,19 @@ def class_table(subject: Subject) -> Table:
     votes = people.counts.sum(axis=0)
     majority = people.majority()
     items = np.bincount(majority.label, minlength=len(people.classes))
-    records: list[dict[str, Any]] = [
-        {"class": name, "votes": int(v), "share": float(v / max(votes.sum(), 1)), "items": int(n)}
-        for name, v, n in zip(people.classes, votes, items, strict=True)
-    ]
-    return Table(
-        slug="classes",
-        title="Classes among the evaluated items",
-        header=("class", "votes", "share of votes, %", "items of which it is the majority"),
-        rows=tuple(
-            TableRow(
-                name=record["class"],
-                cells=tuple(
-                    map(Cell, (f"{record['votes']:,}", f"{100 * record['share']:.1f}", f"{record['items']:,}"))
-                ),
-            )
-            for record in records
-        ),
-        records=tuple(records),
+    return table_of(
+        "classes",
+        "Classes among the evaluated items",
+        [
+            {"class": name, "votes": int(v), "share": float(v / max(votes.sum(), 1)), "items": int(n)}
+            for name, v, n in zip(people.classes, votes, items, strict=True)
+        ],
+        {
+            "class": lambda record: record["class"],
+            "votes": lambda record: f"{record['votes']:,}",
+            "share of votes, %": lambda record: f"{100 * record['share']:.1f}",
+            "items of which it is the majority": lambda record: f"{record['items']:,}",
+        },
         note="Where the majority is tied, the first of the tied classes counts." if majority.tied.any() else "",
     )
 
@@ -296,26 +284,58 @@ def class_table(subject: Subject) -> Table:
 def annotators(panel: AnnotatorAgreement, *, shown: int) -> Table:
     """Each annotator beside the rest, lowest agreement first; the CSV has all, the table the first `shown`."""
     records = panel.lowest_first().to_rows()
-    rows = [
-        TableRow(
-            name=str(record["annotator"]),
-            cells=(
-                Cell(f"{record['judgements']:,}"),
-                Cell(_share(record["agreement"]), _range(record["low"], record["high"])),
-                Cell(_share(record["expected"])),
-            ),
-        )
-        for record in records[:shown]
-    ]
-    left = len(records) - len(rows)
-    return Table(
-        slug="annotators",
-        title="Agreement of each annotator with the rest",
-        header=("annotator", "judgements", "agreement with the rest", "expected by chance"),
-        rows=tuple(rows),
-        records=tuple(records),
-        note=f"The {len(rows)} of lowest agreement; {left:,} more are in the CSV file." if left else "",
+    left = len(records) - shown
+    return table_of(
+        "annotators",
+        "Agreement of each annotator with the rest",
+        records,
+        {
+            "annotator": lambda record: str(record["annotator"]),
+            "judgements": lambda record: f"{record['judgements']:,}",
+            "agreement with the rest": lambda record: interval_cell(record, "agreement"),
+            "expected by chance": lambda record: DASH if record["expected"] is None else f"{record['expected']:.3f}",
+        },
+        most=shown,
+        note=f"The {shown} of lowest agreement; {left:,} more are in the CSV file." if left > 0 else "",
     )
+
+
+def table_of(
+    slug: str,
+    title: str,
+    records: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, Callable[[Mapping[str, Any]], Cell | str]],
+    *,
+    most: int | None = None,
+    note: str = "",
+) -> Table:
+    """A table of records, the first `most` of which are shown: by heading, what a cell says of a record."""
+    rows = []
+    for record in records[:most]:
+        name, *cells = (column(record) for column in columns.values())
+        rows.append(
+            TableRow(name=str(name), cells=tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells))
+        )
+    return Table(slug=slug, title=title, header=tuple(columns), rows=tuple(rows), records=tuple(records), note=note)
+
+
+def ends(estimate: Estimate | None, value: str, low: str, high: str) -> dict[str, float | None]:
+    """An estimate as three numbers of a record, by these names."""
+    if estimate is None:
+        return dict.fromkeys((value, low, high))
+    return {value: estimate.value, low: estimate.low, high: estimate.high}
+
+
+def interval_cell(record: Mapping[str, Any], name: str) -> Cell:
+    """A number of a record to three decimals, and below it the interval from `low` to `high`."""
+    low, high = record["low"], record["high"]
+    under = "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
+    return Cell(DASH if record[name] is None else f"{record[name]:.3f}", under)
+
+
+def difference_cell(row: Difference) -> Cell:
+    """A difference with its mark, and its interval."""
+    return Cell(f"{signed(row.value.value)}{row.mark and f' {row.mark}'}", signed_interval(row.value))
 
 
 def estimated(estimate: Estimate | None, metric: str) -> Cell:
@@ -342,20 +362,8 @@ def capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _percent(metric: str) -> str:
-    return ", %" if metric == "accuracy" else ""
-
-
 def _number(number: float | None, metric: str) -> str:
     if number is None:
         return DASH
     text = f"{100 * number:.1f}" if metric == "accuracy" else f"{number:.3f}"
     return text.replace("-", "\N{MINUS SIGN}")
-
-
-def _share(number: float | None) -> str:
-    return DASH if number is None else f"{number:.3f}"
-
-
-def _range(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"

@@ -31,8 +31,8 @@ def answer(subject: Subject) -> list[str]:
     verdicts = {model: _verdict(subject, model) for model, names in subject.models.items() if len(names) > 1}
     sentences = []
     for number, (model, verdict) in enumerate(verdicts.items()):
-        told_already = number and verdict == next(iter(verdicts.values()))
-        opening = verdict if asked and not told_already else ""
+        repeated = number and verdict == next(iter(verdicts.values()))
+        opening = verdict if asked and not repeated else ""
         sentences.append(_sentence(subject, model, opening=opening, explained=explained))
     first = next(iter(verdicts), None)
     if first is None:
@@ -46,9 +46,9 @@ def _verdict(subject: Subject, model: str) -> str:
     rivals = [name for name in subject.models[model] if name != reference]
     rows = subject.evaluation.difference(reference, only=rivals).rows
     marks = {row.system: row.mark for row in rows if row.metric == subject.evaluation.headline}
-    told = "Yes" if marks.get(best) == BETTER else "No" if set(marks.values()) == {WORSE} else "Unclear"
-    once = told != "Unclear" and of_one_run(subject.evaluation, best, _rival(subject, model))
-    return f"{told}, for this one run" if once else told
+    verdict = "Yes" if marks.get(best) == BETTER else "No" if set(marks.values()) == {WORSE} else "Unclear"
+    once = verdict != "Unclear" and of_one_run(subject.evaluation, best, _rival(subject, model))
+    return f"{verdict}, for this one run" if once else verdict
 
 
 def _rival(subject: Subject, model: str) -> Difference | None:
@@ -69,19 +69,20 @@ def _sentence(subject: Subject, model: str, *, opening: str, explained: set[str]
     if best == reference:
         core = f"{where}no method came closer to people than {called(reference)}"
         if _worth(subject, reference) and rival is not None:
-            follows = f"the next, {called(rival.reference)}, {_worth(subject, rival.reference)}"
-            core += f": it is worth {_worth(subject, reference)}, and {follows}"
+            follows = _worth(subject, rival.reference).removeprefix("worth ")
+            core += f": it is {_worth(subject, reference)}, and the next, {called(rival.reference)}, {follows}"
     else:
         verb = "comes closer" if rival is not None and rival.mark == BETTER else "scores closer"
         core = f"{where}{called(best)} {verb} to people than {called(reference)}"
         if _worth(subject, best):
-            core += f": it is worth {_worth(subject, best)}, {called(reference)} {_worth(subject, reference)}"
+            other = _worth(subject, reference).removeprefix("worth ")
+            core += f": it is {_worth(subject, best)}, {called(reference)} {other}"
     return _opened(opening, f"{core}{_but(speaks_against(subject.evaluation, best, rival))}.")
 
 
 def _but(against: Sequence[str]) -> str:
-    told = "; and ".join(against)
-    return f"; but {told}" if told else "; no baseline and no stratum that can tell speaks against it"
+    reasons = "; and ".join(against)
+    return f"; but {reasons}" if reasons else "; no baseline and no stratum that can tell speaks against it"
 
 
 def _of_one(subject: Subject, *, asked: bool) -> list[str]:
@@ -90,40 +91,42 @@ def _of_one(subject: Subject, *, asked: bool) -> list[str]:
     best = next(iter(subject.systems))
     metric = METRICS[evaluation.headline]
     score = evaluation.overall.get(best, evaluation.headline).value
-    worth = f", worth {_worth(subject, best)}" if _worth(subject, best) else ""
-    told = f"{metric.short} {score or 'undefined'}{worth}{_but(speaks_against(evaluation, best, None))}"
+    worth = f", {_worth(subject, best)}" if _worth(subject, best) else ""
+    numbers = f"{metric.short} {score or 'undefined'}{worth}{_but(speaks_against(evaluation, best, None))}"
     if not evaluation.baselines:
-        return [f"{best}: {told}.", _how_to_read(subject)]
+        return [f"{best}: {numbers}.", _how_to_read(subject)]
     rival = min(evaluation.baselines, key=evaluation.distance)
-    found = evaluation.difference(rival, only=[best]).get(best, evaluation.headline)
-    verdict = {BETTER: "Yes", WORSE: "No"}.get(found.mark, "Unclear") if asked else ""
-    side = {BETTER: "", WORSE: "not "}.get(found.mark, "not surely ")
-    core = f"{best} is {side}closer to people than every baseline: {told}."
-    gap = f"{metric.short} minus that of the closest baseline, {rival}: {_signed(found.value)}."
+    difference = evaluation.difference(rival, only=[best]).get(best, evaluation.headline)
+    verdict = {BETTER: "Yes", WORSE: "No"}.get(difference.mark, "Unclear") if asked else ""
+    side = {BETTER: "", WORSE: "not "}.get(difference.mark, "not surely ")
+    core = f"{best} is {side}closer to people than every baseline: {numbers}."
+    gap = f"{metric.short} minus that of the closest baseline, {rival}: {_signed(difference.value)}."
     return [_opened(verdict, core), gap, *_best_achievable(subject), _how_to_read(subject)]
 
 
 def _numbers(subject: Subject, model: str) -> list[str]:
     """The headline scores behind the first sentence, and how sure the difference is."""
-    evaluation, found = subject.evaluation, _rival(subject, model)
+    evaluation, difference = subject.evaluation, _rival(subject, model)
     metric = METRICS[evaluation.headline]
-    if found is None:
+    if difference is None:
         return _best_achievable(subject)
-    own, other = (evaluation.overall.get(each, evaluation.headline).value for each in (found.system, found.reference))
+    own, other = (
+        evaluation.overall.get(name, evaluation.headline).value for name in (difference.system, difference.reference)
+    )
     assert own is not None
     assert other is not None
     unit = f" {metric.unit}" if metric.unit else ""
-    paired = found.seeds_closer is not None and found.seeds > 1
-    seeds = f"; closer on {found.seeds_closer} of {found.seeds} seeds" if paired else ""
+    paired = difference.seeds_closer is not None and difference.seeds > 1
+    seeds = f"; closer on {difference.seeds_closer} of {difference.seeds} seeds" if paired else ""
     compared = max(len(names) for names in subject.models.values()) - 1
     corrected = f", corrected for {compared} comparisons" if compared > 1 else ""
-    sure = f"{'' if found.mark else 'not '}significant at 0.05{corrected}"
-    tested = "" if found.p_holm is None else f"; p {equals(found.p_holm)} ({sure})"
+    sure = f"{'' if difference.mark else 'not '}significant at 0.05{corrected}"
+    tested = "" if difference.p_holm is None else f"; p {equals(difference.p_holm)} ({sure})"
     return [
         (
-            f"On {subject.where}, the {metric.short} of {found.system} is {own.value:.3f}{unit} and that of "
-            f"{found.reference} {other.value:.3f}: a difference of {_signed(found.value)}, over "
-            f"{found.over}{tested}{seeds}."
+            f"On {subject.where}, the {metric.short} of {difference.system} is {own.value:.3f}{unit} and that of "
+            f"{difference.reference} {other.value:.3f}: a difference of {_signed(difference.value)}, over "
+            f"{difference.over}{tested}{seeds}."
         ),
         *_best_achievable(subject),
     ]
@@ -164,8 +167,11 @@ def _explained(subject: Subject, name: str, explained: set[str]) -> str:
 
 
 def _worth(subject: Subject, name: str) -> str:
-    found = subject.evaluation.worth.get(name)
-    return "" if found is None or found.estimate is None else str(found)
+    """What a system is: worth so many people, or worse than the marginal."""
+    worth = subject.evaluation.worth.get(name)
+    if worth is None or worth.estimate is None:
+        return ""
+    return str(worth) if str(worth).startswith("worse") else f"worth {worth}"
 
 
 def _opened(opening: str, sentence: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
+import vl_convert
 
 from dissensus.errors import InputError
 from dissensus.evaluation.arguments import people_in, systems_in
@@ -19,7 +20,6 @@ from dissensus.report.citation import bibliography
 from dissensus.report.disagreeing import who_disagrees
 from dissensus.report.dots import dots
 from dissensus.report.drawing import drawn
-from dissensus.report.export import export_figures, export_tables
 from dissensus.report.gains import differences_by_stratum, disagreement, gains, scores_by_stratum
 from dissensus.report.glossary import glossary
 from dissensus.report.items import cards, contested, largest_gaps
@@ -45,9 +45,7 @@ ANNOTATORS: Final = 30
 class HasSubject(Protocol):
     """What can say by itself what a page about it shows: a scored study."""
 
-    def subject(self) -> Subject:
-        """What the page is about."""
-        ...
+    def subject(self) -> Subject: ...
 
 
 def write_report(
@@ -84,8 +82,13 @@ def write_report(
     folder = path.with_name(page.files)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        export_tables(page.tables, folder)
-        export_figures(drawings, folder)
+        for table in page.tables:
+            for ending, content in (("csv", table.to_csv()), ("md", table.to_markdown()), ("tex", table.to_latex())):
+                (folder / f"{table.slug}.{ending}").write_text(content, encoding="utf-8")
+        for slug, svg in drawings.items():
+            (folder / f"{slug}.svg").write_text(svg, encoding="utf-8")
+            (folder / f"{slug}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
+            (folder / f"{slug}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
     except OSError as error:
         raise InputError(f"{path}: the report cannot be written ({error.strerror}); choose another place") from error
     with whole_file(path) as part:
@@ -119,21 +122,22 @@ def make_page(subject: Subject, *, files: str, seed: int) -> Page:
     evaluation = subject.evaluation
     # Intervals take the variance of the resamples alone, which ENOUGH of them tell.
     resamples = min(max(evaluation.resamples, 2), ENOUGH)
-    found = differences_by_stratum(subject, resamples=resamples, seed=seed)
-    gained = gains(subject, found)
+    gained = gains(subject, differences_by_stratum(subject, resamples=resamples, seed=seed))
     best = evaluation.closest()
     divided = contested(subject.people, most=ITEMS)
     furthest, gap = largest_gaps(subject.people, subject.mean(best), most=ITEMS)
-    who = _annotators(subject.votes)
+    votes = subject.votes
+    known = votes is not None and votes.annotators is not None and not are_columns(votes)
+    who = annotators(annotator_agreement(votes), shown=ANNOTATORS) if votes is not None and known else None
     added = Added() if subject.adds is None else subject.adds(subject, resamples, seed)
     return Page(
         subject=subject,
         answer=answer(subject),
         dots=dots(evaluation),
         contested=cards(
-            subject, divided, remarks=[f"entropy {each:.2f} nats" for each in subject.people.entropy[divided].tolist()]
+            subject, divided, remarks=[f"entropy {nats:.2f} nats" for nats in subject.people.entropy[divided].tolist()]
         ),
-        gaps=cards(subject, furthest, remarks=[f"gap {each:.2f}" for each in gap.tolist()]),
+        gaps=cards(subject, furthest, remarks=[f"gap {distance:.2f}" for distance in gap.tolist()]),
         gaps_of=best,
         gains=None if gained is None else gained[0],
         by_stratum=scores_by_stratum(subject, best, resamples=resamples, seed=seed) if gained is None else gained[1],
@@ -153,12 +157,6 @@ def make_page(subject: Subject, *, files: str, seed: int) -> Page:
     )
 
 
-def _annotators(votes: Votes | None) -> Any:
-    if votes is None or votes.annotators is None or are_columns(votes):
-        return None
-    return annotators(annotator_agreement(votes), shown=ANNOTATORS)
-
-
 def are_columns(votes: Votes) -> bool:
     """Whether annotators are only the numbered columns of a table: nothing says that a column is one person."""
     names = [] if votes.annotators is None else votes.annotators.names.tolist()
@@ -175,7 +173,7 @@ def data_facts(subject: Subject) -> list[tuple[str, str]]:
     size = people.panel_size
     facts = [
         ("evaluated", subject.where),
-        ("judgements an item", _spread(size.min(), np.median(size), size.max())),
+        ("judgements per item", _spread(size.min(), np.median(size), size.max())),
         ("unanimous items", f"{int(people.unanimous.sum()):,} of {len(people):,} ({people.unanimous.mean():.0%})"),
         ("human entropy", f"{people.entropy.mean():.3f} nats in the mean; {np.log(len(people.classes)):.3f} at most"),
         ("classes", f"{len(people.classes)}, {'a scale' if people.ordered else 'in no order'}"),

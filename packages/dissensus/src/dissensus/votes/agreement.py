@@ -163,8 +163,8 @@ def agreement(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0) -> A
     if votes.ordered and single_choice(votes):
         recipes.append(_interval(_places(votes, rows, None)))
         recipes.append(_ordinal(rows, resamples=resamples, seed=seed))
-    found = _estimates(rows, recipes, resamples=resamples, seed=seed)
-    return Agreement({name: found[name] for name in TITLES if name in found})
+    result = _estimates(rows, recipes, resamples=resamples, seed=seed)
+    return Agreement({name: result[name] for name in TITLES if name in result})
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def class_mass(votes: Votes) -> Table:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _PairableItems:
     """Items with two judgements or more; those that are alike are one row, which stands for `times` items.
 
     `mass` is (rows, classes) judgements for each class, w_k; `judgements` (rows,) their number, m; `own` (rows,) the
@@ -246,18 +246,18 @@ class _Rows:
     own: Floats
     times: Ints
 
-    def __getitem__(self, block: slice) -> _Rows:
-        return _Rows(self.mass[block], self.judgements[block], self.own[block], self.times[block])
+    def __getitem__(self, block: slice) -> _PairableItems:
+        return _PairableItems(self.mass[block], self.judgements[block], self.own[block], self.times[block])
 
 
-def _rows(votes: Votes | ArrayLike) -> _Rows:
+def _rows(votes: Votes | ArrayLike) -> _PairableItems:
     if not isinstance(votes, Votes):
         return _grouped(_count_table(votes))
     if votes.n_judgements == len(votes):
         return _grouped(votes.counts)
     pairable = _pairable(votes.panel_size)
     own = np.bincount(votes.item, weights=vote_weights(votes) ** 2, minlength=len(votes.items))
-    return _Rows(
+    return _PairableItems(
         mass=class_mass(votes)[pairable],
         judgements=votes.panel_size[pairable].astype(np.float64),
         own=own[pairable].astype(np.float64),
@@ -265,10 +265,10 @@ def _rows(votes: Votes | ArrayLike) -> _Rows:
     )
 
 
-def _grouped(counts: Counts) -> _Rows:
+def _grouped(counts: Counts) -> _PairableItems:
     rows, times = distinct_rows(counts[_pairable(counts.sum(axis=1))])
     judgements = rows.sum(axis=1).astype(np.float64)
-    return _Rows(mass=rows.astype(np.float64), judgements=judgements, own=judgements, times=times)
+    return _PairableItems(mass=rows.astype(np.float64), judgements=judgements, own=judgements, times=times)
 
 
 def _pairable(judgements: Ints) -> Ints:
@@ -309,11 +309,11 @@ class _Recipe:
     """
 
     width: int
-    columns: Callable[[_Rows], Table]
+    columns: Callable[[_PairableItems], Table]
     values: Callable[[Table], dict[str, Floats]]
 
 
-def _estimates(rows: _Rows, recipes: Sequence[_Recipe], *, resamples: int, seed: Seed) -> dict[str, Estimate]:
+def _estimates(rows: _PairableItems, recipes: Sequence[_Recipe], *, resamples: int, seed: Seed) -> dict[str, Estimate]:
     def contributions(block: slice) -> Table:
         return np.hstack([recipe.columns(rows[block]) for recipe in recipes])
 
@@ -331,11 +331,11 @@ def _nominal_estimates(votes: Votes | ArrayLike, *, resamples: int, seed: Seed) 
     return _estimates(rows, [_nominal(rows)], resamples=resamples, seed=seed)
 
 
-def _nominal(rows: _Rows) -> _Recipe:
+def _nominal(rows: _PairableItems) -> _Recipe:
     """Alpha, kappa, AC1 and pairwise agreement, from a = sum_k w_k^2 - own, the agreeing ordered pairs of an item."""
     n_classes = rows.mass.shape[1]
 
-    def columns(rows: _Rows) -> Table:
+    def columns(rows: _PairableItems) -> Table:
         w, m = rows.mass, rows.judgements
         a, pairs = (w * w).sum(axis=1) - rows.own, m * (m - 1)
         return np.column_stack([np.ones_like(m), m, rows.own, pairs, a, a / (m - 1), a / pairs, w, w / m[:, None]])
@@ -367,7 +367,7 @@ def _refuse_several_votes(votes: Votes | ArrayLike, level: Level) -> None:
         )
 
 
-def _places(votes: Votes | ArrayLike, rows: _Rows, scale: ArrayLike | None) -> Floats:
+def _places(votes: Votes | ArrayLike, rows: _PairableItems, scale: ArrayLike | None) -> Floats:
     n_classes = rows.mass.shape[1]
     if scale is not None:
         places = np.asarray(scale, dtype=np.float64)
@@ -383,7 +383,7 @@ def _places(votes: Votes | ArrayLike, rows: _Rows, scale: ArrayLike | None) -> F
 def _interval(places: Floats) -> _Recipe:
     distance = (places[:, None] - places) ** 2
 
-    def columns(rows: _Rows) -> Table:
+    def columns(rows: _PairableItems) -> Table:
         w = rows.mass
         return np.column_stack([w, ((w @ distance) * w).sum(axis=1) / (rows.judgements - 1)])
 
@@ -396,7 +396,7 @@ def _interval(places: Floats) -> _Recipe:
     return _Recipe(places.shape[0] + 1, columns, values)
 
 
-def _ordinal(rows: _Rows, *, resamples: int, seed: int) -> _Recipe:
+def _ordinal(rows: _PairableItems, *, resamples: int, seed: int) -> _Recipe:
     """Interval alpha with the middle rank r_k of each class as its place, which differs from resample to resample.
 
     With (r_k - r_l)^2 multiplied out, sum_kl o_kl d_kl is twice sum_k r_k^2 sum_i m_i w_ik / (m_i - 1) minus
@@ -404,7 +404,7 @@ def _ordinal(rows: _Rows, *, resamples: int, seed: int) -> _Recipe:
     """
     n_classes = rows.mass.shape[1]
 
-    def columns(rows: _Rows) -> Table:
+    def columns(rows: _PairableItems) -> Table:
         w, m = rows.mass, rows.judgements
         return np.column_stack([w, w * (m / (m - 1))[:, None]])
 

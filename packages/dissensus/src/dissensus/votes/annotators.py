@@ -60,12 +60,14 @@ class AnnotatorAgreement:
         return self._rows(np.argsort(self.high, kind="stable"))
 
     def _rows(self, chosen: Any) -> AnnotatorAgreement:
-        columns = {each.name: getattr(self, each.name)[chosen] for each in fields(self) if each.name != "level"}
+        columns = {column.name: getattr(self, column.name)[chosen] for column in fields(self) if column.name != "level"}
         return AnnotatorAgreement(**columns, level=self.level)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dictionary per annotator, ready for JSON: None where a column is NaN."""
-        columns = {each.name: getattr(self, each.name).tolist() for each in fields(self) if each.name != "level"}
+        columns = {
+            column.name: getattr(self, column.name).tolist() for column in fields(self) if column.name != "level"
+        }
         names = ["annotator", *list(columns)[1:]]
         return [
             {name: None if value != value else value for name, value in zip(names, row, strict=True)}
@@ -102,14 +104,14 @@ def models_beside_people(votes: Votes, *, level: float = 0.95) -> AnnotatorAgree
     theirs = everybody.take_judgements(np.flatnonzero(votes.judgement_by_model))
     people = everybody.take_judgements(np.flatnonzero(~votes.judgement_by_model))
     said = class_mass(people)
-    found = _compared(
+    result = _compared(
         theirs,
         others=people.panel_size[theirs.item].astype(np.float64),
         same=said[theirs.item, theirs.label],
         rest=said.sum(axis=0, keepdims=True),
         level=level,
     )
-    return found._rows(np.flatnonzero(votes.model_annotators))
+    return result._rows(np.flatnonzero(votes.model_annotators))
 
 
 def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None, level: float) -> AnnotatorAgreement:

@@ -88,18 +88,18 @@ def arrange_classes(
     order = in_order(named) if classes is None else tuple(classes)
     index = {name: k for k, name in enumerate(order)}
     equal = {number: index[name] for name in order if (number := _number(name)) is not None}
-    found = [index.get(label, index.get(name)) for label, name in zip(labels, named, strict=True)]
-    found = [
+    places = [index.get(label, index.get(name)) for label, name in zip(labels, named, strict=True)]
+    places = [
         equal.get(number) if k is None and (number := _number(label)) is not None else k
-        for k, label in zip(found, labels, strict=True)
+        for k, label in zip(places, labels, strict=True)
     ]
-    unknown = next((k for k, place in enumerate(found) if place is None), None)
+    unknown = next((k for k, place in enumerate(places) if place is None), None)
     if unknown is not None:
         raise InputError(
             f"{where(unknown)}: the label '{named[unknown]}' is not one of the classes {listed(order)}; "
-            "correct it, or add it to --classes"
+            "correct it, or add it to classes="
         )
-    return np.array(found, dtype=np.int32), order
+    return np.array(places, dtype=np.int32), order
 
 
 def class_names(labels: Sequence[str]) -> list[str]:
@@ -111,8 +111,8 @@ def class_names(labels: Sequence[str]) -> list[str]:
     numbers = {label: number for label in labels if (number := _number(label)) is not None}
     if len(set(numbers.values())) < len(numbers):
         return [f"{numbers[label].normalize() + 0:f}" if label in numbers else label for label in labels]
-    found = [_WHOLE.fullmatch(label) for label in labels]
-    return [match[1] for match in found if match] if all(found) else list(labels)
+    matches = [_WHOLE.fullmatch(label) for label in labels]
+    return [match[1] for match in matches if match] if all(matches) else list(labels)
 
 
 def _number(label: str) -> Decimal | None:
@@ -128,8 +128,8 @@ def variants(labels: Sequence[str], counts: Sequence[int], *, what: str = "label
         if often[key] > 1:
             alike.setdefault(key, []).append(f"'{label}' ({count:,})")
     return [
-        f"the {what} {' and '.join(each)} differ only in white space or case, and are kept apart"
-        for each in alike.values()
+        f"the {what} {' and '.join(names)} differ only in white space or case, and are kept apart"
+        for names in alike.values()
     ]
 
 
@@ -169,8 +169,8 @@ def holds_kinds(cells: pl.Series, *, where: Where) -> bool:
     row = int((~known).to_numpy().argmax())
     raise InputError(
         f"{where(row)}: column '{cells.name}' says '{cells[row]}' here, and elsewhere that a model gave the vote; "
-        f"write {' or '.join(KINDS)} in each row, or, where it is about something else, name it with --keep or "
-        "--attribute"
+        f"write {' or '.join(KINDS)} in each row, or, where it is about something else, name it with "
+        "item_attributes= or attributes="
     )
 
 
@@ -197,9 +197,9 @@ def parse_seconds(cells: pl.Series, *, where: Where) -> Floats:
     wrong = not_seconds(cells)
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
-        found = cells.dtype if cells.dtype.is_nested() else cells[row]
+        value = cells.dtype if cells.dtype.is_nested() else cells[row]
         raise InputError(
-            f"{where(row)}: '{found}' in column '{cells.name}' is not a time; "
+            f"{where(row)}: '{value}' in column '{cells.name}' is not a time; "
             "give seconds as a number of 0 or more, or leave the cell empty"
         )
     return cells.cast(pl.Float64).fill_null(float("nan")).to_numpy()
@@ -217,8 +217,8 @@ def not_seconds(cells: pl.Series) -> pl.Series:
 
 def parse_times(cells: pl.Series, *, where: Where) -> Times:
     """(rows,) moments in UTC, NaT where a cell is empty."""
-    found = times_of(cells)
-    wrong = found.is_null() & ~_is_empty(cells)
+    moments = times_of(cells)
+    wrong = moments.is_null() & ~_is_empty(cells)
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         value = cells.dtype if cells.dtype.is_nested() else cells[row]
@@ -226,7 +226,7 @@ def parse_times(cells: pl.Series, *, where: Where) -> Times:
             f"{where(row)}: '{value}' in column '{cells.name}' is no moment; write it as 2024-05-31 17:45:00, in UTC "
             "or with its offset, or as UNIX seconds, or leave the cell empty"
         )
-    return found.to_numpy().astype("datetime64[us]")
+    return moments.to_numpy().astype("datetime64[us]")
 
 
 def holds_times(cells: pl.Series) -> bool:
@@ -291,17 +291,17 @@ def describe(cells: pl.Series, code: Codes, *, names: Names, what: str, where: W
         values = values.cast(pl.String).fill_null("")
     first = np.empty(len(names), dtype=np.int64)
     first[code[::-1]] = np.arange(code.size - 1, -1, -1)
-    each = values.gather(first)
-    other = np.flatnonzero((each.gather(code) != values).to_numpy())
+    kept = values.gather(first)
+    other = np.flatnonzero((kept.gather(code) != values).to_numpy())
     if other.size:
         row = int(other[0])
         who = code[row]
-        elsewhere = "; one of items is named with --keep" if what == "annotator" else ""
+        elsewhere = "; one of items is named with item_attributes=" if what == "annotator" else ""
         raise InputError(
             f"{where(row)}: {what} '{names[who]}' has '{cells[row]}' in column '{cells.name}', and "
-            f"'{each[int(who)]}' before; an attribute has one value per {what}{elsewhere}"
+            f"'{kept[int(who)]}' before; an attribute has one value per {what}{elsewhere}"
         )
-    return to_names(each)
+    return to_names(kept)
 
 
 def name_like(cells: pl.Series, *, where: Where) -> pl.Series:
@@ -361,5 +361,5 @@ def separator_of(distinct: pl.Series, path: Path) -> str | None:
         return mark
     raise InputError(
         f"{path}: labels such as '{distinct.filter(joined).sort()[0]}' may be one label or several; "
-        f"choose --format long, or --format sets with --separator '{mark}'"
+        f"choose format='long', or format='sets' with separator='{mark}'"
     )

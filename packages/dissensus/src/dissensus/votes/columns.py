@@ -75,7 +75,7 @@ def choose(role: str, given: str | None, available: Sequence[str], *, path: obje
     if given is None:
         return guess(role, available)
     if given not in available:
-        raise InputError(f"{path}: there is no column '{given}' for --{role}{choices(given, available)}")
+        raise InputError(f"{path}: there is no column '{given}' for {role}={choices(given, available)}")
     return given
 
 
@@ -93,8 +93,8 @@ def require(role: str, given: str | None, available: Sequence[str], *, path: obj
     column = choose(role, given, available, path=path)
     if column is None:
         raise InputError(
-            f"{path}: none of the columns {listed(available)} is known to hold the {role}; name it with --{role}, or, "
-            "where these are no names but the first row, name all columns with --columns"
+            f"{path}: none of the columns {listed(available)} is known to hold the {role}; name it with {role}=, or, "
+            "where these are no names but the first row, name all columns with columns="
         )
     return column
 

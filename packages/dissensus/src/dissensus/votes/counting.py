@@ -120,7 +120,7 @@ def count_votes(
     """
     path = open_file(path)
     if kind_of(path, also=(NPY,)) == "npy":
-        raise InputError(f"{path}: a .npy file holds counts already; read it without streaming, with --format counts")
+        raise InputError(f"{path}: a .npy file holds counts already; read it without streaming, with format='counts'")
     available = columns_of(path)
     own = read_own(OpenTable(path, available))
     if own is not None:
@@ -168,9 +168,9 @@ def _models(path: Path, column: str | None, *, given: bool) -> tuple[str | None,
     if column is None:
         return None, 0
     with explained(path):
-        found = scan(path).group_by(pl.col(column).cast(pl.String).str.strip_chars()).len().collect()
+        kinds = scan(path).group_by(pl.col(column).cast(pl.String).str.strip_chars()).len().collect()
     # A blank line has no cells; a row without a kind is refused where it is counted.
-    said = found.drop_nulls()
+    said = kinds.drop_nulls()
     if not given and not holds_kinds(said[column], where=lambda _: str(path)):
         return None, 0
     left_out = int(said["len"].filter(parse_kinds(said[column], where=lambda _: str(path))).sum())

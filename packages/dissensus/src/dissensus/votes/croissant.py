@@ -135,23 +135,23 @@ def _responsible(votes: Votes) -> dict[str, Any]:
     votes = votes.people if len(votes.people) else votes
     per = votes.panel_size
     asked = "Every class was answered with yes, no or unsure." if votes.none is not None else "People chose classes."
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "rai:dataAnnotationProtocol": f"{asked} Classes: {', '.join(votes.classes)}.",
         "rai:annotationsPerItem": f"{per.min()} to {per.max()}, {per.mean():.2f} in the mean",
         "rai:machineAnnotationTools": models,
     }
     if votes.time is not None and not np.isnat(votes.time).all():
         known = votes.time[~np.isnat(votes.time)].astype("datetime64[s]")
-        found["rai:dataCollectionTimeFrame"] = [f"{known.min()}Z", f"{known.max()}Z"]
+        fields["rai:dataCollectionTimeFrame"] = [f"{known.min()}Z", f"{known.max()}Z"]
     if votes.annotators is None:
-        found["rai:dataAnnotationPlatform"] = "not stated; the votes are anonymous"
-        return found
-    found["rai:dataAnnotationAnalysis"] = f"{len(votes.annotators):,} annotators, each told apart by an identifier."
-    found["rai:annotatorDemographics"] = [
+        fields["rai:dataAnnotationPlatform"] = "not stated; the votes are anonymous"
+        return fields
+    fields["rai:dataAnnotationAnalysis"] = f"{len(votes.annotators):,} annotators, each told apart by an identifier."
+    fields["rai:annotatorDemographics"] = [
         f"{name}: " + ", ".join(f"{value or 'not stated'} ({n:,})" for value, n in _spread(values))
         for name, values in votes.annotators.attributes.items()
     ]
-    return found
+    return fields
 
 
 def _spread(values: Any) -> list[tuple[str, int]]:

@@ -96,7 +96,7 @@ def _refuse_minus_one(cells: pl.Series, rows: Rows) -> None:
     if numbers.null_count() == 0 and (numbers >= 0).all():
         raise InputError(
             f"{rows.path}: {gaps / len(cells):.1%} of the cells are -1, which may be a class or stand for no vote; "
-            "choose --missing -1, or list the classes with --classes"
+            "choose missing=['-1'], or list the classes with classes="
         )
 
 
@@ -110,7 +110,7 @@ def votes_from_count_rows(
     table = rows.table if item is None else rows.table.drop(item)
     missing = [name for name in classes or () if name not in table.columns]
     if missing:
-        raise InputError(f"{rows.path}: there is no column for class '{missing[0]}'; correct --classes")
+        raise InputError(f"{rows.path}: there is no column for class '{missing[0]}'; correct classes=")
     table = table[list(classes or table.columns)]
     if not table.width:
         raise InputError(f"{rows.path}: there is no column beside '{item}'; give one column per class")
@@ -131,7 +131,9 @@ def votes_from_npy(path: Path, *, classes: Sequence[str] | None = None, ordered:
         )
     names = [str(k) for k in range(counts.shape[1])] if classes is None else list(classes)
     if len(names) != counts.shape[1]:
-        raise InputError(f"{path}: there are {counts.shape[1]} columns and {len(names)} --classes; name each column")
+        raise InputError(
+            f"{path}: there are {counts.shape[1]} columns, and classes= names {len(names)}; name each column"
+        )
 
     def where(row: int) -> str:
         return f"{path}, row {row + 1}"

@@ -84,7 +84,7 @@ def by_items(votes: Votes, attribute: str, *, resamples: int = 1000, seed: Seed 
     """The items by the value of one of their attributes, such as a source; largest group first."""
     if attribute not in votes.item_attributes:
         known = ", ".join(votes.item_attributes) or "none"
-        remedy = meant(attribute, votes.item_attributes) or "; keep its column with --keep"
+        remedy = meant(attribute, votes.item_attributes) or "; keep its column with item_attributes="
         raise InputError(f"votes: items have no attribute '{attribute}' (they have {known}){remedy}")
     groups = []
     pace = normalised_seconds(votes)
@@ -119,13 +119,13 @@ def by_annotators(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) ->
     panel = annotator_agreement(votes)
     by, doubted = votes.judgement_annotator, unsure_judgements(votes)
     assert by is not None
-    found = []
+    groups_shown = []
     for k in np.flatnonzero(groups.shown).tolist():
         chosen = np.flatnonzero(groups.group == k)
         mine = groups.group[by] == k
         compared = panel.compared[chosen]
         agreement = np.nan_to_num(panel.agreement[chosen]) @ compared / max(compared.sum(), 1)
-        found.append(
+        groups_shown.append(
             AnnotatorGroup(
                 name=groups.names[k],
                 annotators=chosen.size,
@@ -135,7 +135,7 @@ def by_annotators(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) ->
                 unsure_rate=None if votes.unsure is None else _mean(doubted[mine]),
             )
         )
-    return tuple(found)
+    return tuple(groups_shown)
 
 
 def original_agreement(votes: Votes, original: Names) -> OriginalAgreement:

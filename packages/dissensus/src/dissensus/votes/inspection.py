@@ -44,7 +44,7 @@ _BINS = 20
 
 
 @dataclass(frozen=True)
-class Spread:
+class SizeSpread:
     """How a whole number is spread over items.
 
     `histogram` has (from, to, items) of each bin, both ends included, in rising order; bins without items are left out.
@@ -178,8 +178,8 @@ class Inspection(Framed):
     annotators: int | None
     ordered: bool
     items_without_votes: int
-    votes_per_item: Spread
-    judgements_per_item: Spread
+    votes_per_item: SizeSpread
+    judgements_per_item: SizeSpread
     classes: tuple[ClassCount, ...]
     tied: int
     tied_share: float
@@ -264,7 +264,7 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
     tied = _tied(mass) & seen
     unanimous = float((classes_seen[paired] == 1).mean()) if paired.any() else None
     corrected = entropy + np.maximum(classes_seen - 1, 0) / (2 * total)
-    found, by_class, halves = _compare(votes, paired, notes, resamples=resamples, seed=seed)
+    statistics, by_class, halves = _compare(votes, paired, notes, resamples=resamples, seed=seed)
     return Inspection(
         votes=len(votes),
         judgements=votes.n_judgements,
@@ -284,7 +284,7 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
             median=float(np.median(entropy[seen])),
             corrected_mean=float(corrected[seen].mean()),
         ),
-        agreement=found,
+        agreement=statistics,
         class_alpha=by_class,
         split_half=halves,
         annotator_agreement=_annotators(votes, notes),
@@ -306,7 +306,7 @@ def _compare(
         notes.append("agreement: no item has two judgements, so there is no pair to compare")
         notes.append("split-half reliability: no item has two judgements to deal into halves")
         return {}, {}, None
-    found = agreement(votes, resamples=resamples, seed=seed)
+    statistics = agreement(votes, resamples=resamples, seed=seed)
     if not votes.ordered:
         notes.append("ordinal and interval alpha: the classes are not marked as an ordered scale")
     elif not single_choice(votes):
@@ -314,19 +314,19 @@ def _compare(
     by_class = {} if single_choice(votes) else class_alpha(votes, resamples=resamples, seed=seed)
     notes.extend(
         f"alpha of '{name}' without unsure: no item has two answers of yes or no"
-        for name, each in by_class.items()
-        if each.without_unsure is None
+        for name, alpha in by_class.items()
+        if alpha.without_unsure is None
     )
     if paired.sum() < 2:
         notes.append("split-half reliability: only one item has two judgements, and a correlation needs two items")
-        return found, by_class, None
+        return statistics, by_class, None
     halves = split_half_reliability(votes, resamples=resamples, seed=seed)
     if halves.entropy is None:
         notes.append("split-half reliability of entropy: fewer than two items have four judgements")
-    return found, by_class, halves
+    return statistics, by_class, halves
 
 
-def _spread(size: Ints) -> Spread:
+def _spread(size: Ints) -> SizeSpread:
     numbers, items = np.unique(size, return_counts=True)
     low, high = int(numbers[0]), int(numbers[-1])
     if numbers.size <= _BINS:
@@ -338,7 +338,7 @@ def _spread(size: Ints) -> Spread:
             (low + int(b) * width, min(low + (int(b) + 1) * width - 1, high), int(count[b]))
             for b in np.flatnonzero(count)
         ]
-    return Spread(low, float(np.median(size)), float(size.mean()), high, tuple(bins))
+    return SizeSpread(low, float(np.median(size)), float(size.mean()), high, tuple(bins))
 
 
 def _models_dict(models: ModelVotes) -> dict[str, Any]:
@@ -380,36 +380,34 @@ def _to_change(mass: Table, *, seed: Seed) -> float:
     return float(other @ times)
 
 
-def _agree(found: Inspection) -> str:
-    pairs = found.agreement.get("pairwise_agreement")
-    alpha = found.agreement.get("krippendorff_alpha_nominal")
+def _agree(inspection: Inspection) -> str:
+    pairs = inspection.agreement.get("pairwise_agreement")
+    alpha = inspection.agreement.get("krippendorff_alpha_nominal")
     if pairs is None:
         return "No item has two judgements that could be compared, so nothing can be said about agreement."
     sure = "" if pairs.low is None or pairs.high is None else f" ({pairs.low:.0%} to {pairs.high:.0%})"
     chance = ""
     if alpha is not None:
-        what = (
-            f"that is an alpha of {alpha.value:.2f}, where 1 is full agreement" if alpha.defined else f"it is {alpha}"
-        )
-        chance = f"; freed of chance {what}"
+        what = f"{alpha.value:.2f}, where 1 is full agreement" if alpha.defined else str(alpha)
+        chance = f"; Krippendorff's alpha is {what}"
     return f"Two people who judge the same item agree in {pairs.value:.0%} of cases{sure}{chance}."
 
 
-def _change(found: Inspection) -> str:
-    items = found.items - found.items_without_votes
-    number = round(found.to_change)
+def _change(inspection: Inspection) -> str:
+    items = inspection.items - inspection.items_without_votes
+    number = round(inspection.to_change)
     if number < 1:
         return f"More votes would hardly change the majority of any of the {items:,} items."
     return (
-        f"With many more votes, about {number:,} of the {items:,} items ({found.to_change / items:.1%}) would have "
-        "another majority."
+        f"With many more votes, about {number:,} of the {items:,} items ({inspection.to_change / items:.1%}) would "
+        "have another majority."
     )
 
 
-def _look(found: Inspection) -> str:
-    if found.annotators is None:
+def _look(inspection: Inspection) -> str:
+    if inspection.annotators is None:
         return "Who voted is not known, so nobody can be looked at."
-    rows = found.doubtful()
+    rows = inspection.doubtful()
     if not rows:
         return f"Nobody has {FEWEST} judgements to compare, too few to say whom to look at."
     usual = float(np.median([row["agreement"] for row in rows]))
@@ -463,8 +461,8 @@ def _over_time(votes: Votes, mass: Table) -> tuple[Period, ...]:
     size, trials = np.bincount(period), np.bincount(period[compared], minlength=start.size)
     agreement = np.bincount(period[compared], weights=share, minlength=start.size) / np.maximum(trials, 1)
     return tuple(
-        Period(str(each), int(n), float(mean) if some else None)
-        for each, n, mean, some in zip(start, size, agreement, trials, strict=True)
+        Period(str(begin), int(n), float(mean) if some else None)
+        for begin, n, mean, some in zip(start, size, agreement, trials, strict=True)
     )
 
 
@@ -491,10 +489,13 @@ def _contested(votes: Votes, entropy: Floats, most: int) -> tuple[Contested, ...
     )
 
 
-def _summary(found: Inspection) -> list[str]:
+def _summary(inspection: Inspection) -> list[str]:
     """A screenful of plain text: a title and what was found on each line."""
-    panel = "anonymous votes" if found.annotators is None else f"{found.annotators:,} annotators"
-    lines = [f"{found.votes:,} votes, {found.items:,} items, {len(found.classes)} classes, {panel}", *found.sentences()]
+    panel = "anonymous votes" if inspection.annotators is None else f"{inspection.annotators:,} annotators"
+    lines = [
+        f"{inspection.votes:,} votes, {inspection.items:,} items, {len(inspection.classes)} classes, {panel}",
+        *inspection.sentences(),
+    ]
 
     def say(title: str, what: str) -> None:
         lines.append(f"  {title:<32}{what}")
@@ -503,48 +504,48 @@ def _summary(found: Inspection) -> list[str]:
         what = f"{row['agreement']:.3f} [{row['low']:.3f}, {row['high']:.3f}], {row['expected']:.3f} by chance"
         say(str(row["annotator"]), f"{what}, {row['judgements']:,} judgements")
 
-    per = found.votes_per_item
+    per = inspection.votes_per_item
     say("votes per item", f"{per.mean:.2f} (median {per.median:g}, {per.min:,} to {per.max:,})")
-    if found.judgements != found.votes:
-        per = found.judgements_per_item
+    if inspection.judgements != inspection.votes:
+        per = inspection.judgements_per_item
         say("judgements per item", f"{per.mean:.2f} (median {per.median:g}, {per.min:,} to {per.max:,})")
-    most = sorted(found.classes, key=lambda each: -each.votes)
+    most = sorted(inspection.classes, key=lambda count: -count.votes)
     more = f", and {len(most) - 6} more" if len(most) > 6 else ""
-    say("classes", ", ".join(f"{each.name}: {each.share:.1%}" for each in most[:6]) + more)
-    say("tied items", f"{found.tied:,} ({found.tied_share:.1%})")
-    if found.unanimous_share is not None and found.varied_share is not None:
-        say("unanimous / varied items", f"{found.unanimous_share:.1%} / {found.varied_share:.1%}")
-    entropy = found.entropy
+    say("classes", ", ".join(f"{count.name}: {count.share:.1%}" for count in most[:6]) + more)
+    say("tied items", f"{inspection.tied:,} ({inspection.tied_share:.1%})")
+    if inspection.unanimous_share is not None and inspection.varied_share is not None:
+        say("unanimous / varied items", f"{inspection.unanimous_share:.1%} / {inspection.varied_share:.1%}")
+    entropy = inspection.entropy
     say(
         "entropy, nats",
         f"mean {entropy.mean:.3f} (corrected {entropy.corrected_mean:.3f}), median {entropy.median:.3f}",
     )
-    for name, estimate in found.agreement.items():
+    for name, estimate in inspection.agreement.items():
         say(TITLES[name], str(estimate))
-    for name, each in found.class_alpha.items():
-        doubt = "" if found.unsure_rate is None else f", without unsure {each.without_unsure or 'missing'}"
-        say(f"alpha of '{name}'", f"{each.alpha}{doubt}")
-    if found.split_half is not None:
-        if found.split_half.entropy is not None:
-            say("split-half, entropy", str(found.split_half.entropy))
-        say("split-half, probabilities", str(found.split_half.probabilities))
-    if found.seconds is not None:
-        s = found.seconds
+    for name, alpha in inspection.class_alpha.items():
+        doubt = "" if inspection.unsure_rate is None else f", without unsure {alpha.without_unsure or 'missing'}"
+        say(f"alpha of '{name}'", f"{alpha.alpha}{doubt}")
+    if inspection.split_half is not None:
+        if inspection.split_half.entropy is not None:
+            say("split-half, entropy", str(inspection.split_half.entropy))
+        say("split-half, probabilities", str(inspection.split_half.probabilities))
+    if inspection.seconds is not None:
+        s = inspection.seconds
         say("seconds per judgement", f"median {s.median:.1f} ({s.lower_quartile:.1f} to {s.upper_quartile:.1f})")
-    if found.unsure_rate is not None:
-        say("unsure rate", f"{found.unsure_rate:.1%}")
-    if found.annotator_agreement is not None and len(found.annotator_agreement):
+    if inspection.unsure_rate is not None:
+        say("unsure rate", f"{inspection.unsure_rate:.1%}")
+    if inspection.annotator_agreement is not None and len(inspection.annotator_agreement):
         lines.append(f"least agreement with the rest ({FEWEST} judgements or more)")
-        for row in found.doubtful()[:5]:
+        for row in inspection.doubtful()[:5]:
             compare(row)
-    if found.models is not None and found.models.rows():
+    if inspection.models is not None and inspection.models.rows():
         lines.append("models beside people")
-        for row in found.models.rows():
+        for row in inspection.models.rows():
             compare(row)
-    if found.contested:
+    if inspection.contested:
         lines.append("most contested items")
-        for item in found.contested[:5]:
+        for item in inspection.contested[:5]:
             votes = ", ".join(f"{name}: {count}" for name, count in item.counts.items())
             say(str(item.item), f"{item.entropy:.3f} nats, {votes}")
-    lines.extend(f"missing: {note}" for note in found.notes)
+    lines.extend(f"missing: {note}" for note in inspection.notes)
     return lines

@@ -24,14 +24,14 @@ def mark_models(votes: Votes, models: Sequence[str]) -> Votes:
     Each of `models`, names or patterns such as `gpt-*`, fits at least one annotator; none may be marked yet.
     """
     if votes.by_model is not None:
-        raise InputError("votes: a column says already which votes are from models; leave out --models")
+        raise InputError("votes: a column says already which votes are from models; leave out models=")
     if votes.annotators is None:
-        raise InputError("votes: --models names annotators, and these votes are anonymous; add a column 'kind'")
+        raise InputError("votes: models= names annotators, and these votes are anonymous; add a column 'kind'")
     names = [str(name) for name in votes.annotators.names.tolist()]
-    fits = [{name for name in names if name == each or fnmatchcase(name, each)} for each in models]
-    for each, found in zip(models, fits, strict=True):
-        if not found:
-            raise InputError(f"votes: no annotator fits '{each}' of --models; name annotators as the votes do")
+    fits = [{name for name in names if name == pattern or fnmatchcase(name, pattern)} for pattern in models]
+    for pattern, matches in zip(models, fits, strict=True):
+        if not matches:
+            raise InputError(f"votes: no annotator fits '{pattern}' of models=; name annotators as the votes do")
     chosen = set().union(*fits)
     return replace(votes, by_model=np.array([name in chosen for name in names])[votes.annotators.code])
 

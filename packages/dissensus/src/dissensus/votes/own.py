@@ -48,15 +48,15 @@ def read_own(table: OpenTable) -> Own | None:
     if table.kind == "Parquet":
         # The file has been scanned before, and so it is known to do no harm.
         with explained(table.path):
-            found = pl.read_parquet_metadata(table.path).get(OWN, "")
+            content = pl.read_parquet_metadata(table.path).get(OWN, "")
     elif OWN in table.columns:
         with explained(table.path):
             cells = scan(table.path).select(pl.col(OWN).cast(pl.String).drop_nulls().head(1)).collect()
-        found = cells.item() if cells.height else ""
+        content = cells.item() if cells.height else ""
     else:
         return None
     try:
-        own = json.loads(found)
+        own = json.loads(content)
         return Own(
             format=str(own["format"]),
             classes=_names(own["classes"]),

@@ -112,7 +112,7 @@ def groups_of(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) -> Gro
     if votes.annotators is None or attribute not in votes.annotators.attributes:
         attributes = votes.annotator_attributes
         known = ", ".join(attributes) or "none"
-        remedy = meant(attribute, attributes) or "; name its column: --attribute"
+        remedy = meant(attribute, attributes) or "; name its column: attributes="
         raise InputError(f"annotators have no attribute '{attribute}' (they have {known}){remedy}")
     import numpy as np
 

@@ -61,7 +61,7 @@ FORMATS: Final = {
     "sets": "one row per judgement, with several labels in a cell or a list",
     "lists": "one row per item, with the votes of several people in a cell or a list",
     "flags": "one row per judgement, one column per class: 1 where it is selected, else 0",
-    **{each.name: each.what for each in OFFICIAL.values()},
+    **{official.name: official.what for official in OFFICIAL.values()},
 }
 """The formats that `read_votes` knows, and what each holds."""
 
@@ -188,7 +188,7 @@ def understand(source: Any, options: Options | None = None) -> Reading:
     if options.format is not None and options.format not in FORMATS:
         raise InputError(f"{shown}: there is no format '{options.format}'{choices(options.format, FORMATS)}")
     if options.duplicates not in get_args(Duplicates):
-        raise InputError(f"{shown}: --duplicates cannot be '{options.duplicates}'; choose refuse, first or last")
+        raise InputError(f"{shown}: duplicates= cannot be '{options.duplicates}'; choose refuse, first or last")
     if isinstance(source, str | Path):
         reading = _understand_file(Path(source), options)
     elif hasattr(source, "read"):
@@ -216,7 +216,9 @@ def _understand_open_file(file: Any, options: Options) -> Reading:
 def _understand_file(path: Path, options: Options) -> Reading:
     chosen = options.format
     if chosen is None:
-        chosen = next((name for name, each in OFFICIAL.items() if _may_be(each, options) and each.detect(path)), None)
+        chosen = next(
+            (name for name, known in OFFICIAL.items() if _may_be(known, options) and known.detect(path)), None
+        )
     if chosen is not None and chosen in OFFICIAL:
         return _read_official(path, OFFICIAL[chosen], options)
     path = open_file(path)
@@ -227,7 +229,7 @@ def _understand_file(path: Path, options: Options) -> Reading:
         return Reading(votes=votes, format="counts", notes=("items are numbered from 0",))
     if kind in ("text", "JSON") and chosen is None:
         raise InputError(
-            f"{path}: a {extension(path)} file can hold anything; choose --format long, wide, counts, sets or lists"
+            f"{path}: a {extension(path)} file can hold anything; choose format='long', or wide, counts, sets or lists"
         )
     return _understand_table(open_table(path, columns=options.columns), options)
 
@@ -302,7 +304,7 @@ def _read_official(path: Path, official: Format, options: Options) -> Reading:
 def _refuse_options(path: Path, options: Options, format: str, *names: str) -> None:  # noqa: A002
     given = options.given(*names)
     if given:
-        raise InputError(f"{path}: the format {format} has no use for --{given[0]}; leave it out")
+        raise InputError(f"{path}: the format {format} has no use for {given[0]}=; leave it out")
 
 
 def _is_long(table: OpenTable, options: Options) -> bool:
@@ -319,10 +321,10 @@ def _is_long(table: OpenTable, options: Options) -> bool:
 
 
 def _ambiguous(table: OpenTable, *formats: str) -> InputError:
-    ways = " or ".join(f"--format {name} ({FORMATS[name]})" for name in formats)
+    ways = " or ".join(f"format='{name}' ({FORMATS[name]})" for name in formats)
     return InputError(
         f"{table.path}: the columns {listed(table.columns)} can mean more than one thing; choose {ways}, or, where "
-        "these are no names but the first row, name all columns with --columns"
+        "these are no names but the first row, name all columns with columns="
     )
 
 
@@ -402,9 +404,9 @@ def _choose_columns(table: OpenTable, options: Options) -> Columns:
     for role in ("item", "label"):
         chosen[role] = require(role, chosen[role], available, path=path)
     for name in options.attributes:
-        choose("attribute", name, available, path=path)
+        choose("attributes", name, available, path=path)
     for name in options.item_attributes:
-        choose("keep", name, available, path=path)
+        choose("item_attributes", name, available, path=path)
     return Columns(**chosen, attributes=options.attributes, item_attributes=options.item_attributes)  # type: ignore[arg-type]
 
 
@@ -417,8 +419,8 @@ def _refuse_header_row(rows: Rows, columns: Columns, options: Options) -> None:
     if again.any():
         raise InputError(
             f"{rows.where(int(again.to_numpy().argmax()))}: the label is '{columns.label}', which is also the name of "
-            "its column; remove the line if it is a second header, or name all columns with --columns if the file has "
-            "none, or list the labels with --classes if it is one"
+            "its column; remove the line if it is a second header, or name all columns with columns= if the file has "
+            "none, or list the labels with classes= if it is one"
         )
 
 
@@ -432,7 +434,7 @@ def _without_missing(rows: Rows, label: str, options: Options, notes: list[str])
             row = int(odd.to_numpy().argmax())
             raise InputError(
                 f"{rows.where(row)}: the label '{cells[row]}' may be a class or stand for a missing vote; choose "
-                f"--missing '{cells[row]}' to leave such rows out, or --missing '' to keep it as a class"
+                f"missing=['{cells[row]}'] to leave such rows out, or missing=[''] to keep it as a class"
             )
         return rows
     if options.format == "sets" or (cells.dtype == pl.List and options.format != "lists"):
@@ -442,7 +444,7 @@ def _without_missing(rows: Rows, label: str, options: Options, notes: list[str])
     if not left_out:
         return rows
     if left_out == len(missing):
-        raise InputError(f"{rows.path}: the label is missing in every row; correct --missing")
+        raise InputError(f"{rows.path}: the label is missing in every row; correct missing=")
     notes.append(f"{left_out:,} {'row' if left_out == 1 else 'rows'} without a label left out (--missing)")
     kept = np.flatnonzero(~missing.to_numpy())
     numbers = kept if rows.numbers is None else rows.numbers[kept]
@@ -455,8 +457,8 @@ def _choose_separator(rows: Rows, label: str, options: Options, notes: list[str]
     if cells.dtype == pl.List:
         if options.format == "long":
             raise InputError(
-                f"{rows.path}: column '{label}' holds lists of labels; choose --format sets (of one person) or lists "
-                "(of several people)"
+                f"{rows.path}: column '{label}' holds lists of labels; choose format='sets' (of one person) or "
+                "format='lists' (of several people)"
             )
         return None
     if options.separator is not None or options.format == "long":
@@ -472,7 +474,7 @@ def _choose_separator(rows: Rows, label: str, options: Options, notes: list[str]
         row = int(several.to_numpy().argmax())
         raise InputError(
             f"{rows.where(row)}: '{cells[row]}' may be one label or several, and few cells are like it; correct it, or "
-            f"choose --format sets (with --separator '{mark}'), or --format long"
+            f"choose format='sets' (with separator='{mark}'), or format='long'"
         )
     notes.append(f"{several.sum():,} of {len(cells):,} cells hold several labels, separated by '{mark}'")
     return mark
@@ -494,7 +496,7 @@ def _one_row_a_vote(rows: Rows, columns: Columns, separator: str | None, options
     known = set(options.classes or ())
     table = table.filter(~is_missing(table[columns.label], ["", *(word for word in words if word not in known)]))
     if not table.height:
-        raise InputError(f"{rows.path}: no list in column '{columns.label}' holds a label; name another with --label")
+        raise InputError(f"{rows.path}: no list in column '{columns.label}' holds a label; name another with label=")
     return replace(rows, table=table.drop("\0row"), numbers=table["\0row"].to_numpy()), columns
 
 
@@ -523,7 +525,7 @@ def _read_flags(table: OpenTable, options: Options) -> Reading:
             row = int(wrong.to_numpy().argmax())
             raise InputError(
                 f"{rows.where(row)}: '{rows.table[name][row]}' in column '{name}' is neither 0 nor 1; correct it, or "
-                "name the columns of classes with --classes"
+                "name the columns of classes with classes="
             )
     chosen = pl.concat_list(
         pl.when(
@@ -561,7 +563,7 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     free = [name for name in available if name not in options.item_attributes]
     item = choose("item", options.item, free if options.item is None else available, path=path)
     for name in options.item_attributes:
-        choose("keep", name, available, path=path)
+        choose("item_attributes", name, available, path=path)
     rows = table.rows(available, as_text=() if own is None else own.text)
     notes: list[str] = []
     beside = [name for name in available if name != item]
@@ -616,11 +618,11 @@ def _item_attribute(rows: Rows, name: str) -> Any:
 
 def _named_annotators(table: OpenTable, patterns: Sequence[str], beside: Sequence[str]) -> list[str]:
     """The columns that the user names as annotators, by name or by pattern."""
-    found = [name for name in beside if name in patterns or any(fnmatchcase(name, each) for each in patterns)]
-    for each in patterns:
-        if each not in beside and not any(fnmatchcase(name, each) for name in beside):
-            raise InputError(f"{table.path}: no column fits '{each}' of --annotators{choices(each, beside)}")
-    return found
+    result = [name for name in beside if name in patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
+    for pattern in patterns:
+        if pattern not in beside and not any(fnmatchcase(name, pattern) for name in beside):
+            raise InputError(f"{table.path}: no column fits '{pattern}' of annotators={choices(pattern, beside)}")
+    return result
 
 
 def _wide_or_counts(panel: pl.DataFrame, table: OpenTable) -> str | None:
@@ -660,7 +662,7 @@ def _wide_or_counts(panel: pl.DataFrame, table: OpenTable) -> str | None:
     odd = [name for name in text.columns if name not in sure_ones]
     raise InputError(
         f"{table.path}: the columns {listed(odd)} may be annotators like {listed(sure_ones)}, or describe items; name "
-        "the annotators with --annotators"
+        "the annotators with annotators="
     )
 
 

@@ -117,7 +117,7 @@ def votes_from_rows(
         }
         panel = Annotators(code, names, attributes)
     elif columns.attributes:
-        raise InputError(f"{where(0)}: attributes describe annotators; name their column with --annotator")
+        raise InputError(f"{where(0)}: attributes describe annotators; name their column with annotator=")
     by_model = None if columns.kind is None else parse_kinds(table[columns.kind], where=where)
     if by_model is not None and panel is not None:
         said = pl.Series(columns.kind, KINDS).gather(by_model.astype(np.int64))
@@ -183,7 +183,7 @@ def is_scale(column: str, classes: Sequence[str], *, known: bool, place: Callabl
     if any(are_numbers([name]) for name in named):
         raise InputError(
             f"{place(odd)}: column '{column}' holds the label '{odd}' beside numbers; correct it, or choose "
-            f"--nominal where the classes are no scale, or --missing '{odd}' where it stands for no rating"
+            f"ordered=False where the classes are no scale, or missing=['{odd}'] where it stands for no rating"
         )
     return False
 
@@ -222,7 +222,7 @@ def _select_sets(rows: _VoteRows) -> _Selected:
     keep_distinct(
         judgement * len(classes) + label,
         refusal=lambda _, vote: (
-            f"{where(vote)}: '{classes[label[vote]]}' stands twice in one set; remove one, or choose --format lists "
+            f"{where(vote)}: '{classes[label[vote]]}' stands twice in one set; remove one, or choose format='lists' "
             "where a list holds the votes of several people"
         ),
     )
@@ -244,7 +244,7 @@ def _select_sets(rows: _VoteRows) -> _Selected:
 def _select_responses(rows: _VoteRows, cells: pl.Series) -> _Selected:
     pair = rows.pair()
     if pair is None:
-        raise InputError(f"{rows.where(0)}: no column says who gave the responses; name it with --annotator")
+        raise InputError(f"{rows.where(0)}: no column says who gave the responses; name it with annotator=")
     asked = None if rows.classes is None else [name for name in rows.classes if name != NONE]
     label, classes = encode_classes(rows.label, asked, where=rows.where, notes=rows.notes)
     response = encode_responses(cells, where=rows.where)
@@ -256,7 +256,7 @@ def _select_responses(rows: _VoteRows, cells: pl.Series) -> _Selected:
         words = (
             f"'{RESPONSES[response[again]]}' to class '{classes[label[again]]}' after '{RESPONSES[response[before]]}'"
         )
-        return f"{rows.who(again)} says {words}; remove one, or choose --duplicates first or last"
+        return f"{rows.who(again)} says {words}; remove one, or choose duplicates='first' or duplicates='last'"
 
     judgement, first = first_appearances(pl.Series(pair))
     cell = judgement.astype(np.int64) * len(classes) + label
@@ -332,7 +332,7 @@ def _judged_once(rows: _VoteRows) -> Any:
     def refusal(before: int, again: int) -> str:
         return (
             f"{rows.who(again)} is judged a second time, after {rows.where(before)}; "
-            "remove one, or choose --duplicates first or last"
+            "remove one, or choose duplicates='first' or duplicates='last'"
         )
 
     return keep_distinct(pair, rows.duplicates, refusal=refusal, notes=rows.notes)

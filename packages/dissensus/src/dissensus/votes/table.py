@@ -189,8 +189,8 @@ class Votes:
     @cached_property
     def judgement_item(self) -> Codes:
         """(judgements,) the item of each judgement."""
-        found: Codes = self._once_a_judgement(self.item)
-        return found
+        items_judged: Codes = self._once_a_judgement(self.item)
+        return items_judged
 
     @cached_property
     def judgement_annotator(self) -> Codes | None:

@@ -118,7 +118,7 @@ def _is_plain(votes: Votes, own: Own) -> bool:
         and in_order(class_names(asked)) == tuple(asked)
         and not any(_ODD.search(name) or name in (*MISSING, "label") for name in asked)
         and not variants(asked, [0] * len(asked))
-        and not any(each.dtype.kind != "i" and any(map(_WHOLE.fullmatch, each.tolist())) for each in names)
+        and not any(column.dtype.kind != "i" and any(map(_WHOLE.fullmatch, column.tolist())) for column in names)
     )
 
 
@@ -138,7 +138,7 @@ def _has_responses(votes: Votes) -> bool:
 def _long(votes: Votes, path: Path) -> pl.DataFrame:
     """One row per vote; where every class was answered, one row per response."""
     if _needs_sets(votes):
-        raise InputError(f"{path}: judgements with several votes do not fit one row per vote; choose --format sets")
+        raise InputError(f"{path}: judgements with several votes do not fit one row per vote; choose format='sets'")
     if _has_responses(votes):
         return _responses(votes, path)
     if votes.unsure is not None:
@@ -163,9 +163,9 @@ def _responses(votes: Votes, path: Path) -> pl.DataFrame:
 def _sets(votes: Votes, path: Path) -> pl.DataFrame:
     """One row per judgement, with its classes in a list, or in one cell of text; `none` is the empty set."""
     if votes.unsure is not None:
-        raise InputError(f"{path}: sets cannot hold unsure votes; choose --format long")
+        raise InputError(f"{path}: sets cannot hold unsure votes; choose format='long'")
     if votes.none is None and NONE in votes.classes:
-        raise InputError(f"{path}: in sets '{NONE}' is the empty set; rename the class, or choose --format long")
+        raise InputError(f"{path}: in sets '{NONE}' is the empty set; rename the class, or choose format='long'")
     judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
     chosen = np.lexsort((votes.label, judgement))
     if votes.none is not None:
@@ -191,19 +191,19 @@ def _wide(votes: Votes, path: Path) -> pl.DataFrame:
     """One row per item, one column per annotator."""
     if votes.annotators is None:
         raise InputError(
-            f"{path}: a wide table needs annotators, and these votes are anonymous; choose --format counts"
+            f"{path}: a wide table needs annotators, and these votes are anonymous; choose format='counts'"
         )
     if votes.judgement is not None or votes.unsure is not None or votes.none is not None:
-        raise InputError(f"{path}: a cell of a wide table holds one plain vote; choose --format long or sets")
+        raise InputError(f"{path}: a cell of a wide table holds one plain vote; choose format='long' or format='sets'")
     if votes.seconds is not None or votes.time is not None or votes.annotator_attributes:
-        raise InputError(f"{path}: a wide table has no place for seconds, times and attributes; choose --format long")
+        raise InputError(f"{path}: a wide table has no place for seconds, times and attributes; choose format='long'")
     _require_votes(votes, path)
     columns = [str(name) for name in votes.annotators.names.tolist()]
     grid = np.full((len(columns), len(votes.items)), -1, dtype=np.int64)
     grid[votes.annotators.code, votes.item] = votes.label
     if int((grid >= 0).sum()) < len(votes):
         raise InputError(
-            f"{path}: an annotator judged an item twice, and a wide table has room for one; choose --format long"
+            f"{path}: an annotator judged an item twice, and a wide table has room for one; choose format='long'"
         )
     names = pl.Series(votes.classes)
     cells = [
@@ -232,7 +232,7 @@ def _require_countable(votes: Votes, path: Path) -> None:
     if votes.by_model is not None:
         raise InputError(
             f"{path}: {votes.n_model_votes:,} of {len(votes):,} votes are from models, and counts cannot tell them "
-            "from people's; choose --format long"
+            "from people's; choose format='long'"
         )
 
 

@@ -59,15 +59,15 @@ def read_chaosnli(path: Path) -> Votes:
 def _about(path: Path) -> dict[str, Names]:
     """The label of the original data, and the source, where the file has them."""
     rows = read_rows(path).table
-    found: dict[str, list[str | None]] = {}
+    about: dict[str, list[str | None]] = {}
     if "old_label" in rows.columns:
         words = {"e": "entailment", "n": "neutral", "c": "contradiction"}
-        found["original"] = [words.get(each or "", each) for each in rows["old_label"].cast(pl.String).to_list()]
+        about["original"] = [words.get(entry or "", entry) for entry in rows["old_label"].cast(pl.String).to_list()]
     example = rows.schema.get("example")
     if isinstance(example, pl.Struct) and "source" in (field.name for field in example.fields):
-        found["source"] = rows["example"].struct.field("source").cast(pl.String).to_list()
+        about["source"] = rows["example"].struct.field("source").cast(pl.String).to_list()
     text = np.dtypes.StringDType()
-    return {name: np.array([each or "" for each in values], dtype=text) for name, values in found.items()}
+    return {name: np.array([value or "" for value in values], dtype=text) for name, values in about.items()}
 
 
 CHAOSNLI: Final = Format(

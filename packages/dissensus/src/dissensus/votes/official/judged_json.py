@@ -28,17 +28,20 @@ def read_judge_bench(path: Path, *, label: str | None = None, notes: list[str] |
     `label` names the metric where the file has several. Instances without answers are left out and noted.
     """
     path = official_file(path, "*.json")
-    found = read_json(path)
+    content = read_json(path)
     try:
-        metrics = {str(each["metric"]): each.get("labels_list") for each in found["annotations"]}
+        metrics = {str(annotation["metric"]): annotation.get("labels_list") for annotation in content["annotations"]}
         if label is None and len(metrics) > 1:
-            raise InputError(f"{path}: the file has several metrics; choose one with --label: {listed(list(metrics))}")
+            raise InputError(f"{path}: the file has several metrics; choose one with label=: {listed(list(metrics))}")
         metric = next(iter(metrics)) if label is None else label
         if metric not in metrics:
             raise InputError(f"{path}: there is no metric '{metric}'; choose {listed(list(metrics))}")
         answers = [
-            (str(each["id"]), [str(answer) for answer in each["annotations"][metric]["individual_human_scores"]])
-            for each in found["instances"]
+            (
+                str(instance["id"]),
+                [str(answer) for answer in instance["annotations"][metric]["individual_human_scores"]],
+            )
+            for instance in content["instances"]
         ]
     except (KeyError, TypeError, AttributeError, StopIteration):
         raise InputError(
@@ -48,7 +51,9 @@ def read_judge_bench(path: Path, *, label: str | None = None, notes: list[str] |
     if silent and notes is not None:
         notes.append(f"{silent:,} instances without answers are left out")
     rows = pl.DataFrame(
-        [each for each in answers if each[1]], orient="row", schema={"item": str, "label": pl.List(str)}
+        [answer for answer in answers if answer[1]],
+        orient="row",
+        schema={"item": str, "label": pl.List(str)},
     ).explode("label")
     labels = metrics[metric]
     return votes_from_rows(
@@ -63,10 +68,10 @@ def read_judge_bench(path: Path, *, label: str | None = None, notes: list[str] |
 def read_alttest(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
     """Votes of a file of the alternative annotator test (Calderon et al. 2025): each annotator's label of each item."""
     path = official_file(path, f"*{ALTTEST_FILE}")
-    found = read_json(path)
-    if not isinstance(found, dict) or not all(isinstance(each, dict) and each for each in found.values()):
+    content = read_json(path)
+    if not isinstance(content, dict) or not all(isinstance(part, dict) and part for part in content.values()):
         raise InputError(f"{path}: expected, for each annotator, an object of items and labels")
-    said = [(item, who, _label(value, path, who)) for who, each in found.items() for item, value in each.items()]
+    said = [(item, who, _label(value, path, who)) for who, entry in content.items() for item, value in entry.items()]
     table = pl.DataFrame(said, orient="row", schema={"item": str, "annotator": str, "label": str})
     numbers = are_numbers(table["label"].unique().to_list())
     return votes_from_rows(

@@ -56,28 +56,32 @@ def read_label_studio(
     records = read_json(path)
     if not isinstance(records, list):
         raise InputError(f"{path}: expected a list of tasks; export the project as JSON or JSON-MIN")
-    found = [each for number, record in enumerate(records, start=1) for each in _answers(record, number, path)]
+    all_answers = [
+        answer for number, record in enumerate(records, start=1) for answer in _answers(record, number, path)
+    ]
     if notes is not None:
         notes.extend(_left_out(records))
-    control = _choose(label, list(dict.fromkeys(each.control for each in found)), path)
-    answers = [each for each in found if each.control == control]
-    places = pl.Series([each.where for each in answers])
+    control = _choose(label, list(dict.fromkeys(answer.control for answer in all_answers)), path)
+    answers = [answer for answer in all_answers if answer.control == control]
+    places = pl.Series([answer.where for answer in answers])
     if places.is_duplicated().any():
         raise InputError(
             f"{answers[int(places.is_duplicated().arg_true()[0])].where}: '{control}' is answered more than once, for "
             "regions of the task; votes are about whole tasks: choose another control"
         )
-    annotator = _names([each.annotator for each in answers])
-    time = times_of(pl.Series([each.time if isinstance(each.time, str) else None for each in answers], dtype=pl.String))
-    is_rating = all(each.kind == "rating" for each in answers)
+    annotator = _names([answer.annotator for answer in answers])
+    time = times_of(
+        pl.Series([answer.time if isinstance(answer.time, str) else None for answer in answers], dtype=pl.String)
+    )
+    is_rating = all(answer.kind == "rating" for answer in answers)
     return votes_from_rows(
         pl.DataFrame(
             {
-                "task": _names([each.item for each in answers]),
+                "task": _names([answer.item for answer in answers]),
                 "annotator": annotator,
-                "seconds": [each.seconds if isinstance(each.seconds, int | float) else None for each in answers],
+                "seconds": [answer.seconds if isinstance(answer.seconds, int | float) else None for answer in answers],
                 "time": time,
-                "label": [each.labels for each in answers],
+                "label": [answer.labels for answer in answers],
             },
             schema_overrides={"seconds": pl.Float64, "label": pl.List(pl.String)},
         ),
@@ -105,8 +109,8 @@ def _left_out(tasks: Sequence[Any]) -> list[str]:
         for result in annotation.get("result") or ()
         if result.get("type") not in VALUES
     )
-    found = ", ".join(f"{number:,} {name}" for name, number in types.most_common())
-    return [f"results that are no votes are left out: {found}"] if found else []
+    listing = ", ".join(f"{number:,} {name}" for name, number in types.most_common())
+    return [f"results that are no votes are left out: {listing}"] if listing else []
 
 
 def _answers(record: Any, number: int, path: Path) -> list[_Answer]:
@@ -173,13 +177,13 @@ def _short_answers(value: Any) -> list[tuple[str, list[str]]]:
         return [("choices", _labels(value))]
     if isinstance(value, dict):
         return [(kind, _labels(value[key])) for kind, key in VALUES.items() if key in value]
-    return [answer for each in value for answer in _short_answers(each)] if isinstance(value, list) else []
+    return [answer for entry in value for answer in _short_answers(entry)] if isinstance(value, list) else []
 
 
 def _labels(selected: Any) -> list[str]:
     """Class names of what was selected: a name, a number, or a list of names or of paths of names."""
     several = selected if isinstance(selected, list) else [selected]
-    return [" / ".join(each) if isinstance(each, list) else str(each) for each in several if each not in (None, "", [])]
+    return [" / ".join(name) if isinstance(name, list) else str(name) for name in several if name not in (None, "", [])]
 
 
 def _annotator(completed_by: Any) -> Any:
@@ -211,9 +215,9 @@ def _choose(control: str | None, controls: Sequence[str], path: Path) -> str:
 
 def _scale(answers: Sequence[_Answer]) -> tuple[str, ...]:
     """The scale from 1 to the highest rating, including ratings that nobody gave."""
-    highest = max(int(label) if label.isdecimal() else 0 for each in answers for label in each.labels)
+    highest = max(int(label) if label.isdecimal() else 0 for answer in answers for label in answer.labels)
     if highest > LONGEST_SCALE:
-        place = next(each.where for each in answers if str(highest) in each.labels)
+        place = next(answer.where for answer in answers if str(highest) in answer.labels)
         raise InputError(f"{place}: a rating of {highest} is not a place on a scale; correct it")
     return tuple(str(rating) for rating in range(1, max(highest, 1) + 1))
 

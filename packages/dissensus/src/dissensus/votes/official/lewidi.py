@@ -53,7 +53,7 @@ def read_lewidi(path: Path, *, duplicates: Duplicates = "refuse", notes: list[st
     ]
     table = pl.DataFrame(judgements, orient="row", schema={"item": str, "annotator": str, "label": pl.List(str)})
     soft = [_soft_label(entry.get("soft_label"), where=f"{path}, item {item}") for item, entry in entries.items()]
-    soft_classes = in_order(name for each in soft for name in each)
+    soft_classes = in_order(name for part in soft for name in part)
     labels = class_names(table["label"].explode().to_list())
     is_severity = set(soft_classes) == {"0", "1"} and not set(SEVERITIES[:3]).isdisjoint(labels)
     classes = SEVERITIES if is_severity else soft_classes or in_order(labels)
@@ -75,7 +75,7 @@ def read_lewidi(path: Path, *, duplicates: Duplicates = "refuse", notes: list[st
     ]
     _refuse_other_shares(
         shares[whole],
-        [each for each, kept in zip(soft, whole, strict=True) if kept],
+        [element for element, kept in zip(soft, whole, strict=True) if kept],
         soft_classes,
         votes.items[whole],
         path,
@@ -88,10 +88,10 @@ def read_lewidi(path: Path, *, duplicates: Duplicates = "refuse", notes: list[st
 
 def _about(entries: Mapping[str, Any]) -> dict[str, Names]:
     """The text and split of each item, where every item has one."""
-    found = {name: [entry.get(name) for entry in entries.values()] for name in ("text", "split", "lang")}
+    result = {name: [entry.get(name) for entry in entries.values()] for name in ("text", "split", "lang")}
     return {
         name: np.array([value if isinstance(value, str) else json.dumps(value) for value in values], dtype=_TEXT)
-        for name, values in found.items()
+        for name, values in result.items()
         if all(value is not None for value in values)
     }
 
@@ -125,7 +125,7 @@ def _labels(said: Any, *, where: str) -> list[str]:
 def _soft_label(soft: Any, *, where: str) -> dict[str, float]:
     """The share of annotators for each class; several labels per judgement have a yes and a no share for each."""
     try:
-        shares = [each["1"] if isinstance(each, dict) else each for each in (soft or {}).values()]
+        shares = [entry["1"] if isinstance(entry, dict) else entry for entry in (soft or {}).values()]
         return dict(zip(class_names(list(soft or {})), map(float, shares), strict=True))
     except (AttributeError, KeyError, TypeError, ValueError):
         raise InputError(f"{where}: the soft label {soft!r} is not a share for each class; correct it") from None
@@ -136,7 +136,7 @@ def _refuse_other_shares(
 ) -> None:
     if not classes:
         return
-    stated = np.array([[each.get(name, np.nan) for name in classes] for each in soft])
+    stated = np.array([[entry.get(name, np.nan) for name in classes] for entry in soft])
     wrong = np.argwhere(np.abs(shares - stated) > ROUNDING)
     if wrong.size:
         item, k = wrong[0]
@@ -164,12 +164,12 @@ def _attributes(path: Path, annotators: Names) -> dict[str, Names]:
     if not beside.is_file():
         return {}
     known = read_json(beside, trailing_commas=True)
-    if not isinstance(known, dict) or not all(isinstance(each, dict) for each in known.values()):
+    if not isinstance(known, dict) or not all(isinstance(part, dict) for part in known.values()):
         raise InputError(f"{beside}: expected an object with an entry for each annotator; correct or remove the file")
     panel = [known.get(name, {}) for name in annotators.tolist()]
     return {
-        attribute: np.array([str(each.get(attribute, "")) for each in panel], dtype=np.dtypes.StringDType())
-        for attribute in dict.fromkeys(name for each in panel for name in each)
+        attribute: np.array([str(entry.get(attribute, "")) for entry in panel], dtype=np.dtypes.StringDType())
+        for attribute in dict.fromkeys(name for element in panel for name in element)
     }
 
 

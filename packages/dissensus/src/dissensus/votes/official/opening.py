@@ -65,12 +65,12 @@ def official_file(path: str | Path, *patterns: str) -> Path:
     path = Path(path)
     if not path.is_dir():
         return open_file(path)
-    found = _found(path, patterns)
-    if not found:
+    files = _found(path, patterns)
+    if not files:
         raise InputError(f"{path}: the folder holds no {' or '.join(patterns)}; give the folder of the download")
-    if len(found) > 1:
-        raise InputError(f"{path}: the folder holds {listed([file.name for file in found])}; give one of these files")
-    return open_file(found[0])
+    if len(files) > 1:
+        raise InputError(f"{path}: the folder holds {listed([file.name for file in files])}; give one of these files")
+    return open_file(files[0])
 
 
 def glance(path: Path, *patterns: str) -> str:

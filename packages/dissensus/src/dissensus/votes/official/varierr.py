@@ -41,10 +41,10 @@ def read_varierr(path: Path, *, label: str | None = None, notes: list[str] | Non
     for where, entry in _entries(path):
         try:
             given = {
-                (str(each["annotator"]), name): None
+                (str(part["annotator"]), name): None
                 for name in CLASSES
-                for each in entry[name]
-                if asked == ROUNDS[0] or each["self_corrected"] is not True
+                for part in entry[name]
+                if asked == ROUNDS[0] or part["self_corrected"] is not True
             }
             about = str(entry["id"]), str(entry["context"]), str(entry["statement"])
             stated, unsure = set(entry[f"label_set_{asked}"]), len(entry["idk"])
@@ -78,7 +78,7 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
     """The place and the content of each line that holds something."""
     with explained(path):
         lines = path.read_bytes().split(b"\n")
-    found, seen = [], set()
+    result, seen = [], set()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -91,8 +91,8 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
         if str(name) in seen:
             raise InputError(f"{where}: item '{name}' stands in the file already; remove one")
         seen.add(str(name))
-        found.append((where, entry))
-    return found
+        result.append((where, entry))
+    return result
 
 
 VARIERR: Final = Format(
