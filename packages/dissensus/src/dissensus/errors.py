@@ -55,4 +55,4 @@ def meant(given: object, known: Iterable[str]) -> str:
 
 def meant_path(path: Path) -> str:
     """As `meant`, for a file or folder that is not there: what lies in the same folder under a similar name."""
-    return meant(path.name, (each.name for each in path.parent.iterdir())) if path.parent.is_dir() else ""
+    return meant(path.name, (neighbour.name for neighbour in path.parent.iterdir())) if path.parent.is_dir() else ""

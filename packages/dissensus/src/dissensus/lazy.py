@@ -18,21 +18,14 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(
-    package: str,
-    home: Mapping[str, str] | None = None,
-    *,
-    parts: Mapping[str, str] | None = None,
-    guesses: Mapping[str, str] | None = None,
+    package: str, *, parts: Mapping[str, str] | None = None, guesses: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` for a package whose public names live elsewhere.
 
-    Without `home` they are what the package imports under `if TYPE_CHECKING:`, so that they are written down once. With
-    it, a name lives in a module of the package; one whose home ends in the name itself is what that module has of this
-    name, or else the module: `{"losses": "training.losses"}`.
+    They are what the package imports under `if TYPE_CHECKING:`, so that they are written down once.
 
     Args:
         package: its name.
-        home: by public name, the module of the package that has it.
         parts: by public name, the part that brings it where it is installed (`dissensus.parts`).
         guesses: by the right call, the names that people try first; each is answered with that call.
     """
@@ -40,9 +33,8 @@ def lazy_names(
 
     @functools.cache
     def homes() -> Mapping[str, tuple[str, str]]:
-        if home is None:
-            return _imported_for_types(package)
-        return {name: (f"{package}.{where}", name) for name, where in home.items()}
+        imported = _imported_for_types(package)
+        return {name: home for name, home in imported.items() if name not in others}
 
     def load(name: str) -> Any:
         if name in others:
@@ -51,8 +43,13 @@ def lazy_names(
             value = joined("names", name, part=others[name], wanted_by=f"{package}.{name}")
         elif name in homes():
             where, there = homes()[name]
-            module = importlib.import_module(where)
-            value = getattr(module, there, module) if where.rpartition(".")[2] == there else getattr(module, there)
+            # A module of the package itself would be looked up here again.
+            inner = where == package
+            module = importlib.import_module(f"{package}.{there}" if inner else where)
+            value = module if inner else getattr(module, there)
+            # A room that can be called (`report`) stays what its name means, whatever was imported before.
+            room = sys.modules.get(f"{package}.{name}")
+            value = room if callable(room) else value
         else:
             right = [call for call, names in (guesses or {}).items() if name in names.split()]
             hint = f"; write {right[0]}" if right else ""
@@ -76,11 +73,11 @@ def _imported_for_types(package: str) -> dict[str, tuple[str, str]]:
 
     written = (resources.files(package) / "__init__.py").read_text(encoding="utf-8")
     return {
-        name.asname: (str(each.module), name.name)
+        name.asname: (str(line.module), name.name)
         for block in ast.parse(written).body
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-        for each in block.body
-        if isinstance(each, ast.ImportFrom)
-        for name in each.names
+        for line in block.body
+        if isinstance(line, ast.ImportFrom)
+        for name in line.names
         if name.asname is not None
     }

@@ -35,10 +35,10 @@ def joined(group: Group, name: str, *, part: str, wanted_by: str) -> Any:
     Raises:
         InputError: where the part is not installed; it says what to type.
     """
-    found = registered(group).get(name)
-    if found is None:
+    entry = registered(group).get(name)
+    if entry is None:
         raise InputError(f"{wanted_by}: {not_installed(part)}")
-    return found.load()
+    return entry.load()
 
 
 def not_installed(part: str) -> str:
@@ -56,4 +56,4 @@ def registered(group: Group) -> dict[str, EntryPoint]:
     """By name, what installed parts add to a group; nothing of it is loaded."""
     from importlib.metadata import entry_points
 
-    return {each.name: each for each in entry_points(group=f"dissensus.{group}")}
+    return {entry.name: entry for entry in entry_points(group=f"dissensus.{group}")}

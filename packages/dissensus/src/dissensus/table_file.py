@@ -10,10 +10,8 @@ import glob
 import gzip
 import io
 import json
-import os
 import re
 import sys
-import tempfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -507,43 +505,12 @@ def _write_text(table: pl.DataFrame, file: BinaryIO, kind: str) -> None:
 
 
 @contextmanager
-def _panics_kept_quiet() -> Iterator[None]:
-    """Keep the trace that Rust prints when Polars meets a damaged Parquet file off the screen.
-
-    It is written to the process's standard error, past Python; whatever else is written there in the meantime is
-    passed on.
-    """
-    try:
-        screen = os.dup(2)
-    except OSError:
-        yield
-        return
-    sys.stderr.flush()
-    with tempfile.TemporaryFile() as kept:
-        os.dup2(kept.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stderr.flush()
-            os.dup2(screen, 2)
-            os.close(screen)
-            kept.seek(0)
-            written = kept.read()
-            if b"panicked at" not in written and written:
-                os.write(2, written)
-
-
-@contextmanager
 def explained(path: Path) -> Iterator[None]:
     """Tell what cannot be read about a file in one sentence."""
     import polars as pl
 
     try:
-        if extension(path) in (".parquet", ".pq"):
-            with _panics_kept_quiet():
-                yield
-        else:
-            yield
+        yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError, zlib.error) as error:
         kind = KINDS.get(extension(path))
         reason = _first_line(error)

@@ -52,8 +52,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(value: bool) -> None:
+    if value:
         from dissensus import __version__
 
         typer.echo(f"dissensus {__version__}")
@@ -76,11 +76,10 @@ def with_json_to(arguments: Sequence[str]) -> list[str]:
         >>> with_json_to(["data", "list", "--json"])
         ['data', 'list', '--json', '-']
     """
-    made: list[str] = []
-    for place, each in enumerate(arguments):
-        after = arguments[place + 1] if place + 1 < len(arguments) else "--"
-        made += [each, "-"] if each == "--json" and after.startswith("-") and after != "-" else [each]
-    return made
+    words: list[str] = []
+    for word, after in pairwise((*arguments, "--")):
+        words += [word, "-"] if word == "--json" and after.startswith("-") and after != "-" else [word]
+    return words
 
 
 def with_guess(message: str) -> str:
@@ -90,11 +89,11 @@ def with_guess(message: str) -> str:
         >>> with_guess("Value error, 'rowz' is not one of 'rows', 'points'.")
         "'rowz' is not one of them; did you mean 'rows'? choose rows, points"
     """
-    found = re.search(r"'(.*)' is not one of ('.*')\.$", message, re.DOTALL)
-    if found is None:
+    match = re.search(r"'(.*)' is not one of ('.*')\.$", message, re.DOTALL)
+    if match is None:
         return message
-    names = re.findall(r"'([^']*)'", found[2])
-    return f"'{found[1]}' is not one of them{choices(found[1], names)}"
+    names = re.findall(r"'([^']*)'", match[2])
+    return f"'{match[1]}' is not one of them{choices(match[1], names)}"
 
 
 def as_typed(sentence: str, arguments: Sequence[str]) -> str:
@@ -126,8 +125,8 @@ def main() -> None:
     """Run the command line; bad input is one sentence on standard error and exit code 2."""
     try:
         arguments = with_json_to(sys.argv[1:])
-        given = set(pairwise(arguments))
-        if ("--json", "-") in given and given & {("-o", "-"), ("--output", "-")}:
+        pairs = set(pairwise(arguments))
+        if ("--json", "-") in pairs and pairs & {("-o", "-"), ("--output", "-")}:
             raise InputError("--json and -o both go to standard output; give one of them the name of a file")
         raise SystemExit(app(args=arguments, standalone_mode=False))
     except InputError as error:

@@ -63,9 +63,9 @@ class _Commands(MutableMapping[str, Any]):
         module, _, attribute = place.partition(":")
         if attribute:
             return _command(name, getattr(import_module(module), attribute), panel)
-        found = registered("commands").get(f"{self._inside}{name}")
-        if found is not None:
-            return _command(name, found.load(), panel)
+        entry = registered("commands").get(f"{self._inside}{name}")
+        if entry is not None:
+            return _command(name, entry.load(), panel)
         if not place:
             raise KeyError(name)
         return _missing(f"{self._inside.replace('.', ' ')}{name}", place, panel)
@@ -75,7 +75,7 @@ def _command(name: str, made: Any, panel: str) -> Any:
     """What Typer makes of a function, or of a group of commands."""
     if isinstance(made, typer.Typer):
         command = get_command(made)
-        command.params = [each for each in command.params if each.name not in ("install_completion", "show_completion")]
+        command.params = [one for one in command.params if one.name not in ("install_completion", "show_completion")]
     else:
         alone = typer.Typer(add_completion=False)
         alone.command(name)(made)
