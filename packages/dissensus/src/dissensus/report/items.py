@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
+import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,15 +76,11 @@ def images(features: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]
 
 def data_uri(image: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
     """A (height, width, 1 or 3) image as a PNG in a data URI."""
-    height, width, channels = image.shape
-    lines = np.concatenate([np.zeros((height, 1), np.uint8), image.reshape(height, width * channels)], axis=1)
+    from PIL import Image
 
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 0 if channels == 1 else 2, 0, 0, 0)
-    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines.tobytes(), 9))
-    return "data:image/png;base64," + base64.b64encode(png + chunk(b"IEND", b"")).decode()
+    png = io.BytesIO()
+    Image.fromarray(image[..., 0] if image.shape[2] == 1 else image).save(png, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(png.getvalue()).decode()
 
 
 def in_words(row: Sequence[float], classes: Sequence[str], *, most: int = 3) -> str:
