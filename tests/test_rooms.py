@@ -80,3 +80,33 @@ print(dissensus.evaluation.metrics.kl(data.human.probabilities[data.splits["test
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert 0 < float(done.stdout) < 3
+
+
+def test_training_and_evaluation_need_nothing_but_torch_numpy_and_scipy() -> None:
+    """A lent GPU machine has these and cannot install: the rest is made unimportable, then a fleet is trained."""
+    program = """
+import sys
+for name in ("polars", "rich", "typer", "msgspec", "altair", "jinja2", "PIL", "fsspec"):
+    sys.modules[name] = None
+import numpy as np
+import dissensus_train.basins, dissensus_train.ood.results, dissensus_train.ood.scores, dissensus_train.delivery
+from dissensus.evaluation import evaluate
+from dissensus.labels.schemes import frequency
+from dissensus.votes.simulate import simulate_votes
+from dissensus_train.training.data import TrainingData
+from dissensus_train.training.engine import train
+from dissensus_train.training.run import Run
+from dissensus_train.training.settings import Training
+truth = np.random.default_rng(0).dirichlet([1.0, 1.0], 60)
+labels = frequency(simulate_votes(truth, 5, annotators=5, seed=0))
+data = TrainingData(
+    name="simulated", features=truth.astype(np.float32), human=labels, targets={"frequency": labels},
+    splits={"train": np.arange(40), "test": np.arange(40, 60)},
+)
+run = Run(model="linear", target="frequency", delivery="soft", seed=0, training=Training(epochs=2), data="simulated")
+(result,) = train([run], data, engine="fleet", device="cpu")
+print(evaluate(labels.take(np.arange(40, 60)), result.predictions["test"], resamples=5).items)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "20"

@@ -6,8 +6,6 @@ from collections.abc import Mapping  # noqa: TC003 (msgspec reads the types)
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import msgspec
-
 from dissensus.bootstrap import Estimate  # noqa: TC001 (likewise)
 from dissensus.errors import InputError
 
@@ -200,5 +198,7 @@ class OodResult:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> OodResult:
         """What `to_dict` gave, also after JSON."""
+        import msgspec
+
         settings = {key: list(part) if isinstance(part, tuple) else part for key, part in stored["settings"].items()}
         return msgspec.convert({**stored, "settings": settings}, cls)

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices
-from dissensus.toml_file import fits
+from dissensus_train.training.settings import misfit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -86,7 +86,11 @@ class People:
             raise InputError(f"people: shrinkage is {strength}; give a number of 0 or more")
         object.__setattr__(self, "shrinkage", float(strength))
         for name, shares in self.population.items():
-            if fits(dict(shares), dict[str, float]) or abs(sum(shares.values()) - 1) > 1e-6 or min(shares.values()) < 0:
+            if (
+                misfit(dict(shares), dict[str, float])
+                or abs(sum(shares.values()) - 1) > 1e-6
+                or min(shares.values()) < 0
+            ):
                 raise InputError(
                     f"people: the shares of '{name}' in the population are {dict(shares)}; give each value a share of "
                     "0 or more, together 1"

@@ -7,7 +7,16 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_type_hints
 
 from dissensus.errors import InputError, choices
-from dissensus.toml_file import fits
+
+
+def misfit(value: Any, hint: Any) -> str:
+    """What a value of an annotated type looks like, for the end of a sentence; empty where this one is of it."""
+    try:
+        from dissensus.toml_file import fits
+    except ModuleNotFoundError:
+        # Where there is PyTorch and nothing else, settings come from code that was tried where the rest is.
+        return ""
+    return fits(value, hint)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +76,7 @@ class Training:
 
     def __post_init__(self) -> None:
         for name, hint in _HINTS.items():
-            if wanted := fits(getattr(self, name), hint):
+            if wanted := misfit(getattr(self, name), hint):
                 raise InputError(f"training: {name} is {getattr(self, name)!r}; give {wanted}")
         for name, least in _LEAST.items():
             value = getattr(self, name)
