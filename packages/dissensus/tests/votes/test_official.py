@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from dissensus.errors import InputError
 from dissensus.labels.schemes import frequency
 from dissensus.votes.official import OFFICIAL
-from dissensus.votes.official.label_studio import read_label_studio
 from dissensus.votes.reading import Options, understand
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 # --- small files, as the authors write them ---------------------------------------------------------------------------
 
 Rows = list[dict[str, Any]]
+
+read_label_studio = OFFICIAL["label-studio"].read
 
 CIFAR_TRIAL = {
     "annotator_id": 0,
@@ -483,9 +484,9 @@ def test_label_studio_reads_taxonomies_and_pairs(tmp_path: Path) -> None:
 def test_label_studio_with_several_questions_needs_a_control(tmp_path: Path) -> None:
     tasks = [{"id": 1, "annotations": [annotation(1, choices("a"), rating(3))]}]
     path = write_json(tmp_path / "export.json", tasks)
-    with pytest.raises(InputError, match=r"several questions; choose the control 'topic', 'quality'"):
+    with pytest.raises(InputError, match=r"several questions; choose label='topic' or label='quality'"):
         read_label_studio(path)
-    with pytest.raises(InputError, match=r"no control 'tone' with votes; choose 'topic', 'quality'"):
+    with pytest.raises(InputError, match=r"no question 'tone' with votes; choose label='topic' or label='quality'"):
         read_label_studio(path, label="tone")
     assert understand(path, Options(label="quality")).votes.ordered
     assert understand(path, Options(label="topic")).votes.classes == ("a",)
@@ -503,7 +504,7 @@ def test_json_min_in_another_order_reads_the_only_answer_or_asks(tmp_path: Path)
     record = {"choice": "cat", "annotator": "ada@example.org", "annotation_id": 3, "id": 5, "lead_time": 1.0}
     assert said(read_label_studio(write_json(tmp_path / "min.json", [record]))) == {(5, "ada@example.org", "cat")}
     path = write_json(tmp_path / "min.json", [{"image": "5.png"} | record])
-    with pytest.raises(InputError, match="'image', 'choice'"):
+    with pytest.raises(InputError, match="label='image' or label='choice'"):
         read_label_studio(path)
     assert said(read_label_studio(path, label="choice")) == {(5, "ada@example.org", "cat")}
 
@@ -641,7 +642,12 @@ def test_label_studio_says_which_results_are_no_votes(tmp_path: Path) -> None:
     tasks[1]["annotations"][1]["result"].append({"type": "textarea", "from_name": "why", "value": {"text": ["no"]}})
     votes = read_label_studio(write_json(tmp_path / "export.json", tasks), notes=notes)
     assert len(votes) == 4
-    assert notes == ["results that are no votes are left out: 2 textarea, 1 rectanglelabels, 1 brushlabels"]
+    other = [f"{kind} (no votes)" for kind in ("rectanglelabels", "textarea", "brushlabels")]
+    assert notes == [
+        "Label Studio: items are tasks, annotators are users, labels are 'topic'",
+        f"left out: 1 predictions, 1 {other[0]}, 1 cancelled, 2 {other[1]}, 1 {other[2]}",
+        "1 of 3 answers choose several labels",
+    ]
 
 
 def test_lewidi_annotators_are_described_by_the_file_beside(tmp_path: Path) -> None:
@@ -771,14 +777,14 @@ REFUSED: dict[str, tuple[str, str, Any, str]] = {
         first(ferplus_rows()[:1], **dict.fromkeys(FERPLUS, 0)),
         "zero votes",
     ),
-    "no list": ("label-studio", "export.json", {"tasks": []}, "expected a list of tasks"),
+    "no list": ("label-studio", "export.json", {"tasks": []}, "entry 1: this is not an annotated task"),
     "no task": (
         "label-studio",
         "export.json",
         [*label_studio_tasks(), {"text": "raw"}],
         "entry 4: this is not an annotated task",
     ),
-    "no votes": ("label-studio", "export.json", label_studio_tasks()[2:], "no annotation answers a question"),
+    "no votes": ("label-studio", "export.json", label_studio_tasks()[2:], "Label Studio wrote no answer to a question"),
     "regions": (
         "label-studio",
         "export.json",

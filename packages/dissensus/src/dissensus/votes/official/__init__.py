@@ -11,6 +11,7 @@ from dissensus.votes.official.judged_json import ALTTEST, JUDGE_BENCH
 from dissensus.votes.official.label_studio import LABEL_STUDIO
 from dissensus.votes.official.lewidi import LEWIDI
 from dissensus.votes.official.tables import TABLES
+from dissensus.votes.official.tools import TOOLS
 from dissensus.votes.official.varierr import VARIERR
 
 if TYPE_CHECKING:
@@ -18,5 +19,5 @@ if TYPE_CHECKING:
 
 _OTHERS: Final = (CIFAR_10H, CIFAR_10N, CHAOSNLI, LABEL_STUDIO, LEWIDI, VARIERR, IMAGENET_REAL, JUDGE_BENCH, ALTTEST)
 
-OFFICIAL: Final[dict[str, Format]] = {file.name: file for file in _OTHERS} | TABLES
+OFFICIAL: Final[dict[str, Format]] = {file.name: file for file in _OTHERS} | TABLES | TOOLS
 """The official formats by name."""
