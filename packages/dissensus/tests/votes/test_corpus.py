@@ -435,6 +435,23 @@ def test_spans_are_no_labels_of_whole_documents(tmp_path: Path) -> None:
         understand(write_jsonl(tmp_path / "ner.jsonl", ner))
 
 
+NOT_EXPORTS = {
+    "votes.csv": "instance_id,user_id,label,model.version\n1,2,a,1\n",
+    "comments.csv": "id,label,comments\n1,a,b\n",
+    "tasks.csv": "HITId,WorkerId,label\n1,2,a\n",
+    "lists.json": '[{"id": 1, "annotations": ["a", "b"]}]',
+    "answers.json": '[{"1": {"2": 3}}]',
+    "votes.json": '{"1": {"2": 3}}',
+    "answers.jsonl": '{"answer": "a", "_input_hash": 1}\n',
+}
+
+
+@pytest.mark.parametrize("name", NOT_EXPORTS)
+def test_a_file_with_some_of_a_tools_columns_is_not_its_export(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(NOT_EXPORTS[name])
+    assert not [official for official in OFFICIAL if OFFICIAL[official].detect(tmp_path / name)]
+
+
 JSON_FILES = [name for name in READ if name.endswith(("json", "jsonl")) and understand(CORPUS / name).format in NAMES]
 
 
