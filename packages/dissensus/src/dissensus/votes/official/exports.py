@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections import Counter
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -263,7 +264,7 @@ def _keys(path: Path) -> list[str]:
             return [path.name]
         record, _ = json.JSONDecoder().raw_decode(start.lstrip("\ufeff \t\r\n").removeprefix("[").lstrip())
         return list(record) if isinstance(record, dict) else []
-    except (InputError, OSError, EOFError, ValueError, TypeError, RecursionError):
+    except (InputError, OSError, EOFError, ValueError, RecursionError, zlib.error):
         return []
 
 
