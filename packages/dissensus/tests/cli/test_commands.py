@@ -345,21 +345,20 @@ def test_a_study_runs_from_the_command_line_and_resumes(tmp_path: Path) -> None:
 
 
 def test_import_and_help_are_quick_and_bring_no_torch() -> None:
-    """The bar is 0.3 s of CPU time, or on a busy machine 2.5 times what Typer and Rich take there by themselves."""
-    alone = "import resource, typer.main, typer.rich_utils, rich.markdown\n"
-    alone += "used = resource.getrusage(resource.RUSAGE_SELF)\nprint(used.ru_utime + used.ru_stime)"
-    theirs = float(subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True, check=True).stdout)
-    program = (
+    """The bar is 0.3 s of CPU time, or on a busy machine 2.5 times what Typer and Rich take in the same moment."""
+    spent = "used = resource.getrusage(resource.RUSAGE_SELF)\nprint(used.ru_utime + used.ru_stime, sorted(heavy))"
+    alone = f"import resource, typer.main, typer.rich_utils, rich.markdown\nheavy = ()\n{spent}"
+    help_page = (
         "import resource, sys; sys.argv = ['dissensus', '--help']\nimport dissensus\nfrom dissensus.cli import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        f"heavy = {{'torch', 'polars', 'scipy', 'numpy', 'msgspec'}} & set(sys.modules)\n{spent}"
     )
-    program += "try: main()\nexcept SystemExit: pass\n"
-    program += "used = resource.getrusage(resource.RUSAGE_SELF)\n"
-    program += "heavy = {'torch', 'polars', 'scipy', 'numpy'} & set(sys.modules)\n"
-    program += "print(f'CPU {used.ru_utime + used.ru_stime:.3f} {sorted(heavy)}')"
-    best = 9.0
-    for _ in range(3):
+
+    def seconds(program: str) -> float:
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         line = done.stdout.splitlines()[-1]
         assert line.endswith("[]"), line
-        best = min(best, float(line.split()[1]))
-    assert best < max(0.3, 2.5 * theirs)
+        return float(line.split()[0])
+
+    measured = [(seconds(help_page), seconds(alone)) for _ in range(5)]
+    assert any(ours < max(0.3, 2.5 * theirs) for ours, theirs in measured), measured

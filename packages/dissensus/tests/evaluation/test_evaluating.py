@@ -532,7 +532,7 @@ def test_ratings_are_called_by_their_numbers_whichever_of_them_a_model_uses() ->
 
 def test_people_who_gave_counts_or_only_one_class_are_refused() -> None:
     counts = people().counts
-    with pytest.raises(InputError, match=r"human: these are counts of votes; give dis.label_counts\(counts\)"):
+    with pytest.raises(InputError, match=r"human: these are counts of votes; give dis.votes_from_counts\(counts\)"):
         evaluate(counts, models(people()), resamples=5)
     alone = frequency(votes_from_counts(np.full((4, 1), 3), classes=("yes",)))
     with pytest.raises(InputError, match="'yes' is the only class, so that every model is right; give votes, or"):

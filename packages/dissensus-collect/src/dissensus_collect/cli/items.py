@@ -10,8 +10,7 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError, meant
-from dissensus_collect.cli.shared import BY, DatabaseUrl, Folder, app, beside, item_named
-from dissensus_collect.project.reading import read_project
+from dissensus_collect.cli.shared import BY, DatabaseUrl, Folder, app, beside, item_named, read_project
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -11,8 +11,7 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError
-from dissensus_collect.cli.shared import Folder, app, new_folder
-from dissensus_collect.project.reading import read_project
+from dissensus_collect.cli.shared import Folder, app, new_folder, read_project
 
 
 @app.command()

@@ -12,9 +12,8 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError
-from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, say_checks
-from dissensus_collect.project.reading import read_project
-from dissensus_collect.project.tables import Layout
+from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, read_project, say_checks
+from dissensus_collect.project import Layout
 
 
 @app.command()

@@ -10,11 +10,11 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import note
 from dissensus.errors import InputError, meant
-from dissensus_collect.project.reading import read_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from dissensus_collect.project.reading import Project
     from dissensus_collect.project.setup_check import Check
 
 T = TypeVar("T")
@@ -31,6 +31,13 @@ BY: Final = "command line"
 def new_folder(about: str) -> Any:
     """The option of a folder to write into."""
     return typer.Option("-o", "--output", help=about, callback=opt.not_standard_output)
+
+
+def read_project(folder: Path) -> Project:
+    """The project of a folder; how it is read is loaded only now, so that help is quick."""
+    from dissensus_collect.project import reading
+
+    return reading.read_project(folder)
 
 
 def beside(folder: Path, database: str | None, work: Callable[[Any], T]) -> T:

@@ -12,8 +12,7 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError
-from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, new_folder
-from dissensus_collect.project.reading import read_project
+from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, new_folder, read_project
 
 if TYPE_CHECKING:
     from dissensus_collect.project.reading import Project

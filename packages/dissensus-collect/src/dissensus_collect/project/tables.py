@@ -10,12 +10,12 @@ from msgspec.structs import force_setattr
 
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.toml_file import TableError, TomlTable, known_keys, no_such
+from dissensus_collect.project import Layout
 from dissensus_collect.project.language import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Layout = Literal["rows", "one-at-a-time", "select-all", "single-choice", "rating", "points"]
 LAYOUTS: Final = get_args(Layout)
 ENDINGS: Final = ("complete", "no-consent", "screened-out", "technical", "ineligible", "full")
 """How a session can end; each has a code of its own. `full` is also given where a project is paused or closed."""

@@ -70,7 +70,7 @@ def checked_human(human: LabelDistribution | Any) -> Table:
         raise InputError("human: these are votes, of which there are many for an item; give dis.label(votes)")
     if are_counts(human, "human"):
         raise InputError(
-            "human: these are counts of votes; give dis.label_counts(counts), with classes= if they have names"
+            "human: these are counts of votes; give dis.votes_from_counts(counts), with classes= if they have names"
         )
     runs = checked_probabilities(human, "human")
     if len(runs) != 1:
