@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGES = Path(__file__).parents[1] / "packages"
 
 ROOMS = [
     "dissensus",
@@ -110,3 +119,27 @@ print(evaluate(labels.take(np.arange(40, 60)), result.predictions["test"], resam
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "20"
+
+
+def refusals(path: Path) -> Iterator[str]:
+    """The literal text of every `raise InputError(...)` of a module."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if (
+            isinstance(node, ast.Raise)
+            and isinstance(node.exc, ast.Call)
+            and ast.unparse(node.exc.func) == "InputError"
+        ):
+            parts = (part.value for part in ast.walk(node.exc) if isinstance(part, ast.Constant))
+            yield "".join(part for part in parts if isinstance(part, str))
+
+
+def test_refusals_of_rooms_name_keyword_arguments_and_commands_translate_them() -> None:
+    """An option (`--item`) is said only by the command line, or inside a whole command that is to be typed."""
+    wrong = {
+        f"{path.name}: {sentence}"
+        for path in sorted(PACKAGES.glob("*/src/**/*.py"))
+        if "cli" not in path.parts and "hosting" not in path.parts
+        for sentence in refusals(path)
+        if re.search(r"(?<![\w-])--[a-z]", sentence) and not re.search(r"\b(dissensus|ray) [a-z]", sentence)
+    }
+    assert not wrong

@@ -8,6 +8,7 @@ from typing import Any
 
 from dissensus.bootstrap import Estimate  # noqa: TC001 (likewise)
 from dissensus.errors import InputError
+from dissensus.frames import Framed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +124,7 @@ class RocCurve(ScoreOnSet):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OodResult:
+class OodResult(Framed):
     """How well systems separate out-of-distribution (OOD) items from in-distribution (ID) ones.
 
     Attributes:
@@ -149,6 +150,13 @@ class OodResult:
     histograms: tuple[ScoreHistogram, ...]
     curves: tuple[RocCurve, ...]
     left_out: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"OodResult({self.in_distribution:,} in-distribution items, {len(self.sets)} sets, {len(self.seeds)} systems)"
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row per set, score, system and measure."""
+        return [asdict(measure) for measure in self.measures]
 
     @property
     def systems(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from dissensus.dynamics.recorded import read_dynamics
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics.registry import REPORTED
+from dissensus.frames import Framed
 from dissensus_train.studies.by_vote import score_by_vote
 from dissensus_train.studies.opening import named_references, runs_by_system
 from dissensus_train.training.data import TRAIN
@@ -67,7 +68,7 @@ class StudySystem:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class ScoredStudy:
+class ScoredStudy(Framed):
     """A study whose runs were read and scored against people.
 
     Attributes:
@@ -97,6 +98,10 @@ class ScoredStudy:
         runs = sum(len(system.runs) for system in self.systems.values())
         held = f"{len(self.systems)} systems, {runs} runs, {len(self.human):,} items"
         return "\n".join([f"ScoredStudy({self.opened.study.name}, {held})", *self.cautions, *self.evaluation.verdict])
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row per system, metric and stratum, as in its evaluation."""
+        return self.evaluation.records()
 
     def _repr_html_(self) -> str:
         from html import escape
