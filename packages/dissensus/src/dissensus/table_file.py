@@ -136,11 +136,11 @@ def open_table(path: str | Path, *, columns: Sequence[str] | None = None) -> Ope
     if columns is None:
         return OpenTable(path, columns_of(path))
     if not is_text(path) or kind_of(path) == "Excel":
-        raise InputError(f"{path}: a {kind_of(path)} file names its columns itself; leave out --columns")
+        raise InputError(f"{path}: a {kind_of(path)} file names its columns itself; leave out columns=")
     with explained(path):
         found = len(scan(path, columns=columns).collect_schema().names())
     if found != len(columns):
-        raise InputError(f"{path}: the first line has {found} cells and --columns names {len(columns)}; name each one")
+        raise InputError(f"{path}: the first line has {found} cells and columns= names {len(columns)}; name each one")
     return OpenTable(path, list(columns), header=False)
 
 

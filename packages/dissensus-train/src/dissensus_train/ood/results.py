@@ -152,7 +152,8 @@ class OodResult(Framed):
     left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"OodResult({self.in_distribution:,} in-distribution items, {len(self.sets)} sets, {len(self.seeds)} systems)"
+        held = f"{self.in_distribution:,} in-distribution items, {len(self.sets)} sets, {len(self.seeds)} systems"
+        return f"OodResult({held})"
 
     def records(self) -> list[dict[str, Any]]:
         """A row per set, score, system and measure."""
