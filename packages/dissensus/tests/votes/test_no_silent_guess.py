@@ -163,7 +163,7 @@ def test_a_second_header_and_a_file_without_one_are_told_apart(read: Any) -> Non
     assert len(read(bare, columns=("item", "annotator", "label")).votes) == 3
     with pytest.raises(InputError, match="line 2: annotator 'ann'"):
         read("1,ann,x\n1,ann,y\n", columns=("item", "annotator", "label"))
-    with pytest.raises(InputError, match="3 cells and --columns names 2"):
+    with pytest.raises(InputError, match="3 cells and columns= names 2"):
         read(bare, columns=("item", "label"))
 
 
