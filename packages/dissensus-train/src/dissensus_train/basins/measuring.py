@@ -29,7 +29,7 @@ from dissensus_train.basins.sharpness import (
 from dissensus_train.basins.stored import Stored
 from dissensus_train.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_barrier, loss_line, loss_plane
 from dissensus_train.basins.traces import Trace, trace
-from dissensus_train.training.inputs import SparseRows, prepared
+from dissensus_train.training.inputs import network_inputs
 from dissensus_train.training.restoring import trained_model
 
 if TYPE_CHECKING:
@@ -223,22 +223,12 @@ def run_objective(
     model = trained_model(result, data)
     return objective(
         model,
-        _inputs(model, data, rows, torch.device(device)),
+        network_inputs(model, data, torch.device(device), rows),
         data.human.probabilities[rows].astype(np.float32),
         data=name,
         chunk=settings.chunk,
         device=device,
     )
-
-
-def _inputs(model: nn.Module, data: TrainingData, rows: Ints, place: torch.device) -> Any:
-    """What a network takes of these items: their features, or its own reading of them."""
-    if hasattr(model, "prepare"):
-        if data.items is None:
-            raise InputError(f"basins: the network reads items, and {data.name} has features; give texts or images")
-        return prepared(model, data.items.take(rows), place)
-    features: Any = data.as_input(data.features[rows])
-    return SparseRows.of(features, place) if data.sparse else features
 
 
 def chosen_items(data: TrainingData, settings: BasinSettings) -> tuple[Ints, str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, get_args, get_type_hints
+from typing import Final, Literal
 
-from dissensus.errors import InputError
+from dissensus_train.training.settings import Bounds, check_bounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,29 +63,20 @@ class BasinSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for least, names in _LEAST.items():
-            for name in names:
-                value = getattr(self, name)
-                if value is not None and not value >= least:
-                    raise InputError(f"basins: {name} is {value}; it must be {least} or more")
-        for name in ("tolerance", "radius", "adaptive_radius", "scale", "filter_scale", "span"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise InputError(f"basins: {name} is {getattr(self, name)}; it must be a number above 0")
-        for name in ("density", "line", "surface"):
-            if getattr(self, name) == 1:
-                raise InputError(f"basins: {name} is 1; give 2 or more, or 0 to leave it out")
-        if self.trace_method not in _METHODS:
-            raise InputError(f"basins: trace_method is '{self.trace_method}'; choose {' or '.join(_METHODS)}")
-        if self.path % 2 == 0:
-            raise InputError(f"basins: path is {self.path}; give an odd number of points")
+        check_bounds("basins", self, _BOUNDS)
 
 
-_METHODS: Final = get_args(get_type_hints(BasinSettings)["trace_method"])
-_LEAST: Final = {
-    0: ("trace_tolerance", "density", "line", "surface", "explanations"),
-    1: ("eigenvalues", "max_iterations", "ascent_steps", "chunk"),
-    2: ("items", "probes", "density_steps", "perturbations"),
-    5: ("path",),
+_BOUNDS: Final[Bounds] = {
+    "0 or more": (lambda value: value >= 0, "trace_tolerance explanations"),
+    "1 or more": (lambda value: value >= 1, "eigenvalues max_iterations ascent_steps chunk"),
+    "2 or more": (lambda value: value >= 2, "items probes density_steps perturbations"),
+    "2 or more, or 0 to leave it out": (lambda value: value == 0 or value >= 2, "density line surface"),
+    "an odd number of 5 or more": (lambda value: value >= 5 and value % 2, "path"),
+    "above 0 and finite": (
+        lambda value: 0 < value < float("inf"),
+        "tolerance radius adaptive_radius scale filter_scale span",
+    ),
+    "hutchinson or hutch++": (lambda value: value in ("hutchinson", "hutch++"), "trace_method"),
 }
 DEFAULTS: Final = BasinSettings()
 """What is measured where nothing else is asked for."""

@@ -23,7 +23,7 @@ from dissensus_train.bundles.recipe import read_recipe
 from dissensus_train.training.annotator_side import People, PeopleNetwork, mixed
 from dissensus_train.training.data import moved_and_scaled
 from dissensus_train.training.engine import settled_device
-from dissensus_train.training.inputs import SparseRows, prepared
+from dissensus_train.training.inputs import feature_table, prepared
 from dissensus_train.training.loop import log_probabilities
 from dissensus_train.training.models import build
 from dissensus_train.training.settings import Training
@@ -90,7 +90,7 @@ class TrainedModel:
         total: Any = 0.0
         for network in self.networks:
             network.to(place)
-            table = _table(network, raw, place)
+            table = prepared(network, raw, place) if isinstance(raw, Items) else feature_table(raw, place)
             rows = torch.arange(len(raw) if isinstance(raw, Items) else int(raw.shape[0]), device=place)
             said = log_probabilities(network, table, rows, settings).exp().double().cpu().numpy()
             if unit is not None and self.recipe.people is not None:
@@ -232,15 +232,6 @@ def _as_items(given: Any, reads: str) -> Items:
         raise InputError("predict: give a list of texts, not one text")
     texts = tuple(np.array([str(text) for text in column], dtype=np.dtypes.StringDType()) for column in columns)
     return Items(names=np.arange(len(texts[0])), texts=texts)
-
-
-def _table(network: nn.Module, raw: Items | Features, place: torch.device) -> Any:
-    """What rows are taken from."""
-    if isinstance(raw, Items):
-        return prepared(network, raw, place)
-    if isinstance(raw, np.ndarray):
-        return torch.from_numpy(raw).to(place)
-    return SparseRows.of(raw, place)
 
 
 def fingerprints(items: Items | Features) -> Ints:

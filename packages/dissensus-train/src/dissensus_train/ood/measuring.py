@@ -15,7 +15,7 @@ from dissensus_train.ood.ood_sets import OodSet, items_of, pixel_scale, read_ood
 from dissensus_train.ood.results import OodDifference, OodMeasure, OodResult, OodSetSummary, RocCurve, ScoreHistogram
 from dissensus_train.ood.scores import OF_ONE_MODEL, SCORES, known_to, scored
 from dissensus_train.training.data import TRAIN
-from dissensus_train.training.inputs import SparseRows, prepared
+from dissensus_train.training.inputs import feature_table, prepared
 from dissensus_train.training.loop import placed
 from dissensus_train.training.restoring import trained_model
 
@@ -260,8 +260,7 @@ def _inputs(model: nn.Module, ood_set: OodSet, data: TrainingData, place: torch.
         raise InputError(f"ood: a network of {data.name} reads {takes}, and '{ood_set.name}' has {has}; give {remedy}")
     if reads:
         return prepared(model, ood_set.items, place)
-    features = data.as_input(ood_set.features)
-    return SparseRows.of(features, place) if data.sparse else torch.from_numpy(features)
+    return feature_table(data.as_input(ood_set.features), place)
 
 
 def _measured(

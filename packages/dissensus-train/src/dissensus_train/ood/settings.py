@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError, choices
+from dissensus_train.training.settings import Bounds, check_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,16 +70,7 @@ class OodSettings:
         for name in self.scores:
             if name not in SCORE_NAMES:
                 raise InputError(f"'{name}' is not one of the scores that there are{choices(name, SCORE_NAMES)}")
-        for key, right, what in (
-            ("items", self.items == 0 or self.items >= 2, "2 or more, or 0 for all"),
-            ("temperature", self.temperature > 0, "above 0"),
-            ("epsilon", self.epsilon >= 0, "0 or more"),
-            ("k", self.k >= 1, "1 or more"),
-            ("resamples", self.resamples >= 0, "0 for no interval, or about 1000"),
-            ("seed", self.seed >= 0, "0 or more"),
-        ):
-            if not right:
-                raise InputError(f"ood: {key} is {getattr(self, key)}; it must be {what}")
+        check_bounds("ood", self, _BOUNDS)
 
     @property
     def kinds(self) -> dict[str, tuple[str, ...]]:
@@ -88,3 +80,12 @@ class OodSettings:
     def kind_of(self, name: str) -> str:
         """Whether a set is stated to be near or far; empty where it is not."""
         return next((kind for kind, names in self.kinds.items() if name in names), "")
+
+
+_BOUNDS: Final[Bounds] = {
+    "0 or more": (lambda value: value >= 0, "epsilon seed"),
+    "1 or more": (lambda value: value >= 1, "k"),
+    "2 or more, or 0 for all": (lambda value: value == 0 or value >= 2, "items"),
+    "above 0": (lambda value: value > 0, "temperature"),
+    "0 for no interval, or about 1000": (lambda value: value >= 0, "resamples"),
+}

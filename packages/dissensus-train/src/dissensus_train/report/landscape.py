@@ -158,7 +158,7 @@ def _spectra(basins: StudyBasins) -> tuple[Figure, list[Record]] | None:
     across = alt.X("eigenvalue:Q", title="eigenvalue of the Hessian")
     up = alt.Y("density:Q", title="share of eigenvalues per unit").scale(type="log").axis(format="~e")
     title, about = "Spectrum of the Hessian", "Density of the Hessian's eigenvalues by method, on a logarithmic scale"
-    return _curves(basins, "spectra", across, up, formats=(".3g", ".2e"), title=title, about=about), rows
+    return _curves(basins, "spectra", across, up, title=title, about=about), rows
 
 
 def _lines(basins: StudyBasins) -> tuple[Figure, list[Record]] | None:
@@ -175,21 +175,15 @@ def _lines(basins: StudyBasins) -> tuple[Figure, list[Record]] | None:
     across = alt.X("position:Q", title="distance, in lengths of the filters")
     up = alt.Y("loss:Q", title="loss, nats").scale(type="symlog", zero=False)
     title, about = "Loss along a random line", "Loss of each run along a random filter-normalised direction"
-    return _curves(basins, "lines", across, up, formats=(".2f", ".3f"), title=title, about=about), rows
+    return _curves(basins, "lines", across, up, title=title, about=about), rows
 
 
-def _curves(
-    basins: StudyBasins, name: str, across: Any, up: Any, *, formats: tuple[str, str], title: str, about: str
-) -> Figure:
-    """A curve for each method, or for each of its seeds where the rows have them; formats are those of the tooltip."""
-    tooltip = [alt.Tooltip("method:N", title="method")]
-    for axis, form in zip((across, up), formats, strict=True):
-        field = axis.to_dict()["field"]
-        tooltip.append(alt.Tooltip(f"{field}:Q", title=field, format=form))
+def _curves(basins: StudyBasins, name: str, across: Any, up: Any, *, title: str, about: str) -> Figure:
+    """A curve for each method, or for each of its seeds where the rows have them."""
     lines = (
         alt.Chart(alt.NamedData(name=name))
         .mark_line(strokeWidth=1.6, opacity=0.85)
-        .encode(x=across, y=up, color=named_colours(list(basins.systems)), detail=alt.Detail("seed:N"), tooltip=tooltip)
+        .encode(x=across, y=up, color=named_colours(list(basins.systems)), detail=alt.Detail("seed:N"))
     )
     return drawn(name, title, lines, about)
 
@@ -229,7 +223,6 @@ def _surfaces(basins: StudyBasins) -> list[tuple[Figure, list[Record]]]:
                 color=alt.Color("rise:Q", title="rise, nats").scale(
                     type="symlog", constant=0.05, scheme="viridis", domain=[0, most], clamp=True
                 ),
-                tooltip=[alt.Tooltip("loss:Q", format=".3f"), alt.Tooltip("rise:Q", format=".3f")],
             )
         )
         here = alt.InlineData(values=[{"x": 0.0, "y": 0.0}])
@@ -266,7 +259,6 @@ def _maps(basins: StudyBasins, data: TrainingData) -> list[tuple[Figure, list[Re
                 x=alt.X("of:N", title=None, sort=["item", *columns]).axis(orient="top", labelAngle=0),
                 y=alt.Y("row:O", title=None, axis=None),
                 url="tile:N",
-                tooltip=[alt.Tooltip("item:N"), alt.Tooltip("of:N", title="map of")],
             )
             .properties(width=alt.Step(TILE + 8), height=alt.Step(height + 8))
         )

@@ -167,11 +167,6 @@ def score_histograms(result: OodResult) -> Section:
                 strokeDash=alt.StrokeDash("items:N", title=None)
                 .scale(domain=["out-of-distribution", "in-distribution"], range=[[1, 0], [4, 3]])
                 .legend(orient="top"),
-                tooltip=[
-                    alt.Tooltip("method:N", title="method"),
-                    alt.Tooltip("items:N", title="items"),
-                    alt.Tooltip("share:Q", title="share", format=".1%"),
-                ],
             )
         )
         about = f"Histograms of {SCORES[score].title} over in-distribution items and those of {ood_set}"

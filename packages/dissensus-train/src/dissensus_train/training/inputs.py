@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import scipy.sparse as sp
 
+    from dissensus.arrays import Ints
     from dissensus_train.training.batches import Epoch
     from dissensus_train.training.data import TrainingData
 
@@ -180,14 +181,18 @@ Features: TypeAlias = Tensor | SparseRows | Tokens
 """What rows are taken from."""
 
 
-def network_inputs(model: nn.Module, data: TrainingData, place: torch.device) -> Features:
-    """What batches for this network are taken from: its own reading of the items, or their features."""
+def network_inputs(model: nn.Module, data: TrainingData, place: torch.device, rows: Ints | None = None) -> Features:
+    """What batches for this network are taken from: its own reading of the items (or some rows), or their features."""
     if hasattr(model, "prepare"):
         if data.items is None:
             raise InputError(f"{data.name}: the network reads items, and there are features only; give texts or images")
-        return prepared(model, data.items, place)
-    features = data.normalised()
-    return SparseRows.of(features, place) if data.sparse else torch.from_numpy(features).to(place)
+        return prepared(model, data.items if rows is None else data.items.take(rows), place)
+    return feature_table(data.as_input(data.features if rows is None else data.features[rows]), place)
+
+
+def feature_table(features: Any, place: torch.device) -> Tensor | SparseRows:
+    """Features, dense or sparse, on a device."""
+    return torch.from_numpy(features).to(place) if isinstance(features, np.ndarray) else SparseRows.of(features, place)
 
 
 def prepared(model: Any, items: Any, place: torch.device) -> Tensor | Tokens:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final, Literal, get_type_hints
+from typing import Any, Final, Literal, TypeAlias, get_type_hints
 
 from dissensus.errors import InputError, choices
 
@@ -17,6 +17,19 @@ def misfit(value: Any, hint: Any) -> str:
         # Where there is PyTorch and nothing else, settings come from code that was tried where the rest is.
         return ""
     return fits(value, hint)
+
+
+Bounds: TypeAlias = Mapping[str, tuple[Callable[[Any], bool], str]]
+"""By its words, a rule and the names of the settings that it is for."""
+
+
+def check_bounds(table: str, settings: Any, bounds: Bounds) -> None:
+    """Refuses settings outside of their bounds; None is within any."""
+    for words, (within, names) in bounds.items():
+        for name in names.split():
+            value = getattr(settings, name)
+            if value is not None and not within(value):
+                raise InputError(f"{table}: {name} is {value}; it must be {words}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,25 +91,16 @@ class Training:
         for name, hint in _HINTS.items():
             if wanted := misfit(getattr(self, name), hint):
                 raise InputError(f"training: {name} is {getattr(self, name)!r}; give {wanted}")
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if value is not None and not value >= least:
-                raise InputError(f"training: {name} is {value}; it must be {least} or more")
+        check_bounds("training", self, _BOUNDS)
         for name, known in _NAMED.items():
             value = getattr(self, name)
             if value not in known and (not isinstance(value, str) or ":" not in value):
                 raise InputError(
                     f"training: {name} is '{value}'{choices(value, known)}, or give a path such as {_PATHS[name]}"
                 )
-        if self.clip_norm is not None and not self.clip_norm > 0:
-            raise InputError(f"training: clip_norm is {self.clip_norm}; it must be a number above 0")
         if self.warmup and self.warmup_steps:
             raise InputError("training: warmup and warmup_steps are both given; keep warmup (epochs) or warmup_steps")
         _check_class_weights(self.class_weights)
-        if not 0 < self.learning_rate < float("inf"):
-            raise InputError(f"training: learning_rate is {self.learning_rate}; it must be a number above 0")
-        if not 0 < self.plateau_factor < 1:
-            raise InputError(f"training: plateau_factor is {self.plateau_factor}; it must lie between 0 and 1")
         if self.selection_split == "test":
             raise InputError("training: selection_split is 'test'; nothing is ever selected on the test split")
 
@@ -107,15 +111,12 @@ class Training:
 
 
 _HINTS: Final = get_type_hints(Training)
-_LEAST: Final = {
-    "batch_size": 1,
-    "epochs": 1,
-    "momentum": 0,
-    "weight_decay": 0,
-    "plateau_patience": 0,
-    "patience": 1,
-    "warmup": 0,
-    "warmup_steps": 0,
+_BOUNDS: Final[Bounds] = {
+    "0 or more": (lambda value: value >= 0, "momentum weight_decay plateau_patience warmup warmup_steps"),
+    "1 or more": (lambda value: value >= 1, "batch_size epochs patience"),
+    "above 0 and finite": (lambda value: 0 < value < float("inf"), "learning_rate"),
+    "a number above 0": (lambda value: value > 0, "clip_norm"),
+    "between 0 and 1": (lambda value: 0 < value < 1, "plateau_factor"),
 }
 _NAMED: Final = {"optimiser": ("adam", "sgd", "adamw"), "loss": ("cross-entropy", "kl", "jsd", "brier", "emd")}
 """Settings that take a name or a path."""

@@ -80,9 +80,7 @@ def plan_figure(plan: Plan) -> tuple[Figure, list[Record]]:
             x=x, y=alt.Y("low:Q", title=title, scale=scale).stack(None), y2="high:Q", color=colour
         ),
         line.mark_line(),
-        line.mark_circle(size=40, opacity=1).encode(
-            tooltip=["metric:N", "k:Q", "items:Q", alt.Tooltip("value:Q", format=".3")]
-        ),
+        line.mark_circle(size=40, opacity=1),
         base.transform_filter(alt.datum.best == "yes")
         .mark_rule(color=INK, strokeDash=[4, 3])
         .encode(x=x, detail="best:N"),
