@@ -121,11 +121,8 @@ def top_eigenvalues(
 class RitzVectors:
     """Ritz vectors of earlier starts: A vectors^T = vectors^T diag(values) + loose^T coupling.
 
-    Attributes:
-        vectors: (found, size) orthonormal.
-        values: (found,) largest first.
-        loose: (starts, size) what leads out of the space of the vectors; orthogonal to them.
-        coupling: (starts, found) how much of it belongs to each vector.
+    Vectors are (found, size), orthonormal, by (found,) value, largest first; `loose`, (starts, size), leads out of
+    their space, orthogonal to it, and `coupling`, (starts, found), says how much of it belongs to each vector.
     """
 
     vectors: Tensor
@@ -170,12 +167,9 @@ class RitzVectors:
 
 
 class Tridiagonalisation:
-    """The growing Lanczos basis Q and tridiagonal T with A Q = Q T + remainder.
+    """The growing Lanczos basis Q and tridiagonal T with A Q = Q T + remainder, after `done` products with a vector.
 
-    Attributes:
-        done: steps taken, each one product with a vector.
-        exhausted: after how many steps the space that the start spans was exhausted; None before that.
-        remainder: (size,) what the last product has outside the space.
+    `exhausted` is the step at which the space that the start spans was exhausted; None before that.
     """
 
     def __init__(

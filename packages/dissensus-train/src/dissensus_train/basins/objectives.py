@@ -98,19 +98,11 @@ class MeasuredOn:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Objective:
-    """Mean loss over fixed items as a function of the trainable weights.
+    """Mean loss over fixed items as a function of the trainable weights, (size,) one after another.
 
-    Attributes:
-        model: a copy in evaluation mode, so that what happens to the original changes nothing here.
-        shapes: of the trainable parameters, by name.
-        weights: (size,) their values, one after another.
-        buffer_shapes: of the buffers that hold real numbers (batch statistics), by name.
-        buffers: (size of the buffers,) their values, one after another.
-        source: where inputs and targets come from, chunk by chunk.
-        loss: gives the loss of each item.
-        chunk: how many items are computed at once.
-        stacked: the model in a form that is fast over stacked weights; None where one vector at a time is faster.
-        measured_on: loss and data in words.
+    The model is a copy in evaluation mode, so that what happens to the original changes nothing here. `buffers` are
+    those that hold real numbers (batch statistics), one after another; `stacked` is the model in a form that is fast
+    over stacked weights, None where one vector at a time is faster.
     """
 
     model: nn.Module

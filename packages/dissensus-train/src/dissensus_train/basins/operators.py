@@ -198,17 +198,12 @@ def gauss_newton_of(measured: Objective, *, memory: int | None = None, traces: T
 
 @dataclass(eq=False)
 class Summed:
-    """A function of a vector, summed over chunks of data; traced when it is first called.
+    """A function of a chunk and a vector, summed over an objective's chunks; traced when it is first called.
 
-    What does not depend on the vector is kept for as many chunks as memory allows, and computed anew for the others.
-
-    Attributes:
-        function: of a chunk and a vector.
-        measured: the objective whose chunks they are.
-        part: its name among the traces.
-        right: whether a graph has given what is expected for the first chunk and the vector of `prepare`.
-        memory: bytes to keep; None for what there is room for.
-        traces: graphs that were made for other runs; more are added.
+    What does not depend on the vector is kept for as many chunks as `memory` (bytes; None for what there is room for)
+    allows, and computed anew for the others. `part` is its name among the `traces`, graphs that were made for other
+    runs, to which more are added; it is `right` where a graph has given what is expected for the first chunk and the
+    vector of `prepare`.
     """
 
     function: Product

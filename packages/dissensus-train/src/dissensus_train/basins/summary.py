@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BasinQuantity:
-    """Something measured of a basin.
-
-    Attributes:
-        title: for people.
-        read: from a basin.
-        ratio_scale: whether "twice as much" means something, as it does not of a correlation.
-    """
+    """Something read from a basin; of a ratio scale, "twice as much" means something, as not of a correlation."""
 
     title: str
     read: Read
@@ -155,18 +149,11 @@ def mean_over_pairs(
     low: float,
     high: float,
 ) -> Estimate:
-    """The mean over pairs of seeds.
+    """The mean of (pairs,) values over pairs of seeds; the same seed twice where systems are compared seed by seed.
 
     A seed is in many pairs, which are therefore not independent: the seeds' part of the variance is a jack-knife that
     leaves out all pairs of a seed at a time. A single pair has no such part; its interval is over items, given the two.
-
-    Args:
-        values: (pairs,) one for each pair.
-        pairs: the seeds of each pair; the same one twice where two systems are compared seed by seed.
-        item_variance: of the mean, over items.
-        items: how many.
-        low: the least value that there can be.
-        high: the greatest.
+    The interval is cut to what the mean can be, `low` to `high`.
     """
     parts = [(item_variance, max(items - 1, 1))]
     ends = np.array(pairs)

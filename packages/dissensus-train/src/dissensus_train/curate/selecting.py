@@ -41,13 +41,9 @@ class Floor:
 
 
 class Demand(NamedTuple):
-    """What a floor asks for, of one value of its column `each`.
+    """What a floor asks for, of one value of its column `each`: at least so many items of some (strata,) strata.
 
-    Attributes:
-        strata: (strata,) true where a stratum's items count.
-        least: how many must be there.
-        split: where; None for a whole selection.
-        name: which items they are, in words.
+    They must be in a split; in the whole selection where it is None. `name` says in words which items they are.
     """
 
     strata: Mask

@@ -336,16 +336,11 @@ def _exchanged(
     """(kinds, splits) how many units of each kind are in each split, after exchanges that bring the splits nearer.
 
     Nearer is, first, fewer items missing to or exceeding the sizes, and then a smaller sum of squares by which strata
-    miss what is wanted of them. A step moves one unit, or exchanges two, whichever is best for a pair of splits:
-    for units with c and d items of each stratum, splits a and b, and their excess r over what is wanted, moving c from
-    a to b and d from b to a changes the sum of squares by 2 (d - c) . (r_a - r_b) + 2 |d - c|^2.
+    miss what is wanted of them, (strata, splits) items. A step moves one unit, or exchanges two, whichever is best for
+    a pair of splits: for units with c and d items of each stratum, splits a and b, and their excess r over what is
+    wanted, moving c from a to b and d from b to a changes the sum of squares by 2 (d - c) . (r_a - r_b) + 2 |d - c|^2.
 
-    Args:
-        made: (kinds, splits) units to begin with.
-        kinds: (kinds, strata) items of each stratum in a unit of each kind.
-        wanted: (strata, splits) items; those of a split sum to its size.
-        floors: (kinds,) items that count, a split, and how many it must have; no step takes it below, or further below.
-        generator: of the candidates and restarts.
+    A floor is (kinds,) items that count, a split, and how many it must have; no step takes it below, or further below.
     """
     best, best_miss = made, _missed(made, kinds, wanted)
     if made.shape[1] == 1 or not best_miss[1]:

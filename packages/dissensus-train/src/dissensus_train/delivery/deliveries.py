@@ -61,10 +61,8 @@ class _Unmixed:
 class Fixed(_Unmixed):
     """The same targets in every epoch: soft labels, the majority, smoothed labels, or one example for each vote.
 
-    Attributes:
-        targets: (examples, classes) distributions or (examples,) class indices.
-        examples: (examples,) the training item of each.
-        annotator: (examples,) who is asked, where each example is one person's answer; None where it is everybody's.
+    Targets are (examples, classes) distributions or (examples,) class indices; `annotator` says who is asked, where
+    each example is one person's answer, and is None where it is everybody's.
     """
 
     targets: Tensor
@@ -79,11 +77,7 @@ class Fixed(_Unmixed):
 class Sampled(_Unmixed):
     """Stochastic label sampling (SLS): one class drawn for each item from its distribution, kept for `keep` epochs.
 
-    Attributes:
-        examples: (items,) every item once; what is delivered lies where they do.
-        probabilities: (items, classes) what is drawn from.
-        seed: of the draws.
-        keep: epochs before new draws: 1 is SLS itself, more is the basins paper's stale-target probe.
+    Kept for 1 it is SLS itself, for more the basins paper's stale-target probe.
     """
 
     examples: Tensor
@@ -125,11 +119,8 @@ class Noisy(Sampled):
 class Multipass(_Unmixed):
     """Each item's votes shuffled once, then one after the other: at epoch t the vote at position t mod m.
 
-    Attributes:
-        examples: (items,) every item once.
-        votes: (all votes,) class indices, or (all judgements, classes) distributions where a judgement is not one
-            class; grouped by item and shuffled within each.
-        size: (items,) how many votes m each item has.
+    Votes are (all votes,) class indices, or (all judgements, classes) distributions where a judgement is not one class;
+    grouped by item and shuffled within each. `size`, (items,), is m.
     """
 
     examples: Tensor
@@ -146,13 +137,8 @@ class Multipass(_Unmixed):
 class Mixup:
     """Mixup (Zhang et al. 2018): pairs of items and of their targets, mixed with weight ~ Beta(strength, strength).
 
-    Partners and weights are drawn anew for every item and epoch; partners come from the whole training set.
-
-    Attributes:
-        examples: (items,) every item once.
-        targets: (items, classes) distributions.
-        seed: of the draws.
-        strength: of the mixing; 0 mixes nothing.
+    Partners and weights are drawn anew for every item and epoch; partners come from the whole training set. A strength
+    of 0 mixes nothing.
     """
 
     examples: Tensor

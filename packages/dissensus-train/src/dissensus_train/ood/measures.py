@@ -25,14 +25,10 @@ CELLS: Final = 1 << 17
 
 @dataclass(frozen=True)
 class Measure:
-    """One number for how well OOD and ID items are separated.
+    """One number for how well OOD and ID items are separated, and the reference of its definition.
 
-    Attributes:
-        title: for people.
-        better: whether lower or higher is better.
-        reference: the definition.
-        of: the sweep, (1 + thresholds, resamples) ID items at or above each threshold, 0 before the first, and OOD
-            items likewise, to (resamples,) values.
+    It is of the sweep, (1 + thresholds, resamples) ID items at or above each threshold, 0 before the first, and OOD
+    items likewise, to (resamples,) values.
     """
 
     title: str

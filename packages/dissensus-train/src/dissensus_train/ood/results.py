@@ -38,13 +38,7 @@ class OodSetSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreOnSet:
-    """What something is of: a score of a system on an OOD set.
-
-    Attributes:
-        ood_set: name of the OOD set; of a number also near or far, for the mean over the sets of that kind.
-        score: name in `SCORES`.
-        system: name of the system.
-    """
+    """A score of a system on an OOD set; or, of a number, on near or far: the mean over the sets of that kind."""
 
     ood_set: str
     score: str
@@ -53,12 +47,7 @@ class ScoreOnSet:
 
 @dataclass(frozen=True, kw_only=True)
 class OodRow(ScoreOnSet):
-    """One number.
-
-    Attributes:
-        measure: name in `MEASURES`.
-        value: mean over seeds, with an interval over items (ID and OOD) and seeds.
-    """
+    """One of `MEASURES`: its mean over seeds, with an interval over items (ID and OOD) and seeds."""
 
     measure: str
     value: Estimate
@@ -71,24 +60,14 @@ class OodRow(ScoreOnSet):
 
 @dataclass(frozen=True, kw_only=True)
 class OodMeasure(OodRow):
-    """A system's own value.
-
-    Attributes:
-        by_seed: the value of each seed, in the order of `OodResult.seeds`; one value for disagreement, which is of
-            all seeds together.
-    """
+    """A system's own value, and that of each of its seeds; one for disagreement, which is of all seeds together."""
 
     by_seed: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OodDifference(OodRow):
-    """A system minus the reference, on the same items and the seeds that both have.
-
-    Attributes:
-        reference: name of the system that is subtracted.
-        seeds: how many seeds were paired; for disagreement 1, the ensemble of each.
-    """
+    """A system minus the reference, on the same items and seeds; `seeds` were paired (1 for disagreement)."""
 
     reference: str
     seeds: int
@@ -112,12 +91,7 @@ class ScoreHistogram(ScoreOnSet):
 
 @dataclass(frozen=True, kw_only=True)
 class RocCurve(ScoreOnSet):
-    """The receiver operating characteristic (ROC) of a score, the mean over a system's seeds at each share.
-
-    Attributes:
-        alarms: (points,) shares of ID items flagged.
-        hits: (points,) shares of OOD items flagged there.
-    """
+    """The ROC of a score: by share of ID items flagged, that of OOD items, the mean over a system's seeds."""
 
     alarms: tuple[float, ...]
     hits: tuple[float, ...]

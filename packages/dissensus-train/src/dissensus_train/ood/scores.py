@@ -48,12 +48,8 @@ DISTANCES: Final = 1 << 23
 class OodScore:
     """A way to score items; tables and the command line are made from these.
 
-    Attributes:
-        title: for people, with its formula.
-        reference: the paper.
-        needs: what it is computed from, in the order of the function's arguments.
-        per_item: to (items,) values, larger for items that look more out-of-distribution.
-        settings: names of the settings that it takes.
+    It gives (items,) values, larger for items that look more out-of-distribution, from what it needs, in the order of
+    the function's arguments, and from the named settings.
     """
 
     title: str

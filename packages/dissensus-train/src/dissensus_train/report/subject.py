@@ -43,11 +43,8 @@ def study_subject(
 ) -> Subject:
     """A scored study as the subject of a page.
 
-    Args:
-        scored: the study.
-        store: the folder of its runs, for the commands on the page; the default is left out.
-        pseudonyms: the key of pseudonyms (`dissensus.votes.privacy`); None shows the names of annotators.
-        least_people: how many people a group needs for its numbers to be shown.
+    `store` is the folder of its runs, for the commands on the page. Without a key of pseudonyms
+    (`dissensus.votes.privacy`) annotators have their names; a group needs `least_people` for its numbers to be shown.
     """
     study, data = scored.opened.study, scored.opened.data
     members = data.splits[scored.split]

@@ -25,13 +25,8 @@ if TYPE_CHECKING:
 class VoteScore:
     """How well one system predicts single votes, in the mean over its seeds; intervals are over people and items.
 
-    Attributes:
-        nll: -ln of the probability of what was said, in nats.
-        accuracy: the share of votes for the most probable class.
-        against: the item-only system of the same model that predicts these votes best; None for that system itself,
-            for other item-only systems, and where the model has none.
-        nll_difference: this system's NLL less that of `against`, vote by vote.
-        accuracy_difference: likewise.
+    NLL is in nats. Differences are vote by vote from `against`, the item-only system of the same model that predicts
+    these votes best; None for that system itself, for other item-only systems, and where the model has none.
     """
 
     nll: Estimate

@@ -32,16 +32,11 @@ SPLITS: Final = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """What a study file can ask of a set before the set is read.
+    """What a study file can ask of a set before the set is read: the targets and splits that it holds itself.
 
-    Attributes:
-        read: the items.
-        sources: where they are from; each is a study of its own.
-        targets: that the set itself holds.
-        votes: whether it has votes, so that every scheme can be a target too.
-        splits: that the set itself holds.
-        encoder: what makes features of its items, unless the study names another; None where it brings features.
-        must_be_made: whether reading it makes it first, which takes minutes.
+    Each of its sources is a study of its own; with votes, every scheme can be a target too. The encoder makes features
+    of its items, unless the study names another; None where it brings features. A set that `must_be_made` takes
+    minutes.
     """
 
     read: Callable[[], LabelledItems]

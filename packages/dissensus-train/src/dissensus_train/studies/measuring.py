@@ -49,14 +49,7 @@ OOD = "ood"
 
 @dataclass(frozen=True, kw_only=True)
 class SystemPairs:
-    """Runs of two systems with the same seeds, or all pairs of seeds of one system.
-
-    Attributes:
-        first: name of a system.
-        second: the other, or the same.
-        seeds: the seeds of each pair.
-        pairs: the runs two by two.
-    """
+    """Runs of two systems with the same seeds, or all pairs of seeds of one system; and the seeds of each pair."""
 
     first: str
     second: str

@@ -39,18 +39,11 @@ AGREEMENT: Final = "agreement"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StudySystem:
-    """The runs of one model by one method.
+    """The runs of one model by one method, one per seed; its name is unique in the study, and as short as that allows.
 
-    Attributes:
-        name: unique in the study, and as short as that allows.
-        model: its name.
-        method: the name within the model.
-        runs: one per seed.
-        predictions: by split, (seeds, items, classes) probabilities.
-        trained_on: by engine, device and versions, the number of runs.
-        by_vote: by split, (seeds, votes, classes) probabilities of single votes, given who cast them; empty where the
-            model does not know people.
-        histories: for each run, by column, (epochs,) values: train_loss, and selection where it was measured.
+    By split, predictions are (seeds, items, classes) probabilities, and `by_vote` (seeds, votes, classes) those of
+    single votes, given who cast them; empty where the model does not know people. `trained_on` counts runs by engine,
+    device and versions; each run's history has (epochs,) train_loss, and selection where it was measured.
     """
 
     name: str

@@ -85,12 +85,7 @@ class Method:
 
 @dataclass(frozen=True)
 class AnnotatorNetwork:
-    """A model with an annotator side, trained on votes one by one.
-
-    Attributes:
-        name: of the network over items, or its path.
-        people: how it knows people.
-    """
+    """A model with an annotator side, trained on votes one by one: a network over items, by name or path."""
 
     name: str
     people: People

@@ -108,13 +108,11 @@ class People:
 
 @dataclass(frozen=True, eq=False)
 class AnnotatorUnits:
-    """The people that a run knows, or their groups: its units.
+    """The people that a run knows, or their groups: its units, (units,) sorted names of those with training votes.
 
-    Attributes:
-        units: (units,) names, sorted: of annotators with training votes, or of groups of them.
-        unit: (annotators,) the unit of each annotator of the votes; `len(units)` where it has none.
-        share: (units,) the weight of each in the panel's distribution; they sum to 1.
-        heard: (units + 1,) the training judgements of each; the last is 0, of those who have no unit.
+    `unit`, (annotators,), is that of each annotator of the votes, `len(units)` where it has none; `share`, (units,),
+    the weight of each in the panel's distribution, together 1; `heard`, (units + 1,), the training judgements of each,
+    0 in the last place for those who have no unit.
     """
 
     units: Names
@@ -193,16 +191,11 @@ class PeopleNetwork(nn.Module):
     Called with items and units it gives the (items, classes) logits of those answers; a unit past the last is one
     without a deviation. Called with items alone it gives ln of the panel's distribution, the mean over units by share.
 
-    Attributes:
-        network: over items; its logits are those of the population (crowd-layer: of its class probabilities).
-        deviation: (units, ...) what is learnt of each unit; zero at the start.
-        share: (units,) weights of units in the panel's distribution.
-        common: (classes, classes) the crowd-layer's matrix of the population; `FIRM` times the identity at the start.
-        scale: deviations are `scale * deviation`, which is what makes them learn faster than the rest.
-        decay: what the prior adds to the gradient of the mean loss of a vote, times `deviation`: shrinkage / training
-            votes, times the squared scale.
-        layer: the linear layer that deviations enter; empty where they enter the logits.
-        trust: the share of deviations that counts in a pass.
+    What is learnt of each unit, zero at the start, is `deviation`; times `scale`, so that it learns faster than the
+    rest; it enters the linear `layer`, or the logits where that is empty. `trust` is the share of it that counts in a
+    pass. The prior adds `decay` times `deviation` to the gradient of a vote's mean loss: shrinkage / training votes,
+    times the squared scale. The crowd-layer's matrix of the population is `common`, `FIRM` times the identity at the
+    start.
     """
 
     share: Tensor

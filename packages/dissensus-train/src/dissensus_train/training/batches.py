@@ -28,13 +28,9 @@ PADDING = 4
 class Epoch:
     """Everything random about an epoch, in the order in which examples are visited.
 
-    Attributes:
-        row: (examples,) the training item of each example.
-        target: (examples, classes) float32 distributions.
-        shift: (examples, 3) row offset, column offset and whether to flip; None without augmentation.
-        partner: (examples,) the training item that is mixed in; None without mixing.
-        weight: (examples,) share of the example itself, None without mixing.
-        who: (examples,) whose answer each example is; None where it is everybody's.
+    `row` is the training item of each example, its target an (examples, classes) float32 distribution; `shift`,
+    (examples, 3), row offset, column offset and whether to flip; `partner` the training item that is mixed in, `weight`
+    the share of the example itself; `who` whose answer it is. The last four are None where there is none.
     """
 
     row: Tensor

@@ -119,12 +119,8 @@ def train_on_ray(
 ) -> Iterator[RunResult]:
     """Train runs on a cluster; results come as shards are finished, in any order, the first runs first.
 
-    Args:
-        runs: what to train, in the order of their importance.
-        data: what they learn from. Where networks read files (a folder of images, a pretrained network), all nodes must
-            find them under the same path.
-        device: cuda trains on the GPUs of the cluster, cpu on its cores; auto on GPUs where it has any.
-        cluster: where.
+    Where networks read files (a folder of images, a pretrained network), all nodes must find them under the same path.
+    The device auto trains on the GPUs of the cluster where it has any, else on its cores.
     """
     remote = None if cluster.remote is None else RemoteRuns(cluster.remote)
     if remote is not None and remote.address.startswith("memory:"):
@@ -339,12 +335,8 @@ def mapped_on_ray(
 ) -> Iterator[Result]:
     """What a function makes of each job, in their order, as `map` gives it, computed on a cluster.
 
-    Args:
-        work: what it holds (the data, say) is put into the cluster's memory once. An iterator that it returns comes as
-            a list.
-        jobs: asked for as there is room for them.
-        cluster: where.
-        device: cuda claims a GPU for each job, cpu a core; auto a GPU where the cluster has any.
+    What `work` holds (the data, say) is put into the cluster's memory once; an iterator that it returns comes as a
+    list. Jobs are asked for as there is room for them, and each claims a GPU or a core.
     """
     with connected(cluster.address) as ray:
         gpu = _on_gpus(ray, device)

@@ -14,11 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class EpochEnded(Step):
-    """An epoch of a run, by its key, has ended: `done` of at most `total`.
+    """An epoch of a run, by its key, has ended: `done` of at most `total`; its mean training loss.
 
-    Attributes:
-        loss: mean training loss of the epoch.
-        best: the best selection metric so far, lower is better; None where nothing is selected.
+    `best` is the best selection metric so far, lower is better; None where nothing is selected.
     """
 
     what: str = "epochs"

@@ -77,13 +77,10 @@ def in_workers(
 ) -> Iterator[tuple[int, Result]]:
     """Do jobs side by side; each result comes with its job's number when it is finished, not in order.
 
-    Args:
-        work: a function of a module, so that a worker finds it by its name.
-        jobs: what to do, small.
-        shared: what every job needs. Its arrays are in memory once, whatever the number of workers; a worker that
-            writes to one changes its own copy.
-        progress: called in a thread of this process with each step that a job sends by `send`, as it sends it.
-        places: where given, there is a worker for each in place of one per core, and it asks for its own by `place`.
+    `work` is a function of a module, so that a worker finds it by its name. Arrays of what is shared are in memory
+    once, whatever the number of workers; a worker that writes to one changes its own copy. `progress` is called in a
+    thread of this process with each step that a job sends by `send`. There is a worker per core, or one for each of the
+    `places`, which asks for its own by `place`.
     """
     context = clean_processes("dissensus_train.training.loop", *_LAZY)
     path = _in_file(shared)
