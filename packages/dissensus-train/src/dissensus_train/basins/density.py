@@ -10,15 +10,15 @@ from scipy.stats import norm
 
 from dissensus.errors import InputError
 from dissensus_train.basins.lanczos import Tridiagonalisation, probe
+from dissensus_train.basins.objectives import Measurement
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats
-    from dissensus_train.basins.objectives import MeasuredOn
     from dissensus_train.basins.operators import Operator
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SpectralDensity:
+class SpectralDensity(Measurement):
     """The share of eigenvalues per unit along the real line, smoothed by a Gaussian.
 
     Attributes:
@@ -32,7 +32,6 @@ class SpectralDensity:
         iterations: products with vectors, in total.
         converged: whether every probe found both ends of the spectrum to within 1 % of its length.
         operator: Hessian or Gauss-Newton.
-        measured_on: loss and data.
     """
 
     eigenvalue: Floats
@@ -42,10 +41,7 @@ class SpectralDensity:
     lowest: float
     highest: float
     probes: int
-    iterations: int
-    converged: bool
     operator: str
-    measured_on: MeasuredOn | None
 
 
 def spectral_density(

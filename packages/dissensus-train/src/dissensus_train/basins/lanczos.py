@@ -12,12 +12,13 @@ from scipy.special import betaincinv
 
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
+from dissensus_train.basins.objectives import Measurement
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from dissensus.arrays import Floats, Table
-    from dissensus_train.basins.objectives import MeasuredOn, Objective
+    from dissensus_train.basins.objectives import Objective
     from dissensus_train.basins.operators import Operator
 
 MISSED: Final = 0.005
@@ -25,7 +26,7 @@ MISSED: Final = 0.005
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Eigenvalues:
+class Eigenvalues(Measurement):
     """The largest eigenvalues, algebraically: a negative one of larger magnitude, as at a saddle, does not count.
 
     An eigenvalue that occurs several times is listed as often. No value is above the true one, but for rounding.
@@ -39,17 +40,13 @@ class Eigenvalues:
         converged: whether every error is at most tolerance x |value|, or as small as rounding.
         tolerance: relative.
         operator: Hessian or Gauss-Newton.
-        measured_on: loss and data.
     """
 
     values: Floats
     errors: Floats
     residuals: Floats
-    iterations: int
-    converged: bool
     tolerance: float
     operator: str
-    measured_on: MeasuredOn | None
 
 
 def top_eigenvalues(

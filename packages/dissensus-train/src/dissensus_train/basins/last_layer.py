@@ -12,7 +12,7 @@ from dissensus.bootstrap import percentile_estimate
 from dissensus.dynamics.rank_correlation import resampled_spearman
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.distances import entropy
-from dissensus_train.basins.objectives import outputs_of
+from dissensus_train.basins.objectives import Measurement, outputs_of
 from dissensus_train.training.last_layer import watched_last_layer
 from dissensus_train.training.loop import same_bits
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GradientVariance:
+class GradientVariance(Measurement):
     """How much the gradient of an item varies, in the last layer, over labels drawn from its human distribution.
 
     Attributes:
@@ -37,7 +37,6 @@ class GradientVariance:
         spearman_of_logits: of 1 - ||p||^2 and entropy: what `spearman` would be by algebra alone, without a network.
         iterations: bootstrap resamples.
         converged: True unless the correlation is undefined, since the variance is exact.
-        measured_on: loss and data.
     """
 
     variance: Floats
@@ -45,9 +44,6 @@ class GradientVariance:
     entropy: Floats
     spearman: Estimate | None
     spearman_of_logits: Estimate | None
-    iterations: int
-    converged: bool
-    measured_on: MeasuredOn
 
 
 def gradient_variance(measured: Objective, *, resamples: int = 1000, seed: int = 0) -> GradientVariance:
@@ -97,7 +93,7 @@ def last_layer_inputs(measured: Objective) -> tuple[Tensor, nn.Linear]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Similarity:
+class Similarity(Measurement):
     """Linear centred kernel alignment of two representations, from 0 to 1.
 
     Attributes:
@@ -107,16 +103,12 @@ class Similarity:
         dimensions: of the two representations.
         iterations: how many groups of items were left out in turn.
         converged: whether the error is at most 0.05.
-        measured_on: the data; None where it was not said.
     """
 
     value: float
     error: float
     items: int
     dimensions: tuple[int, int]
-    iterations: int
-    converged: bool
-    measured_on: MeasuredOn | None
 
 
 def cka(

@@ -97,6 +97,15 @@ class MeasuredOn:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Measurement:
+    """A result: what it took, whether that was enough, and the loss and data that it is of, where they are known."""
+
+    iterations: int
+    converged: bool
+    measured_on: MeasuredOn | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Objective:
     """Mean loss over fixed items as a function of the trainable weights, (size,) one after another.
 

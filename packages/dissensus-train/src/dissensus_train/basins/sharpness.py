@@ -10,7 +10,7 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus_train.basins.lanczos import probe
-from dissensus_train.basins.objectives import STACKED, mean_and_error, together
+from dissensus_train.basins.objectives import STACKED, Measurement, mean_and_error, together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dissensus.arrays import Floats
-    from dissensus_train.basins.objectives import MeasuredOn, Objective
+    from dissensus_train.basins.objectives import Objective
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class WorstCaseSharpness:
+class WorstCaseSharpness(Measurement):
     """The largest rise of the loss found in a ball around the weights; a lower bound on the largest there is.
 
     Attributes:
@@ -35,7 +35,6 @@ class WorstCaseSharpness:
         loss: at the weights themselves.
         iterations: ascent steps.
         converged: whether the last step raised the best value by less than 1 %.
-        measured_on: loss and data.
     """
 
     value: float
@@ -45,13 +44,10 @@ class WorstCaseSharpness:
     normalisation: Literal["none", "adaptive"]
     radius: float
     loss: float
-    iterations: int
-    converged: bool
-    measured_on: MeasuredOn
 
 
 @dataclass(frozen=True, kw_only=True)
-class AverageSharpness:
+class AverageSharpness(Measurement):
     """The mean rise of the loss under random perturbations of the weights, each taken with both signs.
 
     Both signs cancel what the gradient contributes, so that even a few perturbations show the curvature. For small
@@ -67,7 +63,6 @@ class AverageSharpness:
         loss: at the weights themselves.
         iterations: perturbations, each evaluated with both signs.
         converged: whether the error is at most 10 % of the value.
-        measured_on: loss and data.
     """
 
     value: float
@@ -75,9 +70,6 @@ class AverageSharpness:
     normalisation: Literal["none", "filter"]
     scale: float
     loss: float
-    iterations: int
-    converged: bool
-    measured_on: MeasuredOn
 
 
 def worst_case_sharpness(

@@ -10,7 +10,7 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus_train.basins.lanczos import probe
-from dissensus_train.basins.objectives import STACKED, mean_and_error
+from dissensus_train.basins.objectives import STACKED, Measurement, mean_and_error
 from dissensus_train.basins.sharpness import filter_normalised
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LossBarrier:
+class LossBarrier(Measurement):
     """How far the loss on the straight path between two runs rises above the straight line between their own losses.
 
     Attributes:
@@ -35,7 +35,6 @@ class LossBarrier:
         path_errors: (points,) standard errors over items.
         iterations: points evaluated.
         converged: whether every second point alone gives the same value to within 5 % or one standard error.
-        measured_on: loss and data.
     """
 
     value: float
@@ -44,13 +43,11 @@ class LossBarrier:
     positions: Floats
     path: Floats
     path_errors: Floats
-    iterations: int
-    converged: bool
     measured_on: MeasuredOn
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LossLine:
+class LossLine(Measurement):
     """The loss along a direction through the weights.
 
     Attributes:
@@ -60,20 +57,16 @@ class LossLine:
         direction: which direction it is, in words.
         iterations: points evaluated.
         converged: whether all losses are finite.
-        measured_on: loss and data.
     """
 
     position: Floats
     loss: Floats
     error: Floats
     direction: str
-    iterations: int
-    converged: bool
-    measured_on: MeasuredOn
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LossPlane:
+class LossPlane(Measurement):
     """The loss over a plane in weight space.
 
     Attributes:
@@ -85,7 +78,6 @@ class LossPlane:
         directions: which two directions they are, in words.
         iterations: points evaluated.
         converged: whether all losses are finite.
-        measured_on: loss and data.
     """
 
     across: Floats
@@ -94,9 +86,6 @@ class LossPlane:
     error: Table
     runs: Table
     directions: str
-    iterations: int
-    converged: bool
-    measured_on: MeasuredOn
 
 
 def loss_barrier(first: Objective, second: Objective, *, points: int = 21) -> LossBarrier:

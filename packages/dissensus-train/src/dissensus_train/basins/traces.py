@@ -11,10 +11,10 @@ from scipy.special import chdtri
 
 from dissensus.errors import InputError
 from dissensus_train.basins.lanczos import probe
+from dissensus_train.basins.objectives import Measurement
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats
-    from dissensus_train.basins.objectives import MeasuredOn
     from dissensus_train.basins.operators import Operator
 
 PILOT: Final = 10
@@ -28,7 +28,7 @@ ENOUGH: Final = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trace:
+class Trace(Measurement):
     """The sum of all eigenvalues.
 
     Attributes:
@@ -40,18 +40,14 @@ class Trace:
         tolerance: relative; None where all probes were asked for.
         method: hutchinson or hutch++.
         operator: Hessian or Gauss-Newton.
-        measured_on: loss and data.
     """
 
     value: float
     error: float
     probes: int
-    iterations: int
-    converged: bool
     tolerance: float | None
     method: Literal["hutchinson", "hutch++"]
     operator: str
-    measured_on: MeasuredOn | None
 
 
 def trace(
