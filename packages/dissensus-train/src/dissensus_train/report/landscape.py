@@ -10,7 +10,7 @@ import numpy as np
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.report.figures import Figure, Record, Section, named_colours
 from dissensus.report.items import clipped, data_uri, images
-from dissensus.report.tables import Cell, Table, TableRow
+from dissensus.report.tables import Cell, Table, TableRow, ends
 from dissensus_train.basins.summary import QUANTITIES, summarise_basins
 from dissensus_train.report.shown import drawn, item_pictures, note
 
@@ -102,18 +102,16 @@ def _pairs(basins: StudyBasins) -> Table:
 
 
 def _stability(basins: StudyBasins) -> Table:
-    rows, records = [], []
+    rows: list[TableRow] = []
+    records: list[Record] = []
     for system, maps in basins.explanations.items():
         alike = {"cosine": maps.cosine, "correlation": maps.correlation}
         cells = (Cell(str(maps.pairs)), *map(_estimate, alike.values()), Cell(f"{maps.defined:.1%}"))
         rows.append(TableRow(name=system, cells=cells))
-        numbers = {
-            f"{name}{end}": number
-            for name, value in alike.items()
-            for end, number in (("", value.value), ("_low", value.low), ("_high", value.high))
-        }
-        about = {"system": system, "method": maps.method, "pairs": maps.pairs}
-        records.append({**about, **numbers, "defined": maps.defined})
+        records.append({"system": system, "method": maps.method, "pairs": maps.pairs})
+        for name, value in alike.items():
+            records[-1] |= ends(value, name, f"{name}_low", f"{name}_high")
+        records[-1]["defined"] = maps.defined
     method = next(iter(basins.explanations.values())).method
     return Table(
         slug="explanations",

@@ -13,8 +13,14 @@ from dissensus.report.figures import HEIGHT, Figure, spec_of
 from dissensus.report.items import LARGEST
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from dissensus.arrays import Ints, Names
+    from dissensus.report.tables import Cell
     from dissensus_train.training.data import TrainingData
+
+    Column = Callable[[Mapping[str, Any]], Cell | str]
+    """What a cell of a table says of a record."""
 
 
 def item_texts(data: TrainingData, members: Ints) -> Names:
@@ -37,6 +43,11 @@ def item_pictures(data: TrainingData, members: Ints) -> np.ndarray[Any, Any]:
 def drawn(name: str, title: str, chart: Any, about: str, *, height: int = HEIGHT) -> Figure:
     """A chart as a figure with data of its own name."""
     return Figure(slug=name, title=title, spec=spec_of(chart, height=height), data=name, about=about)
+
+
+def number_column(name: str, form: str = ".3f") -> Column:
+    """A column of a table: this number of a record."""
+    return lambda record: f"{record[name]:{form}}"
 
 
 def note(name: str, **values: Any) -> str:

@@ -10,15 +10,16 @@ import numpy as np
 from dissensus.report.figures import POINTS, Section, named_colours
 from dissensus.report.items import Card, clipped, data_uri, images, thinned
 from dissensus.report.page import render_small_page
-from dissensus.report.tables import Cell, Table, TableRow
+from dissensus.report.tables import table_of
 from dissensus_train.curate.item_list import listed, places
-from dissensus_train.report.shown import drawn, note
+from dissensus_train.report.shown import drawn, note, number_column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Ints
     from dissensus.datasets.sources import Source
+    from dissensus.report.tables import Table
     from dissensus_train.curate.item_list import ItemList
 
 REGIONS: Final = ("easy", "ambiguous", "hard", "other")
@@ -65,32 +66,17 @@ def _maps(mapped: ItemList, names: Sequence[str], seed: int) -> Section:
 
 
 def _numbers(mapped: ItemList, names: Sequence[str]) -> Table:
-    rows, records = [], []
-    for name in names:
-        here = mapped.sources == name
-        means = {
-            axis: float(mapped.columns[axis][here].mean()) for axis in ("confidence", "variability", "correctness")
-        }
-        shares = {region: float((mapped.columns["region"][here] == region).mean()) for region in REGIONS}
-        rows.append(
-            TableRow(
-                name=name,
-                cells=(
-                    Cell(f"{int(here.sum()):,}"),
-                    *(Cell(f"{value:.3f}") for value in means.values()),
-                    *(Cell(f"{value:.1%}") for value in shares.values()),
-                ),
-            )
-        )
-        records.append({"source": name, "items": int(here.sum()), **means, **shares})
-    return Table(
-        slug="sources",
-        title="The sources in numbers",
-        header=("source", "items", "confidence", "variability", "correctness", *REGIONS),
-        rows=tuple(rows),
-        records=tuple(records),
-        note=note("sources"),
-    )
+    axes, region = ("confidence", "variability", "correctness"), mapped.columns["region"]
+    members = {name: mapped.sources == name for name in names}
+    records = [
+        {"source": name, "items": int(here.sum())}
+        | {axis: float(mapped.columns[axis][here].mean()) for axis in axes}
+        | {kind: float((region[here] == kind).mean()) for kind in REGIONS}
+        for name, here in members.items()
+    ]
+    forms = {"source": "", "items": ",", **dict.fromkeys(axes, ".3f"), **dict.fromkeys(REGIONS, ".1%")}
+    columns = {name: number_column(name, form) for name, form in forms.items()}
+    return table_of("sources", "The sources in numbers", records, columns, note=note("sources"))
 
 
 def _samples(mapped: ItemList, sources: Sequence[Source], seed: int) -> dict[str, list[Card]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dissensus.report.chapters import Added, Chapter
 from dissensus.report.glossary import paragraph, terms
 from dissensus.report.subject import Subject, made_with
-from dissensus.report.tables import Cell, Table, TableRow, estimated
+from dissensus.report.tables import Cell, Table, TableRow, ends, estimated
 from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 from dissensus_train.delivery.named import DELIVERIES
 from dissensus_train.report import figures
@@ -184,13 +184,10 @@ def mode_shift_table(audits: Sequence[Audit]) -> Table:
                 ),
             )
         )
-        numbers = {
-            f"{name}{end}": getattr(part, key)
-            for name, part in parts.items()
-            for end, key in (("", "value"), ("_low", "low"), ("_high", "high"))
-        }
         about = {"system": audit.soft, "original": audit.original, "majority": audit.majority, "stratum": audit.stratum}
-        records.append({**about, "items": audit.shift.items, "moved": audit.moved, **numbers})
+        records.append({**about, "items": audit.shift.items, "moved": audit.moved})
+        for name, part in parts.items():
+            records[-1] |= ends(part, name, f"{name}_low", f"{name}_high")
     return Table(
         slug="mode-shift",
         title="Mode shift",

@@ -11,23 +11,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.dynamics import data_map, epoch_divergence, forgetting_events, regions_by_rank, uncertainty_by_system
 from dissensus.evaluation.comparison.strata import by_agreement
-from dissensus.report.tables import Cell, Table, TableRow, estimated
-from dissensus_train.report.shown import note
+from dissensus.report.tables import Cell, Table, TableRow, ends, estimated, table_of
+from dissensus_train.report.shown import note, number_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
-
     from dissensus.dynamics import DataMap, Forgetting, StratumDivergence
     from dissensus.evaluation.comparison.strata import Stratum
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus_train.report.shown import Column
     from dissensus_train.studies import ScoredStudy
 
 LAST_EPOCHS: Final = 5
 """Over how many last epochs of each run a data map is made, where there are that many."""
-
-VARIANCES: Final = ("variance across seeds", "variance within runs")
 
 MEASURES: Final = {
     "mean_uncertainty": "mean uncertainty",
@@ -91,28 +88,30 @@ def last_epochs(dynamics: TrainingDynamics) -> str:
 
 def confidence_by_stratum(dynamics: TrainingDynamics) -> Table:
     """Where the items of each stratum lie on the data maps, in the mean."""
-    rows, records = [], []
-    for system, trained in dynamics.systems.items():
-        for means in trained.data_map.by_stratum(dynamics.strata):
-            numbers = {
-                "confidence": means.confidence,
-                "variability": means.variability,
-                "correctness": means.correctness,
-                "variance_across_seeds": means.across_seeds,
-                "variance_within_runs": means.within_runs,
-            }
-            digits = (3, 3, 3, 4, 4)
-            cells = (f"{value:.{places}f}" for value, places in zip(numbers.values(), digits, strict=True))
-            rows.append(_row(system, means.stratum, means.items, *map(Cell, cells)))
-            records.append({"system": system, "stratum": means.stratum, "items": means.items, **numbers})
-    return Table(
-        slug="confidence-by-stratum",
-        title="Confidence and variability on training items",
-        header=("method", "items", "confidence", "variability (sd)", "correctness", *VARIANCES),
-        rows=tuple(rows),
-        records=tuple(records),
-        note=note("confidence-by-stratum", last=last_epochs(dynamics)),
-    )
+    records = [
+        {
+            "system": system,
+            "stratum": means.stratum,
+            "items": means.items,
+            "confidence": means.confidence,
+            "variability": means.variability,
+            "correctness": means.correctness,
+            "variance_across_seeds": means.across_seeds,
+            "variance_within_runs": means.within_runs,
+        }
+        for system, trained in dynamics.systems.items()
+        for means in trained.data_map.by_stratum(dynamics.strata)
+    ]
+    columns = {
+        **_items_of("stratum"),
+        "confidence": number_column("confidence"),
+        "variability (sd)": number_column("variability"),
+        "correctness": number_column("correctness"),
+        "variance across seeds": number_column("variance_across_seeds", ".4f"),
+        "variance within runs": number_column("variance_within_runs", ".4f"),
+    }
+    title, about = "Confidence and variability on training items", last_epochs(dynamics)
+    return table_of("confidence-by-stratum", title, records, columns, note=note("confidence-by-stratum", last=about))
 
 
 def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) -> Table:
@@ -128,10 +127,7 @@ def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) 
                 "system": system,
                 "human": one.human,
                 "model": one.model,
-                **{
-                    name: getattr(one.spearman, key, None)
-                    for name, key in (("spearman", "value"), ("low", "low"), ("high", "high"))
-                },
+                **ends(one.spearman, "spearman", "low", "high"),
                 "items": one.items,
             }
             for one in correlations
@@ -148,75 +144,61 @@ def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) 
 
 def forgetting(dynamics: TrainingDynamics) -> Table:
     """How often items were learnt and lost again (Toneva et al. 2019), by stratum."""
-    rows, records = [], []
+    records: list[dict[str, Any]] = []
     for system, trained in dynamics.systems.items():
-        lost, epochs = trained.forgetting, trained.epochs
-        for stratum in dynamics.strata:
-            if not stratum.items.any():
-                continue
-            names, items = ("events", "never_learnt", "unforgettable"), int(stratum.items.sum())
-            by_seed = {name: getattr(lost, name)[:, stratum.items].mean(axis=1) for name in names}
-            shares = (_spread(100 * by_seed[name], ".1f") for name in names[1:])
-            trained_for = str(epochs[0]) if len(set(epochs)) == 1 else f"{min(epochs)} to {max(epochs)}"
-            cells = (_spread(by_seed["events"], ".2f"), *shares, trained_for)
-            rows.append(_row(system, stratum.name, items, *map(Cell, cells)))
-            records.append(
-                {"system": system, "stratum": stratum.name, "items": items, "seeds": len(epochs)}
-                | {
-                    name: value
-                    for key, values in by_seed.items()
-                    for name, value in ((key, float(values.mean())), (f"{key}_sd", _deviation(values)))
-                }
-                | {"least_epochs": min(epochs), "most_epochs": max(epochs)}
-            )
-    return Table(
-        slug="forgetting",
-        title="Training items that were learnt and lost again",
-        header=("method", "items", "forgetting events per item", "never learnt, %", "never lost, %", "epochs"),
-        rows=tuple(rows),
-        records=tuple(records),
-        note=note("forgetting"),
-    )
+        epochs = trained.epochs
+        for stratum in (stratum for stratum in dynamics.strata if stratum.items.any()):
+            about = {"system": system, "stratum": stratum.name, "items": int(stratum.items.sum()), "seeds": len(epochs)}
+            for name in ("events", "never_learnt", "unforgettable"):
+                by_seed = getattr(trained.forgetting, name)[:, stratum.items].mean(axis=1)
+                about[name] = float(by_seed.mean())
+                about[f"{name}_sd"] = float(by_seed.std(ddof=1)) if len(by_seed) > 1 else None
+            records.append({**about, "least_epochs": min(epochs), "most_epochs": max(epochs)})
+
+    def spread(name: str, form: str, scale: int) -> Column:
+        def cell(record: Mapping[str, Any]) -> str:
+            mean, deviation = record[name], record[f"{name}_sd"]
+            return f"{scale * mean:{form}}" + ("" if deviation is None else f" ± {scale * deviation:{form}}")
+
+        return cell
+
+    columns = {
+        **_items_of("stratum"),
+        "forgetting events per item": spread("events", ".2f", 1),
+        "never learnt, %": spread("never_learnt", ".1f", 100),
+        "never lost, %": spread("unforgettable", ".1f", 100),
+        "epochs": lambda record: " to ".join(dict.fromkeys(str(record[f"{end}_epochs"]) for end in ("least", "most"))),
+    }
+    title = "Training items that were learnt and lost again"
+    return table_of("forgetting", title, records, columns, note=note("forgetting"))
 
 
 def regions(dynamics: TrainingDynamics) -> Table:
     """What people said of the items that each system finds easy, ambiguous or hard (Swayamdipta et al. 2020)."""
-    rows, records = [], []
-    unanimous = dynamics.people.entropy == 0
-    for system, trained in dynamics.systems.items():
-        region = regions_by_rank(trained.data_map).name
-        for name in ("easy", "ambiguous", "hard"):
-            members = region == name
-            if not members.any():
-                continue
-            items = int(members.sum())
-            numbers = {
-                "entropy": float(dynamics.people.entropy[members].mean()),
-                "unanimous": float(unanimous[members].mean()),
-                "correctness": float(trained.data_map.correctness[members].mean()),
-            }
-            cells = (f"{numbers['entropy']:.3f}", f"{100 * numbers['unanimous']:.1f}", f"{numbers['correctness']:.3f}")
-            rows.append(_row(system, name, items, *map(Cell, cells)))
-            records.append({"system": system, "region": name, "items": items, **numbers})
-    return Table(
-        slug="regions",
-        title="What people said of easy, ambiguous and hard training items",
-        header=("method", "items", "entropy of people, nats", "unanimous, %", "correctness"),
-        rows=tuple(rows),
-        records=tuple(records),
-        note=note("regions"),
-    )
+    entropy = dynamics.people.entropy
+    records = [
+        {
+            "system": system,
+            "region": name,
+            "items": int(members.sum()),
+            "entropy": float(entropy[members].mean()),
+            "unanimous": float((entropy == 0)[members].mean()),
+            "correctness": float(trained.data_map.correctness[members].mean()),
+        }
+        for system, trained in dynamics.systems.items()
+        for name in ("easy", "ambiguous", "hard")
+        if (members := regions_by_rank(trained.data_map).name == name).any()
+    ]
+    columns = {
+        **_items_of("region"),
+        "entropy of people, nats": number_column("entropy"),
+        "unanimous, %": lambda record: f"{100 * record['unanimous']:.1f}",
+        "correctness": number_column("correctness"),
+    }
+    title = "What people said of easy, ambiguous and hard training items"
+    return table_of("regions", title, records, columns, note=note("regions"))
 
 
-def _row(system: str, stratum: str, items: int, *cells: Cell) -> TableRow:
-    return TableRow(name=system, cells=(Cell(stratum, f"{items:,}"), *cells))
-
-
-def _deviation(by_seed: np.ndarray[Any, Any]) -> float | None:
-    """Over seeds, n - 1; None for one seed."""
-    return float(by_seed.std(ddof=1)) if len(by_seed) > 1 else None
-
-
-def _spread(by_seed: np.ndarray[Any, Any], form: str) -> str:
-    deviation = _deviation(by_seed)
-    return f"{by_seed.mean():{form}}" + ("" if deviation is None else f" ± {deviation:{form}}")
+def _items_of(part: str) -> dict[str, Column]:
+    """The first two columns: the system, and a part of the items with their number."""
+    return {"method": lambda record: record["system"], "items": lambda r: Cell(r[part], f"{r['items']:,}")}
