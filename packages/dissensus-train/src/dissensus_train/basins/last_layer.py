@@ -50,12 +50,7 @@ def gradient_variance(measured: Objective, *, resamples: int = 1000, seed: int =
     """The variance of last-layer gradients over labels drawn from the targets, against the targets' entropy.
 
     For a label y drawn from p the gradient of cross-entropy is (q - e_y) [h, 1]^T; the only thing that varies is e_y,
-    whose covariance is Diag(p) - p p^T.
-
-    Args:
-        measured: an objective whose targets are distributions and whose loss is cross-entropy.
-        resamples: of items, behind the interval.
-        seed: of the resamples.
+    whose covariance is Diag(p) - p p^T. Targets must be distributions. Items are resampled for the interval.
     """
     targets = measured.targets
     if not targets.is_floating_point() or targets.ndim != 2:

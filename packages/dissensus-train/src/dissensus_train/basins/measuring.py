@@ -140,12 +140,6 @@ def measure_basins(
     without batch statistics on a GPU, and without convolutions on a CPU (where stacked convolutions take twice the
     time). ResNets fill a GPU one by one. Products with the Hessian are taken run by run, since they reuse what is kept
     of the run. Each basin is yielded as soon as it is measured, so that it can be stored.
-
-    Args:
-        results: runs with their weights.
-        data: what they were trained on.
-        settings: what to measure.
-        device: where to compute.
     """
     objectives = [run_objective(result, data, settings=settings, device=device) for result in results]
     groups: dict[Any, list[int]] = {}
@@ -181,14 +175,7 @@ def compare_basins(
     settings: BasinSettings = DEFAULTS,
     device: str | torch.device = "cpu",
 ) -> tuple[BasinPair, ...]:
-    """Barrier and CKA of each pair of runs, on the items that `measure_basins` uses.
-
-    Args:
-        pairs: of runs of the same architecture, with their weights; say, one seed of two methods.
-        data: what they were trained on.
-        settings: split, items, path, chunk and seed are used.
-        device: where to compute.
-    """
+    """Barrier and CKA of each pair of runs of one architecture, on the items that `measure_basins` uses."""
 
     def compared(one: RunResult, other: RunResult) -> BasinPair:
         first, second = (run_objective(result, data, settings=settings, device=device) for result in (one, other))

@@ -79,11 +79,7 @@ class ObjectiveOptions(TypedDict, total=False):
 class MeasuredOn:
     """What a measurement was made on; two measurements compare only where these agree.
 
-    Attributes:
-        loss: name of the loss.
-        data: name of the data.
-        items: how many items, all of them used.
-        fingerprint: a hash of the inputs and targets; empty where it was not taken.
+    All items are used. The fingerprint is a hash of inputs and targets; empty where it was not taken.
     """
 
     loss: str

@@ -51,16 +51,10 @@ above."""
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Operator:
-    """A symmetric matrix that is known by its products with vectors.
+    """A symmetric matrix that is known by its products A v with (size,) vectors v.
 
-    Attributes:
-        name: of the matrix, such as Hessian or Gauss-Newton.
-        size: number of rows, and of columns.
-        dtype: of the vectors.
-        device: of the vectors.
-        product: A v for a (size,) vector v.
-        quadratic_form: v^T A v, where there is a cheaper way to compute it than by the product.
-        measured_on: loss and data behind it; None for a plain matrix.
+    `quadratic_form` is v^T A v, where there is a cheaper way to compute it than by the product. A plain matrix was
+    measured on nothing.
     """
 
     name: str

@@ -46,13 +46,10 @@ TRAINED_ON: Final = "trained-on.npy"
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """A model from a bundle.
+    """A model from a bundle: a network per member, in evaluation mode, on the CPU.
 
-    Attributes:
-        recipe: what it is made of.
-        networks: one per member, in evaluation mode, on the CPU.
-        encoder: what makes features of items; None where the networks read features, or items themselves.
-        known: sorted fingerprints of the items that trained or chose it; None in a bundle of an earlier version.
+    The encoder makes features of items; None where the networks read features, or items themselves. `known` are sorted
+    fingerprints of the items that trained or chose it; None in a bundle of an earlier version.
     """
 
     recipe: Recipe

@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ItemList:
-    """Items by source and name, with columns that describe them.
-
-    Attributes:
-        items: (items,) names; an item of one name may be in several sources.
-        sources: (items,) the source of each.
-        columns: by name, (items,) values.
-    """
+    """Items by source and name, with columns of (items,) values; an item of one name may be in several sources."""
 
     items: Names
     sources: Names

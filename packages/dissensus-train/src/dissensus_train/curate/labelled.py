@@ -55,15 +55,10 @@ def labelled_data(
     splits: Mapping[str, Ints],
     items: Any = None,
 ) -> TrainingData:
-    """Training data whose one target, `original`, is the label of each item.
+    """Training data whose one target, `original`, is the label of each item: (items,) class indices.
 
-    Args:
-        name: of the data.
-        features: (items, ...) float32.
-        code: (items,) class indices.
-        classes: names.
-        splits: by name, places of items; one is called `train`.
-        items: (items,) names; numbers without them.
+    Features are (items, ...) float32; splits are places of items, and one is called `train`. Items without names get
+    numbers.
     """
     one_hot = np.eye(len(classes))[code]
     target = LabelDistribution(

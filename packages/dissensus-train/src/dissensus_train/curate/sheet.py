@@ -216,14 +216,7 @@ def _cell(text: str) -> str:
 def sheet_croissant(
     items: ItemList, path: Path, *, name: str, answers: Mapping[str, Mapping[str, str]] | None = None
 ) -> dict[str, Any]:
-    """Croissant metadata of the list of a set, with what the answers say of it, ready for JSON.
-
-    Args:
-        items: the set.
-        path: the file that holds its list.
-        name: of the set.
-        answers: as those of `datasheet`; a question without an answer leaves its field out.
-    """
+    """Croissant metadata of a set and the file of its list, ready for JSON; what has no answer leaves its field out."""
     answers, form = answers or {}, _data("croissant.toml")
     of_set = answers.get("distribution", {})
     where = of_set.get("where", "")

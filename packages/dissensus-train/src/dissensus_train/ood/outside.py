@@ -82,13 +82,10 @@ class GivenOutputs:
 def given_outputs(
     logits: Any = None, features: Any = None, labels: Any = None, *, where: str = "outputs"
 ) -> GivenOutputs:
-    """Outputs in NumPy's arrays or PyTorch's tensors, checked.
+    """Outputs in NumPy's arrays or PyTorch's tensors, checked: `where` begins the sentence of a refusal.
 
-    Args:
-        logits: (items, classes), or (seeds, items, classes) of several seeds.
-        features: (items, width), or (seeds, items, width).
-        labels: (items,) class indices; only those of training items are looked at.
-        where: they are from, for the beginning of a sentence.
+    Logits are (items, classes) and features (items, width), or (seeds, items, ...) of several seeds; labels, of
+    training items only, (items,) class indices.
     """
     made = {}
     for name, array in (("logits", logits), ("features", features)):

@@ -13,17 +13,10 @@ from dissensus.frames import Framed
 
 @dataclass(frozen=True, kw_only=True)
 class OodSetSummary:
-    """An OOD set as it was used.
+    """An OOD set as it was used: how many of the items that are `there` were scored, and how they became inputs.
 
-    Attributes:
-        name: of the set.
-        kind: near or far, as it was stated; empty where it was not.
-        path: where it was read from.
-        items: how many items were scored.
-        there: how many the set holds.
-        how: what was done to bring them to the models' input.
-        in_distribution_too: how many of the scored items are also, number for number, among the scored ID items.
-        trained_on: how many of them are also among the training items.
+    Its kind is near or far, as it was stated; empty where it was not. Of the scored items, so many are also, number for
+    number, among the scored ID items (`in_distribution_too`) or among the training items (`trained_on`).
     """
 
     name: str

@@ -26,14 +26,7 @@ STORE: Final = "dissensus-runs"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpenStudy:
-    """A study with its data, and the store that its runs are looked for in.
-
-    Attributes:
-        study: its spec.
-        data: what it trains on.
-        runs: the whole grid, seeds running fastest.
-        store: where results are.
-    """
+    """A study with its data, its whole grid of runs (seeds running fastest), and the store that holds those done."""
 
     study: Study
     data: TrainingData

@@ -27,14 +27,9 @@ if TYPE_CHECKING:
 class Audit:
     """Where the accuracy of one system over training on original labels comes from, in one stratum.
 
-    Attributes:
-        model: of all three systems.
-        stratum: all items, the unanimous, or the varied.
-        original: the system trained on original labels.
-        majority: the one trained on the most voted class.
-        soft: the one that is audited.
-        moved: the share of the stratum's items whose most voted class is not their original label.
-        shift: the gain, divided into the moved mode and softness.
+    The three systems of a model are trained on original labels, on the most voted class, and on soft labels, which is
+    the one that is audited. `moved` is the share of the stratum's items whose most voted class is not their original
+    label; `shift` the gain, divided into the moved mode and softness.
     """
 
     model: str

@@ -40,13 +40,9 @@ LOOK_AGAIN: Final = 1.0
 
 @dataclass(frozen=True)
 class Shard:
-    """One of several processes, on any hosts, that share the runs of a study through one folder.
+    """One of several processes, on any hosts, that share the runs of a study through one folder; numbers are from 1.
 
     Each begins with its own part of the runs, and then helps with what others have neither claimed nor finished.
-
-    Attributes:
-        number: which, from 1.
-        of: how many there are.
     """
 
     number: int
@@ -100,14 +96,8 @@ def plan_study(
 ) -> StudyPlan:
     """Read the data, check that every model, target and delivery fits it, and see what is left to do.
 
-    Args:
-        study: one that has no parts.
-        store: the folder that results are kept in.
-        engine: how runs are trained.
-        device: what they are trained on.
-        shard: where several processes work on the study, which of them this one is.
-        cluster: of the engine `ray`; None takes the one that Ray finds.
-        progress: called as items are encoded.
+    The study has no parts; the other arguments are those of `run`. Where several processes work on it, `shard` says
+    which of them this one is. `progress` is called as items are encoded.
     """
     opened = open_study(study, store, progress=progress)
     _check(opened.runs, opened.data)

@@ -139,14 +139,9 @@ def score_study(
     seed: int = 0,
     over: Over = map,
 ) -> ScoredStudy:
-    """Read every run of a study and score it on the test split, or the last one that is not trained on.
+    """Read every run of a study, all in its store, and score it on the test split, or the last that is not trained on.
 
-    Args:
-        opened: a study whose runs are all in its store.
-        strata: ideas of strata, as `evaluate` takes them.
-        resamples: of items and seeds, behind each interval.
-        seed: random seed.
-        over: what calls a function on each of many jobs, as `evaluate` takes it.
+    Strata, resamples, seed and `over` are as `evaluate` takes them.
     """
     data = opened.data
     systems, failed = _systems(opened)

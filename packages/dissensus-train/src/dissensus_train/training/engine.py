@@ -50,12 +50,7 @@ def choose_engine(
 ) -> EngineChoice:
     """Settle engine (loop, fleet, ray, auto) and device (auto, cpu, cuda) for so many runs; refuses what is not there.
 
-    Args:
-        runs: how many.
-        engine: its name.
-        device: its name.
-        one_by_one: by reason, how many of the runs the fleet cannot train together (`loop_only`).
-        cluster: of the engine `ray`; None takes the one that Ray finds.
+    `one_by_one` counts, by reason, the runs that the fleet cannot train together (`loop_only`).
     """
     if engine not in ENGINES:
         raise InputError(f"'{engine}' is no engine{choices(engine, ENGINES)}")

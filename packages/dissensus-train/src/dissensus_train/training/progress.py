@@ -28,15 +28,11 @@ class EpochEnded(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class StudyStep(Step):
-    """An epoch or a run of a study has ended: `done` of `total` runs are whole.
+    """An epoch or a run of a study has ended: `done` of `total` runs are whole, and so many are being trained.
 
-    Attributes:
-        training: how many runs are being trained.
-        epoch: how many of their epochs have ended, of `epochs` at most.
-        share: the share of all training that is done, from 0 to 1: whole runs, and of others the share of their epochs.
-        loss: mean training loss of the epoch that ended last.
-        best: the best selection metric so far, lower is better; None where nothing is selected.
-        seconds_left: at the speed since it began; None before anything has ended.
+    Of these, `epoch` of at most `epochs` epochs have ended, the last with a mean training loss; `share`, from 0 to 1,
+    is that of all training that is done. `best` is the best selection metric so far, lower is better; None where
+    nothing is selected. `seconds_left` is at the speed since it began; None before anything has ended.
     """
 
     what: str = "runs"

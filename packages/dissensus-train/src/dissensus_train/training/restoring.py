@@ -55,11 +55,8 @@ def pair_probabilities(
 ) -> np.ndarray[Any, np.dtype[np.float32]]:
     """(pairs, classes) what a stored run says that people would answer; a model that knows nobody asks only the item.
 
-    Args:
-        result: what the run left, with its weights.
-        data: what it was trained on.
-        item: (pairs,) places in the data.
-        annotator: (pairs,) places in the annotators of its votes; -1 for somebody who was never heard.
+    `item` and `annotator`, (pairs,), are places in the data and in the annotators of its votes; -1 is somebody who was
+    never heard.
     """
     model, people = trained_model(result, data), result.run.people
     features = network_inputs(model, data, torch.device("cpu"))

@@ -52,18 +52,11 @@ def machine(device: torch.device | str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One model trained on one target by one delivery with one seed.
+    """One model trained on one target by one delivery with one seed (of weights, batches, draws and augmentation).
 
-    Attributes:
-        model: its name or import path.
-        target: a name in `TrainingData.targets`.
-        delivery: its name.
-        options: of the delivery.
-        people: the annotator side of the model, which is then trained on votes one by one; None where it has none.
-        seed: of weights, batches, draws and augmentation.
-        training: settings.
-        data: the fingerprint of what it learns from (`data_fingerprint`).
-        source: the fingerprint of the user's own code (network, loss, delivery); empty where all is of this package.
+    A model with an annotator side, `people`, is trained on votes one by one. `data` is the fingerprint of what it
+    learns from (`data_fingerprint`), `source` that of the user's own code (network, loss, delivery); empty where all is
+    of this package.
     """
 
     model: str
