@@ -9,6 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note, plain, table, text_to
+from dissensus.errors import InputError
 from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ def ood(
     Of the stored runs of a study, or, with --id, of the logits and features of any model. An option that is not given
     is taken from the table ood of the study's file.
     """
-    from dissensus.errors import InputError
-
     options = {
         "sets": _named(ood_sets or []) or None,
         "near": tuple(near) if near else None,
@@ -100,7 +99,6 @@ def ood(
 def _of_study(source: str, store: Path, settings: dict[str, Any], device: str) -> OodResult:
     from dataclasses import replace
 
-    from dissensus.errors import InputError
     from dissensus_train.ood import OodSettings
     from dissensus_train.studies.measuring import study_ood
     from dissensus_train.training.engine import settled_device
@@ -114,7 +112,6 @@ def _of_study(source: str, store: Path, settings: dict[str, Any], device: str) -
 
 
 def _of_outputs(inside: Path | None, training: Path | None, settings: dict[str, Any]) -> OodResult:
-    from dissensus.errors import InputError
     from dissensus_train.ood import measure_outputs, read_outputs
 
     refused = next((name for name in ("items", "text") if name in settings), None)
@@ -158,8 +155,6 @@ def show_ood(result: OodResult) -> None:
 
 def _named(paths: list[str]) -> dict[str, str]:
     """OOD sets by name: the name given before =, or that of the file."""
-    from dissensus.errors import InputError
-
     named: dict[str, str] = {}
     for written in paths:
         name, equals, path = written.partition("=")

@@ -9,6 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
+from dissensus.errors import InputError
 from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
@@ -90,7 +91,6 @@ def export(
     json: opt.JsonTo = None,
 ) -> None:
     """Write a model of a finished study as a folder that predicts anywhere: weights, recipe, encoder, scores, card."""
-    from dissensus.errors import InputError
     from dissensus_train.bundles import export_bundle
     from dissensus_train.bundles.recipe import read_recipe
     from dissensus_train.studies import score_study

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dissensus.errors import InputError
+
 if TYPE_CHECKING:
     from dissensus_train.studies import OpenStudy
 
@@ -15,7 +17,6 @@ def opened_study(source: str, store: Path, *, command: str) -> tuple[OpenStudy, 
     Refuses a store that is not there, rather than making one.
     """
     from dissensus.cli.printing import note
-    from dissensus.errors import InputError
     from dissensus_train.studies import open_study, read_study
     from dissensus_train.training import RunStore
 

@@ -151,7 +151,8 @@ def show(source: Source, json: opt.JsonTo = None) -> None:
     from dissensus_train.studies import read_study
 
     study = read_study(source)
-    if json_alone(json, _facts(study)):
+    facts = _facts(study)
+    if json_alone(json, facts):
         return
     shares = ", ".join(f"{name} {share:g}" for name, share in study.splits.items())
     splits = [shares, study.splits_file and f"file {study.splits_file}", study.folds and f"{study.folds} folds"]
@@ -162,10 +163,7 @@ def show(source: Source, json: opt.JsonTo = None) -> None:
         "sources": ", ".join(study.sources),
         "encoder": encoder and f"{encoder}{normalised}",
         "splits": ", ".join(str(part) for part in splits if part) or "as the dataset brings them",
-        "targets": ", ".join(target.name for target in study.targets),
-        "deliveries": ", ".join(method.delivery for method in study.methods),
-        "models": ", ".join(map(str, [*study.models, *study.annotator_models])),
-        "seeds": ", ".join(map(str, study.seeds)),
+        **{name: ", ".join(map(str, facts[name])) for name in ("targets", "deliveries", "models", "seeds")},
         "training": str(study.training),
     }
     out = console()

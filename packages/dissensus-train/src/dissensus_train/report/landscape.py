@@ -10,12 +10,11 @@ import numpy as np
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.report.figures import Figure, Record, Section, named_colours
 from dissensus.report.items import clipped, data_uri, images
-from dissensus.report.tables import Cell, Table, TableRow, ends
+from dissensus.report.tables import Cell, Table, TableRow, ends, estimated, table_of
 from dissensus_train.basins.summary import QUANTITIES, summarise_basins
-from dissensus_train.report.shown import drawn, item_pictures, note
+from dissensus_train.report.shown import drawn, item_pictures, note, number_column
 
 if TYPE_CHECKING:
-    from dissensus.bootstrap import Estimate
     from dissensus_train.basins.summary import BasinRow
     from dissensus_train.studies.measuring import StudyBasins
     from dissensus_train.training.data import TrainingData
@@ -76,7 +75,7 @@ def _cell(row: BasinRow) -> Cell:
 def _pairs(basins: StudyBasins) -> Table:
     rows, records = [], []
     for systems in basins.pairs:
-        cells = (Cell(str(len(systems.pairs))), _estimate(systems.barrier), _estimate(systems.cka))
+        cells = (Cell(str(len(systems.pairs))), estimated(systems.barrier, "barrier"), estimated(systems.cka, "cka"))
         rows.append(TableRow(name=systems.name, cells=cells))
         records += [
             {
@@ -102,30 +101,22 @@ def _pairs(basins: StudyBasins) -> Table:
 
 
 def _stability(basins: StudyBasins) -> Table:
-    rows: list[TableRow] = []
-    records: list[Record] = []
-    for system, maps in basins.explanations.items():
-        alike = {"cosine": maps.cosine, "correlation": maps.correlation}
-        cells = (Cell(str(maps.pairs)), *map(_estimate, alike.values()), Cell(f"{maps.defined:.1%}"))
-        rows.append(TableRow(name=system, cells=cells))
-        records.append({"system": system, "method": maps.method, "pairs": maps.pairs})
-        for name, value in alike.items():
-            records[-1] |= ends(value, name, f"{name}_low", f"{name}_high")
-        records[-1]["defined"] = maps.defined
-    method = next(iter(basins.explanations.values())).method
-    return Table(
-        slug="explanations",
-        title=f"Stability of explanations across seeds ({method})",
-        header=("method", "pairs of seeds", "cosine", "correlation", "items with a map"),
-        rows=tuple(rows),
-        records=tuple(records),
-        note=note("explanations"),
-    )
-
-
-def _estimate(value: Estimate) -> Cell:
-    ends = "" if value.low is None or value.high is None else f"{value.low:.3f} to {value.high:.3f}"
-    return Cell(f"{value.value:.3f}", ends)
+    columns = {
+        "method": number_column("system", ""),
+        "pairs of seeds": number_column("pairs", ""),
+        "cosine": lambda record: estimated(basins.explanations[record["system"]].cosine, "cosine"),
+        "correlation": lambda record: estimated(basins.explanations[record["system"]].correlation, "correlation"),
+        "items with a map": number_column("defined", ".1%"),
+    }
+    records = [
+        {"system": system, "method": maps.method, "pairs": maps.pairs}
+        | ends(maps.cosine, "cosine", "cosine_low", "cosine_high")
+        | ends(maps.correlation, "correlation", "correlation_low", "correlation_high")
+        | {"defined": maps.defined}
+        for system, maps in basins.explanations.items()
+    ]
+    title = f"Stability of explanations across seeds ({records[0]['method']})"
+    return table_of("explanations", title, records, columns, note=note("explanations"))
 
 
 def landscape(basins: StudyBasins, data: TrainingData) -> Section | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from dissensus_train.training.engine import settled_device
 from dissensus_train.training.store import measurement_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dissensus.arrays import Ints
     from dissensus.bootstrap import Estimate
@@ -132,7 +132,7 @@ def study_basins(
         loaded = (
             [opened.store.load(run.key, dynamics=False) for runs in group.values() for run in runs] for group in missing
         )
-        made = over(partial(_MEASURE[kind], opened.data, chosen, device), loaded)
+        made = over(partial(_measured, kind, opened.data, chosen, device), loaded)
         for group, results in zip(missing, made, strict=True):
             for key, result in zip(group, results, strict=True):
                 kept[key] = value = result.to_dict()
@@ -161,8 +161,8 @@ def _groups(
 ) -> dict[str, list[dict[str, tuple[Run, ...]]]]:
     """By kind of measurement, what is measured together: by key, the runs that it is of."""
     return {
-        BASINS: [{_basin_key(run, settings): (run,) for run in runs} for runs in systems.values()],
-        PAIRS: [{_pair_key(pair, settings): pair} for _, _, pairs in _matched(systems) for pair in pairs],
+        BASINS: [{_basin_key((run,), settings): (run,) for run in runs} for runs in systems.values()],
+        PAIRS: [{_basin_key(pair, settings): pair} for _, _, pairs in _matched(systems) for pair in pairs],
         EXPLANATIONS: [{_explanations_key(runs, settings): runs} for runs in _explained(systems, settings).values()],
     }
 
@@ -176,22 +176,15 @@ def _kept(
 
 
 def _measured(
-    data: TrainingData, settings: BasinSettings, device: str, results: Sequence[RunResult]
-) -> Iterator[Basin]:
-    return measure_basins(results, data, settings=settings, device=settled_device(device))
-
-
-def _compared(data: TrainingData, settings: BasinSettings, device: str, pair: Sequence[RunResult]) -> list[BasinPair]:
-    return list(compare_basins([(pair[0], pair[1])], data, settings=settings, device=settled_device(device)))
-
-
-def _explanations(
-    data: TrainingData, settings: BasinSettings, device: str, results: Sequence[RunResult]
-) -> list[ExplanationStability]:
-    return [compare_explanations(results, data, settings=settings, device=settled_device(device))]
-
-
-_MEASURE: Final[dict[str, Callable[..., Any]]] = {BASINS: _measured, PAIRS: _compared, EXPLANATIONS: _explanations}
+    kind: str, data: TrainingData, settings: BasinSettings, device: str, results: Sequence[RunResult]
+) -> Iterable[Basin | BasinPair | ExplanationStability]:
+    """Measurements of one kind: the basin of each run as it is measured, or one of all runs together."""
+    place = settled_device(device)
+    if kind == BASINS:
+        return measure_basins(results, data, settings=settings, device=place)
+    if kind == PAIRS:
+        return compare_basins([(results[0], results[1])], data, settings=settings, device=place)
+    return [compare_explanations(results, data, settings=settings, device=place)]
 
 
 def _of_kept(
@@ -206,7 +199,7 @@ def _of_kept(
         values = [kept[key] for key in keys]
         return [] if None in values else [value for value in values if value is not None]
 
-    basins = {name: whole([_basin_key(run, settings) for run in runs]) for name, runs in systems.items()}
+    basins = {name: whole([_basin_key((run,), settings) for run in runs]) for name, runs in systems.items()}
     pairs = [
         SystemPairs(
             first=first,
@@ -215,7 +208,7 @@ def _of_kept(
             pairs=tuple(map(BasinPair.from_dict, values)),
         )
         for first, second, runs_of in _matched(systems)
-        if (values := whole([_pair_key(pair, settings) for pair in runs_of]))
+        if (values := whole([_basin_key(pair, settings) for pair in runs_of]))
     ]
     explanations = {
         name: ExplanationStability.from_dict(value)
@@ -240,17 +233,10 @@ def _reference_first(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
     return {name: systems[name] for name in sorted(systems, key=lambda name: name not in named)}
 
 
-def _basin_key(run: Run, settings: BasinSettings) -> str:
-    return measurement_key(run.key, _of_runs(settings))
-
-
-def _pair_key(pair: tuple[Run, Run], settings: BasinSettings) -> str:
-    return measurement_key(*(run.key for run in pair), _of_runs(settings))
-
-
-def _of_runs(settings: BasinSettings) -> dict[str, Any]:
-    """The settings that runs and pairs depend on: asking for explanations does not measure those again."""
-    return {name: value for name, value in asdict(settings).items() if name != "explanations"}
+def _basin_key(runs: Sequence[Run], settings: BasinSettings) -> str:
+    """Of a run or a pair: asking for explanations does not measure those again."""
+    of_runs = {name: value for name, value in asdict(settings).items() if name != "explanations"}
+    return measurement_key(*(run.key for run in runs), of_runs)
 
 
 def _explanations_key(runs: Sequence[Run], settings: BasinSettings) -> str:

@@ -32,6 +32,9 @@ Entry = TypeVar("Entry")
 ITEM_KEYS: Final = ("texts", "images", "features")
 """What a study of one's own files may give of its items; one of them."""
 
+DATASET_KEYS: Final = ("votes", "format", *ITEM_KEYS, "item", "encoder", "normalise", "original")
+"""What a study holds as its table `dataset` has it."""
+
 SHARES: Final = {"train": 0.7, "validation": 0.15, "test": 0.15}
 """Of items in each split, where nothing is said."""
 
@@ -335,8 +338,7 @@ def _study(read: StudyFile, given: Mapping[str, Any], path: Path) -> Study:
     if len(set(seeds)) != len(seeds):
         raise TableError(("grid", "seeds"), "names a seed twice; a repeated seed is the same run")
     study = Study(
-        **{key: getattr(dataset, key) for key in ("votes", "format", *ITEM_KEYS)},
-        **{key: getattr(dataset, key) for key in ("item", "encoder", "normalise", "original")},
+        **{key: getattr(dataset, key) for key in DATASET_KEYS},
         name=read.name or path.stem,
         question=read.question,
         dataset=dataset.name,

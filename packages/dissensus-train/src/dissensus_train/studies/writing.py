@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
+from dissensus_train.studies.spec import DATASET_KEYS
 from dissensus_train.training.settings import REGIMES
 
 if TYPE_CHECKING:
@@ -21,10 +22,9 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 def study_toml(study: Study) -> str:
     """The text of a study file; relative paths stay relative to the study's folder."""
     dataset = {"name": study.dataset, "sources": list(study.sources) or None, "text": list(study.text) or None}
-    own = ("votes", "format", "texts", "images", "features", "item", "encoder", "normalise", "original")
     tables: dict[str, Mapping[str, Any]] = {
         "": {"name": study.name, "question": study.question},
-        "dataset": {**dataset, **{key: getattr(study, key) for key in own}},
+        "dataset": {**dataset, **{key: getattr(study, key) for key in DATASET_KEYS}},
         "splits": {**study.splits, "file": study.splits_file, "folds": study.folds or None, "seed": study.split_seed},
         "grid": {
             "targets": [_target(target) for target in study.targets],

@@ -333,12 +333,10 @@ def write_run(folder: Path, result: RunResult) -> None:
     }
     _write_json(folder / LAST, about)
     _write_json(folder / "history.json", {name: v.tolist() for name, v in result.history.items()})
-    np.savez(folder / "predictions.npz", **result.predictions)  # type: ignore[arg-type]
-    if result.by_vote:
-        np.savez(folder / "votes.npz", **result.by_vote)  # type: ignore[arg-type]
-    if result.dynamics:
-        np.savez(folder / "dynamics.npz", **result.dynamics)  # type: ignore[arg-type]
-    np.savez(folder / "weights.npz", **result.weights)  # type: ignore[arg-type]
+    always = {"predictions": result.predictions, "weights": result.weights}
+    there = {"votes": result.by_vote, "dynamics": result.dynamics}
+    for name, arrays in {**always, **{name: arrays for name, arrays in there.items() if arrays}}.items():
+        np.savez(folder / f"{name}.npz", **arrays)  # type: ignore[arg-type]
 
 
 def measurement_key(*of: Any) -> str:

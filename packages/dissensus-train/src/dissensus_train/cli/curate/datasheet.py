@@ -10,6 +10,7 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.inputs import show_reading, votes_named
 from dissensus.cli.printing import json_alone, json_to, next_step, note, text_to
+from dissensus.errors import InputError
 from dissensus_train.cli.curate.typed import ListFile
 
 
@@ -45,7 +46,6 @@ def datasheet(
     json: opt.JsonTo = None,
 ) -> None:
     """A datasheet in Markdown from the list, votes and answers; what they do not say stays "not stated"."""
-    from dissensus.errors import InputError
     from dissensus.parts import joined
     from dissensus.votes.reading import Options
     from dissensus_train.curate.item_list import read_items

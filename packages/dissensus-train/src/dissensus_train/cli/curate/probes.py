@@ -9,6 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note
+from dissensus.errors import InputError
 from dissensus_train.cli.curate.typed import Item, Label, Out, Paths, Shape, Text, named, read_sources, show_counts
 
 Model = Annotated[
@@ -101,7 +102,6 @@ def size(
     json: opt.JsonTo = None,
 ) -> None:
     """Accuracy against the number of training items per class: how many are enough."""
-    from dissensus.errors import InputError
     from dissensus_train.curate.item_list import write_columns
     from dissensus_train.curate.sizes import size_curve, size_table
     from dissensus_train.training.settings import Training

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dissensus.cli.printing import console, plain, table
+from dissensus.errors import InputError, choices, meant_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,6 @@ def read_sources(
 ) -> list[Source]:
     """The sources that a command names, as its options say."""
     from dissensus.datasets.sources import read_source
-    from dissensus.errors import InputError, meant_path
 
     brought = None
     if shape is not None:
@@ -78,7 +78,6 @@ def splits_of(split: str | None, sources: Sequence[Source]) -> Names | None:
     """(items,) the split of each item, from a column of the sources, a list of items, or the sources' names."""
     import numpy as np
 
-    from dissensus.errors import InputError, choices
     from dissensus_train.curate.item_list import listed, places, read_items
 
     if split is None:
@@ -107,8 +106,6 @@ def splits_of(split: str | None, sources: Sequence[Source]) -> Names | None:
 
 def numbers_of(written: str, option: str) -> dict[str, float]:
     """Numbers by name: easy=0.5,hard=0.2."""
-    from dissensus.errors import InputError
-
     numbers: dict[str, float] = {}
     for part in written.split(","):
         name, equals, number = part.rpartition("=")
@@ -124,7 +121,6 @@ def numbers_of(written: str, option: str) -> dict[str, float]:
 
 def floors_of(least: Sequence[str] | None, each: str, *, in_split: bool = False) -> list[Floor]:
     """Floors as they are written on the command line: region:easy=150, or train:region:easy=150."""
-    from dissensus.errors import InputError
     from dissensus_train.curate.selecting import Floor
 
     floors = []
