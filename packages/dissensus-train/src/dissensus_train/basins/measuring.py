@@ -88,14 +88,7 @@ class Basin(Stored):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BasinPair(Stored):
-    """Two runs together.
-
-    Attributes:
-        first: key of one run.
-        second: key of the other.
-        barrier: on the straight path between them.
-        similarity: CKA of what enters their last layers.
-    """
+    """Two runs, by their keys: the barrier on the straight path between them, and CKA before their last layers."""
 
     first: str
     second: str

@@ -108,9 +108,7 @@ class BasinRow:
 def summarise_basins(systems: Mapping[str, Sequence[Basin]], *, reference: str) -> list[BasinRow]:
     """Every quantity of every system; refuses basins that were not measured on the same loss and data.
 
-    Args:
-        systems: by name, one basin for each seed; seeds in the same order as those of the reference.
-        reference: the system that others are divided by.
+    A system has a basin per seed, in the order of the seeds of the reference, which the others are divided by.
     """
     measured = {basin.measured_on for basins in systems.values() for basin in basins}
     if len(measured) > 1:

@@ -154,9 +154,7 @@ def are_drawn(planes: Planes) -> Mask:
 def near_images(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, Ints, Floats]:
     """The pairs of images that are duplicates: first place, second place, and the correlation once aligned.
 
-    Args:
-        planes: (items, 32, 32) grey values, as `canvas` makes them. An image of one grey all over has no duplicate.
-        progress: called as images are compared and aligned.
+    Planes are (items, 32, 32) grey values, as `canvas` makes them. An image of one grey all over has no duplicate.
     """
     one, other, evidence = judged_pairs(planes, progress=progress)
     above = evidence.columns() @ np.array([ON_THE_WHOLE, BUT_FOR_A_PART]).T + BIAS > 0

@@ -23,12 +23,8 @@ if TYPE_CHECKING:
 class Delivered(Dataset[tuple[Any, Tensor, Tensor]]):
     """The examples of a delivery as a map-style dataset: `(inputs, target, item)` in the epoch that was set.
 
-    The epoch lies in shared memory, so that it reaches workers that are already running.
-
-    Attributes:
-        dataset: what inputs are taken from, one element per training item.
-        delivery: what the loss sees.
-        fresh: whether the epoch was set since it was last handed out.
+    Inputs are taken from a dataset of one element per training item. The epoch lies in shared memory, so that it
+    reaches workers that are already running; it is `fresh` where it was set since it was last handed out.
     """
 
     def __init__(self, dataset: Any, delivery: Delivery) -> None:

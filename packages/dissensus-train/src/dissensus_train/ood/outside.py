@@ -32,12 +32,10 @@ KINDS: Final = ("logits", "features")
 
 @dataclass(frozen=True, eq=False)
 class GivenOutputs:
-    """What a model, or several seeds of one, made of items.
+    """What a model, or several seeds of one, made of items; None where it is not known.
 
-    Attributes:
-        logits: (seeds, items, classes) float64; None where they are not known.
-        features: (seeds, items, width) float64; None likewise.
-        labels: (items,) class indices, of training items; None where they are not known.
+    Logits are (seeds, items, classes) and features (seeds, items, width), float64; labels (items,) class indices of
+    training items.
     """
 
     logits: Tensor | None

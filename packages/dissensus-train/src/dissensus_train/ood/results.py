@@ -68,13 +68,10 @@ class OodDifference(OodRow):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreHistogram(ScoreOnSet):
-    """How a score is distributed over ID and over OOD items, all seeds of a system together.
+    """How a score is distributed over ID and over OOD items, (bins,) numbers of (item, seed) values each.
 
-    Attributes:
-        edges: (bins + 1,) of bins of equal width; they hold the middle 99.8 % of all values, and what lies outside is
-            counted in the first or last bin.
-        in_distribution: (bins,) numbers of (item, seed) values of ID items.
-        ood: (bins,) likewise of OOD items.
+    Bins of equal width between (bins + 1,) edges hold the middle 99.8 % of all values; what lies outside is counted in
+    the first or last.
     """
 
     edges: tuple[float, ...]

@@ -31,12 +31,7 @@ OTHER_ENCODERS: Final = {
 
 
 def first_study(votes: Path, items: Path, *, path: Path) -> str:
-    """The text of a study file on votes and items, with a remark beside every choice.
-
-    Args:
-        votes: any file that `read_votes` reads.
-        items: a table of texts, a folder or file of images, or a file of features.
-        path: where the study file is to lie; the paths in it are relative to its folder.
+    """The text of a study file on votes and items, with a remark beside every choice; paths are relative to its folder.
 
     Raises:
         InputError: where a file cannot be read, or an item with votes has no text, image or features.

@@ -55,8 +55,7 @@ def study_splits(study: Study, given: LabelledItems) -> dict[str, Ints]:
 def read_splits(path: Path, items: Names) -> tuple[dict[str, Ints], Ints | None]:
     """The splits and groups of the given items, from a table with the columns item, and split or group or both.
 
-    Returns:
-        By split, the places of its items, empty where there is no column `split`; and (items,) group numbers, or None.
+    By split, the places of its items, empty where there is no column `split`; and (items,) group numbers, or None.
     """
     from dissensus.table_file import open_file, read_rows
     from dissensus.votes.cells import distinct_names, encode_names

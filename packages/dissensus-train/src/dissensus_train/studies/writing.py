@@ -42,11 +42,7 @@ def study_toml(study: Study) -> str:
 
 
 def toml_text(tables: Mapping[str, Mapping[str, Any]]) -> str:
-    """A TOML file.
-
-    Args:
-        tables: by name, the plain values of a table by key; what is None is left out. The one without a name is first.
-    """
+    """A TOML file of tables by name, that without a name first, with plain values by key; what is None is left out."""
     return "\n".join(_table(name, values) for name, values in tables.items())
 
 

@@ -79,10 +79,9 @@ class RunStore:
         return {name: str(path) for name, path in _json_in(self.folder / "studies.json").items()}
 
     def keep_measurement(self, kind: str, key: str, value: Mapping[str, Any]) -> bool:
-        """Keep what was measured, by the key of what it is of and how it was measured (`measurement_key`).
+        """Keep what was measured, by its `measurement_key`, and say whether it could be kept.
 
-        Returns:
-            Whether it could be kept: a store that is only there to be read can be measured all the same.
+        A store that is only there to be read can be measured all the same.
         """
         final = self.folder / "measured" / kind / f"{key}.json"
         try:
