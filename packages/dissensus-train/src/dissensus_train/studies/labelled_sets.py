@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.datasets import load_labelled
 from dissensus.datasets.cifar import cifar_10h, cifar_10n
-from dissensus.datasets.texts import (
-    LEWIDI,
-    chaosnli,
-    crehate,
-    davidson,
-    dices,
-    emobank_valence,
-    lewidi,
-    popquorn,
-    snippets,
-    words,
-)
+from dissensus.datasets.texts import LEWIDI, chaosnli, emobank_valence, lewidi, text_set
 from dissensus.parts import joined
 
 if TYPE_CHECKING:
@@ -54,15 +43,15 @@ def _simulated() -> Any:
 
 
 LABELLED_SETS: Final = {
-    "words": LabelledSet(partial(words, "words"), encoder="char-ngrams"),
-    "words-9": LabelledSet(partial(words, "words-9"), encoder="char-ngrams"),
-    "snippets": LabelledSet(snippets, encoder="tfidf"),
+    "words": LabelledSet(partial(text_set, "words"), encoder="char-ngrams"),
+    "words-9": LabelledSet(partial(text_set, "words-9"), encoder="char-ngrams"),
+    "snippets": LabelledSet(partial(text_set, "snippets"), encoder="tfidf"),
     "cifar-10h": LabelledSet(cifar_10h, targets=("original",), encoder="pixels"),
     "cifar-10n": LabelledSet(cifar_10n, targets=("original",), splits=("train", "test"), encoder="pixels"),
-    "popquorn": LabelledSet(popquorn, encoder="tfidf"),
-    "crehate": LabelledSet(crehate, encoder="tfidf"),
-    "davidson": LabelledSet(davidson, encoder="tfidf"),
-    "dices": LabelledSet(dices, encoder="tfidf"),
+    "popquorn": LabelledSet(partial(text_set, "popquorn-offensiveness"), encoder="tfidf"),
+    "crehate": LabelledSet(partial(text_set, "crehate"), encoder="tfidf"),
+    "davidson": LabelledSet(partial(text_set, "davidson"), encoder="tfidf"),
+    "dices": LabelledSet(partial(text_set, "dices-990"), encoder="tfidf"),
     "emobank-valence": LabelledSet(emobank_valence, splits=SPLITS, encoder="tfidf"),
     "chaosnli": LabelledSet(chaosnli, sources=("snli", "mnli"), targets=("original",)),
     **{name: LabelledSet(partial(lewidi, name), splits=SPLITS, encoder="tfidf") for name in LEWIDI},

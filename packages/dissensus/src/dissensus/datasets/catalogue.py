@@ -120,19 +120,16 @@ class Dataset:
 
     def found(self) -> Path:
         """The file; where it is missing, the refusal says how to get it."""
-        path = self.path()
-        if path is None:
+        if self.file is None:
             return Path()
-        if not path.is_file():
-            remedy = (
-                f"download the file from {self.page} and put it there"
-                if self.address is None
-                else f"fetch it with `dissensus data get {self.name}`"
-            )
-            raise InputError(
-                f"{self.name}: {path} is missing; {remedy}, or set DISSENSUS_DATA to the folder that holds it"
-            )
-        return path
+        remedy = (
+            f"download the file from {self.page} and put it there"
+            if self.address is None
+            else f"fetch it with `dissensus data get {self.name}`"
+        )
+        return data_file(
+            self.file, wanted_by=self.name, remedy=f"{remedy}, or set DISSENSUS_DATA to the folder that holds it"
+        )
 
 
 def _official(name: str, **options: Any) -> Callable[[Path], Votes]:
@@ -177,8 +174,15 @@ def _dataset(name: str, *, reader: str, options: Mapping[str, Any] | None = None
 
 def data_folder() -> Path:
     """Where downloaded sets lie: the folder named by DISSENSUS_DATA, or else `cache_folder`."""
-    given = os.environ.get("DISSENSUS_DATA")
-    return Path(given) if given else cache_folder()
+    return Path(os.environ.get("DISSENSUS_DATA") or cache_folder())
+
+
+def data_file(name: str, *, wanted_by: str, remedy: str) -> Path:
+    """A file below the data folder, refused where it is missing."""
+    path = data_folder() / name
+    if not path.is_file():
+        raise InputError(f"{wanted_by}: {path} is missing; {remedy}")
+    return path
 
 
 def cache_folder() -> Path:
@@ -237,7 +241,11 @@ def get(name: str, *, progress: Progress = silent, notes: list[str] | None = Non
         if zipfile.is_zipfile(part) and path.suffix not in (".npz", ".pt"):
             _unpack(part, path.name)
     except OSError as error:
-        raise _cannot_fetch(dataset, path, error) from error
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise InputError(
+            f"{name}: could not fetch {dataset.address} into {path.parent} ({reason}); download it by other means and "
+            f"put it at {path}"
+        ) from error
     # A reader goes by the name, so that the file is read as it will be called, in a folder of its own.
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         candidate = Path(folder) / path.name
@@ -300,11 +308,3 @@ def _unpack(archive: Path, member: str) -> None:
                 shutil.copyfileobj(source, out)
     finally:
         whole.unlink(missing_ok=True)
-
-
-def _cannot_fetch(dataset: Dataset, path: Path, error: OSError) -> InputError:
-    reason = error.reason if isinstance(error, urllib.error.URLError) else error
-    return InputError(
-        f"{dataset.name}: could not fetch {dataset.address} into {path.parent} ({reason}); download it by other means "
-        f"and put it at {path}"
-    )

@@ -30,10 +30,12 @@ def read_cifar_10s(path: str | Path) -> LabelledItems:
         people = np.array([len(entry) for entry in entries.values()], dtype=np.int64)
         stated = np.array([stated for entry in entries.values() for stated in entry], dtype=np.float64)
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read as lists of ten probabilities an image ({error}); {remedy}") from None
+        raise InputError(
+            f"{path}: cannot be read as lists of ten probabilities per image ({error}); {remedy}"
+        ) from None
     whole = stated.ndim == 2 and stated.shape[1] == len(CIFAR_CLASSES) and people.size > 0 and people.min() > 0
     if not whole or names.min() < 0 or names.max() > LAST_IMAGE or np.unique(names).size < names.size:
-        raise InputError(f"{path}: it does not hold ten probabilities a person for test images 0 to 9999; {remedy}")
+        raise InputError(f"{path}: it does not hold ten probabilities per person for test images 0 to 9999; {remedy}")
     image = np.repeat(np.arange(people.size), people)
     off = np.flatnonzero(~(np.abs(stated.sum(axis=1) - 1) < 1e-6) | (stated < -1e-9).any(axis=1))
     if off.size:
@@ -53,10 +55,7 @@ def read_cifar_10s(path: str | Path) -> LabelledItems:
         scheme="given",
     )
     return LabelledItems(
-        features=None,
         human=human,
-        targets={},
-        splits={},
         source=np.full(people.size, "test"),
         note=f"the mean of the probabilities that {people.min()} to {people.max()} people stated for each image",
     )

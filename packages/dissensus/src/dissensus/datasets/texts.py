@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.arrays import places_of
-from dissensus.datasets.catalogue import data_folder, find
-from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
+from dissensus.datasets.catalogue import data_file, find
+from dissensus.datasets.labelled import LabelledItems
 from dissensus.datasets.snippets import whole_texts
 from dissensus.datasets.words import word_texts
 from dissensus.errors import InputError
+from dissensus.items.reading import read_texts
 from dissensus.items.shown import Items
-from dissensus.labels.schemes import weighted
 from dissensus.votes.table import Annotators, Votes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from dissensus.arrays import Names
+    from dissensus.arrays import Ints, Names
 
 LEWIDI: Final = {"hs-brexit": "HS-Brexit", "md-agreement": "MD-Agreement", "convabuse": "ConvAbuse", "armis": "ArMIS"}
 """The sets of the second edition (Leonardelli et al. 2023), and how their files are called."""
@@ -40,75 +40,64 @@ CHAOSNLI: Final = {"snli": ("chaosnli-snli", "snli"), "mnli": ("chaosnli-mnli", 
 _OLD: Final = {"e": 0, "n": 1, "c": 2}
 
 
-def words(name: str) -> LabelledItems:
-    """The rated words; a term that is listed twice is kept in one split."""
-    votes = find(name).load()
-    texts = word_texts(votes.items)
-    return _of_texts(votes, (texts,), together=np.unique(texts, return_inverse=True)[1])
-
-
-def snippets() -> LabelledItems:
-    """VADER's tweets and sentences, which its reader keeps beside the votes; those of one piece are in one split."""
-    votes = find("snippets").load()
-    return _of_texts(votes, (votes.item_attributes["text"],), together=whole_texts(votes))
-
-
-def popquorn() -> LabelledItems:
-    """POPQUORN's comments with their ratings of offensiveness."""
-    from dissensus.items.reading import read_texts
-
-    known = find("popquorn-offensiveness")
+def text_set(name: str) -> LabelledItems:
+    """A known set of texts, of those in `TEXT_SETS`."""
+    texts_of, together = TEXT_SETS[name]
+    known = find(name)
     votes = known.load()
-    return _of_texts(votes, read_texts(known.found(), votes.items).texts)
+    texts = texts_of(votes, known.found())
+    return _of_texts(votes, texts, together=None if together is None else together(votes, texts[0]))
 
 
-def crehate() -> LabelledItems:
-    """CREHate's posts with the votes of annotators of five countries; the texts lie in two files beside the votes."""
-    from dissensus.items.reading import read_texts
+def _beside(votes: Votes, _: Path) -> tuple[Names, ...]:
+    """Texts that the reader keeps beside the votes."""
+    return (votes.item_attributes["text"],)
 
-    known = find("crehate")
-    votes = known.load()
-    files = [read_texts(known.found().with_name(f"CREHate_{part}.csv")) for part in ("SBIC", "CP")]
-    names, texts = (
-        np.concatenate(parts) for parts in zip(*((file.names, file.texts[0]) for file in files), strict=True)
+
+def _equal(_: Votes, text: Names) -> Ints:
+    return np.unique(text, return_inverse=True)[1]
+
+
+def _crehate(votes: Votes, path: Path) -> tuple[Names, ...]:
+    """The texts lie in two files beside the votes."""
+    files = [read_texts(path.with_name(f"CREHate_{part}.csv")) for part in ("SBIC", "CP")]
+    place = places_of(votes.items, np.concatenate([file.names for file in files]))
+    return (np.concatenate([file.texts[0] for file in files])[place],)
+
+
+def _dices(votes: Votes, path: Path) -> tuple[Names, ...]:
+    """Each dialogue with the reply that people judged; a turn ends with a backslash and an n."""
+    instances = {str(entry["id"]): entry["instance"] for entry in json.loads(path.read_text())["instances"]}
+    return tuple(
+        _strings(str(instances[str(item)][part]).replace("\\n", "\n").strip() for item in votes.items.tolist())
+        for part in ("user_prompt", "response")
     )
-    return _of_texts(votes, (texts[places_of(votes.items, names)],))
 
 
-def davidson() -> LabelledItems:
-    """Davidson's tweets, which its reader keeps beside the votes; equal tweets are kept in one split."""
-    votes = find("davidson").load()
-    texts = votes.item_attributes["text"]
-    return _of_texts(votes, (texts,), together=np.unique(texts, return_inverse=True)[1])
+TEXT_SETS: Final[
+    dict[str, tuple[Callable[[Votes, Path], tuple[Names, ...]], Callable[[Votes, Names], Ints] | None]]
+] = {
+    "words": (lambda votes, _: (word_texts(votes.items),), _equal),
+    "words-9": (lambda votes, _: (word_texts(votes.items),), _equal),
+    "snippets": (_beside, lambda votes, _: whole_texts(votes)),
+    "popquorn-offensiveness": (lambda votes, path: read_texts(path, votes.items).texts, None),
+    "crehate": (_crehate, None),
+    "davidson": (_beside, _equal),
+    "dices-990": (_dices, None),
+}
+"""By name in the catalogue, what gives one or two columns of texts, and which items are kept in one split."""
 
 
 def emobank_valence() -> LabelledItems:
     """EmoBank's sentences with readers' ratings of valence and the official splits; those in no split are left out."""
-    from dissensus.items.reading import read_texts
-
     known = find("emobank-valence")
     votes = known.load()
     facts = read_texts(known.found().with_name("emobank.csv"), item="id", text=("text",))
     votes = votes.take_items(np.flatnonzero(np.isin(votes.items, facts.names)))
     row = places_of(votes.items, facts.names)
     split = facts.columns["split"][row]
-    made = _of_texts(votes, (facts.texts[0][row],))
-    return replace(made, splits={ours: np.flatnonzero(split == theirs) for ours, theirs in LEWIDI_SPLITS.items()})
-
-
-def dices() -> LabelledItems:
-    """DICES-990: each dialogue with the reply that people judged, a pair of texts."""
-    known = find("dices-990")
-    votes = known.load()
-    instances = {
-        str(instance["id"]): instance["instance"] for instance in json.loads(known.found().read_text())["instances"]
-    }
-    # Turns are parted by the two characters \\ and n.
-    pair = tuple(
-        _strings(str(instances[item][part]).replace("\\n", "\n").strip() for item in map(str, votes.items.tolist()))
-        for part in ("user_prompt", "response")
-    )
-    return _of_texts(votes, pair)
+    splits = {ours: np.flatnonzero(split == theirs) for ours, theirs in LEWIDI_SPLITS.items()}
+    return _of_texts(votes, (facts.texts[0][row],), splits=splits)
 
 
 def chaosnli() -> LabelledItems:
@@ -117,42 +106,40 @@ def chaosnli() -> LabelledItems:
     Features are the logits (entailment, neutral, contradiction) of three RoBERTas, as Baan et al. (2022) released
     them; items without are left out. The old gold labels are the target `original`.
     """
-    logits = _logits(data_folder() / "chaosNLI_v1.0" / "model_logits.jsonl")
-    parts: dict[str, LabelledItems] = {}
+    remedy = f"get the released logits from {LOGITS_PAGE} and put them there"
+    path = data_file("chaosNLI_v1.0/model_logits.jsonl", wanted_by="chaosnli", remedy=remedy)
+    logits = {
+        (entry["subset"], entry["uid"]): [value for network in LOGITS_OF for value in entry["logits"][network]]
+        for entry in _json_lines(path)
+        if all(network in entry["logits"] for network in LOGITS_OF)
+    }
+    parts: dict[str, tuple[Votes, tuple[Names, ...]]] = {}
+    features, label = [], []
     for source, (name, subset) in CHAOSNLI.items():
         known = find(name)
-        votes = known.load()
-        entries = _json_lines(known.found())
-        has = np.array([(subset, str(item)) in logits for item in votes.items.tolist()])
-        kept = np.flatnonzero(has)
-        votes = votes.take_items(kept)
+        votes, entries = known.load(), _json_lines(known.found())
+        keys = [(subset, str(item)) for item in votes.items.tolist()]
+        kept = np.array([place for place, key in enumerate(keys) if key in logits], dtype=np.int64)
         chosen = [entries[place] for place in kept]
         pair = tuple(_strings(entry["example"][part] for entry in chosen) for part in ("premise", "hypothesis"))
-        made = _of_texts(votes, pair)
-        label = np.array([_OLD[entry["old_label"]] for entry in chosen])
-        parts[source] = replace(
-            made,
-            features=np.array([logits[subset, str(item)] for item in votes.items.tolist()], dtype=np.float32),
-            targets={ORIGINAL: original_labels(made.human, label)},
-        )
-    return _joined(parts)
+        parts[source] = votes.take_items(kept), pair
+        features += [logits[keys[place]] for place in kept]
+        label += [_OLD[entry["old_label"]] for entry in chosen]
+    return _joined(parts, features=np.array(features, dtype=np.float32), label=np.array(label))
 
 
 def lewidi(name: str) -> LabelledItems:
     """A set of Le-Wi-Di 2023 with its official splits; items are called by their split and number.
 
-    ConvAbuse's severities below 0 are the class 1, abusive, as in its own soft label; a dialogue is one text, a line a
-    turn.
+    ConvAbuse's severities below 0 are the class 1, abusive, as in its own soft label; a dialogue is one text, with a
+    line per turn.
     """
     from dissensus.votes.official.lewidi import read_lewidi
 
-    parts: dict[str, LabelledItems] = {}
+    parts: dict[str, tuple[Votes, tuple[Names, ...]]] = {}
     for ours, theirs in LEWIDI_SPLITS.items():
-        path = data_folder() / "lewidi-2023" / f"{LEWIDI[name]}_{theirs}.json"
-        if not path.is_file():
-            raise InputError(
-                f"{name}: {path} is missing; download the 2023 edition from {LEWIDI_PAGE} and put it there"
-            )
+        remedy = f"download the 2023 edition from {LEWIDI_PAGE} and put it there"
+        path = data_file(f"lewidi-2023/{LEWIDI[name]}_{theirs}.json", wanted_by=name, remedy=remedy)
         # An annotator of MD-Agreement judged one item twice, and said the same.
         votes = read_lewidi(path, duplicates="first")
         if name == "convabuse":
@@ -160,41 +147,21 @@ def lewidi(name: str) -> LabelledItems:
             votes = replace(votes, label=abusive[votes.label].astype(np.int32), classes=("0", "1"), ordered=False)
         entries = json.loads(path.read_text(encoding="utf-8"))
         texts = _strings(_dialogue(entries[str(item)]["text"]) for item in votes.items.tolist())
-        parts[ours] = _of_texts(votes, (texts,))
-    made = _joined(parts)
-    return replace(made, splits={part: np.flatnonzero(made.source == part) for part in LEWIDI_SPLITS})
+        parts[ours] = votes, (texts,)
+    items = _joined(parts)
+    return replace(items, splits={part: np.flatnonzero(items.source == part) for part in LEWIDI_SPLITS})
 
 
-def _of_texts(votes: Votes, texts: tuple[Names, ...], *, together: Any = None) -> LabelledItems:
-    return LabelledItems(
-        features=None,
-        human=weighted(votes, "equal-weighted"),
-        targets={},
-        splits={},
-        source=np.full(len(votes.items), ""),
-        votes=votes,
-        items=Items(names=votes.items, texts=texts),
-        together=together,
-    )
+def _of_texts(votes: Votes, texts: tuple[Names, ...], **more: Any) -> LabelledItems:
+    return LabelledItems.of_votes(votes, Items(names=votes.items, texts=texts), **more)
 
 
-def _joined(parts: Mapping[str, LabelledItems]) -> LabelledItems:
-    """Sets of the same classes as one, each a source of it; items are called SOURCE-NAME."""
-    votes = _joined_votes({source: part.votes for source, part in parts.items() if part.votes is not None})
-    human = weighted(votes, "equal-weighted")
-    sets = list(parts.values())
-    columns = zip(*(part.items.texts for part in sets if part.items is not None), strict=True)
-    original = [part.targets[ORIGINAL].probabilities for part in sets if ORIGINAL in part.targets]
-    features = [part.features for part in sets if part.features is not None]
-    return LabelledItems(
-        features=np.concatenate(features) if features else None,
-        human=human,
-        targets={ORIGINAL: original_labels(human, np.concatenate(original).argmax(axis=1))} if original else {},
-        splits={},
-        source=np.repeat(list(parts), [len(part) for part in sets]),
-        votes=votes,
-        items=Items(names=votes.items, texts=tuple(np.concatenate(column) for column in columns)),
-    )
+def _joined(parts: Mapping[str, tuple[Votes, tuple[Names, ...]]], **more: Any) -> LabelledItems:
+    """Votes on the same classes, and their texts, as one set, each a source of it; items are called SOURCE-NAME."""
+    votes = _joined_votes({source: part for source, (part, _) in parts.items()})
+    columns = zip(*(texts for _, texts in parts.values()), strict=True)
+    source = np.repeat(list(parts), [len(part.items) for part, _ in parts.values()])
+    return _of_texts(votes, tuple(np.concatenate(column) for column in columns), source=source, **more)
 
 
 def _joined_votes(parts: Mapping[str, Votes]) -> Votes:
@@ -230,16 +197,6 @@ def _dialogue(text: str) -> str:
     except ValueError:
         return text
     return "\n".join(str(turn) for turn in turns.values()) if isinstance(turns, dict) else text
-
-
-def _logits(path: Path) -> dict[tuple[str, str], list[float]]:
-    if not path.is_file():
-        raise InputError(f"chaosnli: {path} is missing; get the released logits from {LOGITS_PAGE} and put them there")
-    return {
-        (entry["subset"], entry["uid"]): [value for network in LOGITS_OF for value in entry["logits"][network]]
-        for entry in _json_lines(path)
-        if all(network in entry["logits"] for network in LOGITS_OF)
-    }
 
 
 def _json_lines(path: Path) -> list[dict[str, Any]]:
