@@ -194,7 +194,7 @@ def test_memory_does_not_grow_with_the_recording() -> None:
         (recorded(), people(), {"epochs": slice(8, 9)}, r"none of 8 recorded epochs"),
         (recorded(), people(items=30), {}, r"30 items and 4 classes, and the dynamics have 40 items"),
         (recorded(), np.zeros(39, dtype=np.int64), {}, r"39 values of int64 for 40 items"),
-        (recorded(), np.zeros(40), {}, r"float64 for 40 items; give one class index an item"),
+        (recorded(), np.zeros(40), {}, r"float64 for 40 items; give one class index per item"),
         (recorded(), np.full(40, 4), {}, r"item number 0 has class index 4, and there are 4 classes"),
         (recorded(), people(), {"track": "minority"}, "'minority' cannot be tracked; choose majority or agreement"),
         (np.log(recorded()), people(), {}, r"run 0, epoch 3: .* negative value.*logits"),

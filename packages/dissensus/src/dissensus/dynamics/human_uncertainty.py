@@ -15,7 +15,6 @@ from dissensus.evaluation.comparison.intervals import estimate_over_seeds
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Floats
     from dissensus.bootstrap import Estimate
     from dissensus.labels.distribution import LabelDistribution
 
@@ -25,6 +24,7 @@ HumanMeasure: TypeAlias = Literal["mean_uncertainty", "unsure_proportion", "entr
 MapAxis: TypeAlias = Literal["confidence", "variability"]
 """What a data map says of an item."""
 
+MEASURES: Final[tuple[HumanMeasure, ...]] = ("mean_uncertainty", "unsure_proportion", "entropy")
 AXES: Final[tuple[MapAxis, ...]] = ("confidence", "variability")
 
 
@@ -86,7 +86,7 @@ def uncertainty_by_system(
                 f"human uncertainty: maps of {sizes} items and people's answers on {len(human):,}; give the label "
                 "distributions of the mapped items, in their order"
             )
-    people = _measures(human)
+    people = {name: getattr(human, name) for name in MEASURES if getattr(human, name) is not None}
     model = np.stack([getattr(data_map, axis) for maps in systems.values() for axis in AXES for data_map in maps])
     values = resampled_spearman(np.stack(list(people.values())), model, resamples=resamples, seed=seed)
     ends = np.cumsum([len(AXES) * len(maps) for maps in systems.values()])[:-1]
@@ -109,13 +109,3 @@ def _correlations(
             )
             correlations.append(UncertaintyCorrelation(human=name, model=axis, spearman=estimate, items=len(human)))
     return tuple(correlations)
-
-
-def _measures(human: LabelDistribution) -> dict[HumanMeasure, Floats]:
-    measures: dict[HumanMeasure, Floats] = {}
-    if human.mean_uncertainty is not None:
-        measures["mean_uncertainty"] = human.mean_uncertainty
-    if human.unsure_proportion is not None:
-        measures["unsure_proportion"] = human.unsure_proportion
-    measures["entropy"] = human.entropy
-    return measures

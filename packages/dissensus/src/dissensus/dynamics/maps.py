@@ -6,7 +6,7 @@ As by Swayamdipta et al. (2020), who use one run and a gold label; here also ove
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from dissensus.dynamics.tracked import Tracked
     from dissensus.evaluation.comparison.strata import Stratum
     from dissensus.labels.distribution import LabelDistribution
+
+    RunMoments = tuple[Floats, Floats, Floats, int]
+    """(items,) mean and population variance of the tracked probability, mean correctness, and how many epochs."""
+
+
+_COLUMNS: Final = ("confidence", "variability", "correctness", "across_seeds", "within_runs")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,11 +68,7 @@ class DataMap:
             MapMeans(
                 stratum=stratum.name,
                 items=int(stratum.items.sum()),
-                confidence=float(self.confidence[stratum.items].mean()),
-                variability=float(self.variability[stratum.items].mean()),
-                correctness=float(self.correctness[stratum.items].mean()),
-                across_seeds=float(self.across_seeds[stratum.items].mean()),
-                within_runs=float(self.within_runs[stratum.items].mean()),
+                **{column: float(getattr(self, column)[stratum.items].mean()) for column in _COLUMNS},
             )
             for stratum in strata
             if stratum.items.any()
@@ -75,17 +77,7 @@ class DataMap:
 
 @dataclass(frozen=True, kw_only=True)
 class MapMeans:
-    """The means of a data map over the items of a stratum; the fields are those of `DataMap`.
-
-    Attributes:
-        stratum: its name.
-        items: how many items it has.
-        confidence: mean of the items' confidences.
-        variability: mean of their standard deviations.
-        correctness: mean of their shares.
-        across_seeds: mean of their variances across seeds.
-        within_runs: mean of their variances within runs.
-    """
+    """The means of the columns of a `DataMap` over the items of a stratum, whose name and number of items it has."""
 
     stratum: str
     items: int
@@ -101,7 +93,7 @@ def data_map(
 ) -> DataMap:
     """The data map of one run, or of several seeds together.
 
-    All epochs and seeds count alike, as in the soft-digits paper (the last 5 epochs of 6 seeds give 30 values an item).
+    All epochs and seeds count alike, as in the soft-digits paper (5 last epochs of 6 seeds give 30 values per item).
     Their variance is the variance of the seeds' means plus the mean variance within a run (law of total variance).
     Probabilities are taken as they were recorded, and summed in float64.
 
@@ -113,31 +105,24 @@ def data_map(
         track: of distributions, the probability of the majority (equal parts where it is tied), or the expected human
             agreement sum_k p_k q_k, which is at most max_k p_k: an item that divides people is never easy by it.
     """
-    runs = as_runs(dynamics)
-    what = tracked(target, runs[0].shape[1:], track=track)
-    return _pooled([_run_moments(run, what, _chosen(run, epochs), number=k) for k, run in enumerate(runs)], what)
+    return _pooled(*_moments(dynamics, target, epochs=epochs, track=track))
 
 
 def data_maps(
     dynamics: Any, target: LabelDistribution | Any, *, epochs: int | slice = 5, track: Track = "majority"
 ) -> tuple[DataMap, ...]:
     """One data map for each seed; the arguments are those of `data_map`."""
+    runs, what = _moments(dynamics, target, epochs=epochs, track=track)
+    return tuple(_pooled([run], what) for run in runs)
+
+
+def _moments(dynamics: Any, target: Any, *, epochs: int | slice, track: Track) -> tuple[list[RunMoments], Tracked]:
     runs = as_runs(dynamics)
     what = tracked(target, runs[0].shape[1:], track=track)
-    return tuple(_pooled([_run_moments(run, what, _chosen(run, epochs), number=k)], what) for k, run in enumerate(runs))
+    return [_run_moments(run, what, _chosen(run, epochs), number=k) for k, run in enumerate(runs)], what
 
 
-@dataclass(frozen=True, eq=False)
-class _EpochMoments:
-    """Of one run: (items,) mean and population variance of the tracked probability, and mean correctness."""
-
-    mean: Floats
-    variance: Floats
-    correctness: Floats
-    epochs: int
-
-
-def _run_moments(run: Recorded, what: Tracked, chosen: range, *, number: int) -> _EpochMoments:
+def _run_moments(run: Recorded, what: Tracked, chosen: range, *, number: int) -> RunMoments:
     mean, squares, correctness = np.zeros((3, run.shape[1]))
     for seen, epoch in enumerate(chosen, start=1):
         model = checked_epoch(run, epoch, number=number, items=what.items)
@@ -147,29 +132,28 @@ def _run_moments(run: Recorded, what: Tracked, chosen: range, *, number: int) ->
         mean += away / seen
         squares += away * (value - mean)
         correctness += expected_accuracy(what.weights, model)
-    return _EpochMoments(mean, squares / len(chosen), correctness / len(chosen), len(chosen))
+    return mean, squares / len(chosen), correctness / len(chosen), len(chosen)
 
 
-def _pooled(runs: Sequence[_EpochMoments], what: Tracked) -> DataMap:
-    if len({run.epochs for run in runs}) > 1:
-        counts = ", ".join(str(run.epochs) for run in runs)
+def _pooled(runs: Sequence[RunMoments], what: Tracked) -> DataMap:
+    mean, variance, correctness, epochs = zip(*runs, strict=True)
+    if len(set(epochs)) > 1:
         raise InputError(
-            f"data map: the slice of epochs takes {counts} epochs of the runs; give a number of last epochs, or a "
-            "slice that takes as many of each"
+            f"data map: the slice of epochs takes {', '.join(map(str, epochs))} epochs of the runs; give a number of "
+            "last epochs, or a slice that takes as many of each"
         )
-    means = np.stack([run.mean for run in runs])
-    across = means.var(axis=0)
-    within = np.mean([run.variance for run in runs], axis=0)
+    means = np.stack(mean)
+    across, within = means.var(axis=0), np.mean(variance, axis=0)
     return DataMap(
         items=what.items,
         tracked=what.what,
         confidence=means.mean(axis=0),
         variability=np.sqrt(across + within),
-        correctness=np.mean([run.correctness for run in runs], axis=0),
+        correctness=np.mean(correctness, axis=0),
         across_seeds=across,
         within_runs=within,
         seeds=len(runs),
-        epochs=runs[0].epochs,
+        epochs=epochs[0],
     )
 
 

@@ -36,7 +36,7 @@ class Regions:
 
     @property
     def name(self) -> Names:
-        """(items,) one name an item: ambiguous before hard before easy, and other where none fits."""
+        """(items,) one name per item: ambiguous before hard before easy, and other where none fits."""
         return np.select([self.ambiguous, self.hard, self.easy], ["ambiguous", "hard", "easy"], "other")
 
 
@@ -77,16 +77,10 @@ def regions_by_rule(data_map: DataMap, *, easy: str = "", ambiguous: str = "", h
         ambiguous: of ambiguous items; no variability exceeds 0.5.
         hard: of hard items.
     """
-    return Regions(
-        **{name: _fulfilled(data_map, name, rule) for name, rule in _named(easy, ambiguous, hard).items()},
-    )
-
-
-def _named(easy: str, ambiguous: str, hard: str) -> dict[str, str]:
     rules = {"easy": easy, "ambiguous": ambiguous, "hard": hard}
     if not any(rule.strip() for rule in rules.values()):
         raise InputError("regions: no rule is given; write one, such as easy = 'confidence > .9 & variability < .1'")
-    return rules
+    return Regions(**{name: _fulfilled(data_map, name, rule) for name, rule in rules.items()})
 
 
 def _fulfilled(data_map: DataMap, region: str, rule: str) -> Mask:

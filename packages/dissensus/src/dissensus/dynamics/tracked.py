@@ -62,7 +62,7 @@ def _of_labels(labels: np.ndarray[Any, Any], shape: tuple[int, int]) -> Table:
     n_items, n_classes = shape
     if labels.dtype.kind not in "iu" or labels.size != n_items:
         raise InputError(
-            f"target: {labels.size:,} values of {labels.dtype} for {n_items:,} items; give one class index an item"
+            f"target: {labels.size:,} values of {labels.dtype} for {n_items:,} items; give one class index per item"
         )
     outside = (labels < 0) | (labels >= n_classes)
     if outside.any():
@@ -71,6 +71,4 @@ def _of_labels(labels: np.ndarray[Any, Any], shape: tuple[int, int]) -> Table:
             f"target: item number {item} has class index {labels[item]}, and there are {n_classes} classes; give "
             f"indices from 0 to {n_classes - 1}"
         )
-    weights = np.zeros(shape)
-    weights[np.arange(n_items), labels] = 1.0
-    return weights
+    return np.eye(n_classes)[labels]
