@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.datasets.labelled import LabelledItems
+from dissensus.datasets.words import first_listed
 from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.table_file import open_file, read_rows
 from dissensus.votes.table import NONE
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from dissensus.arrays import Floats, Names, Table
+    from dissensus.arrays import Floats, Ints, Names, Table
 
 SOFT_DIGITS_CLASSES: Final = (*(str(digit) for digit in range(10)), NONE)
 """The ten digits, and `none` for a judgement that said No to all of them (the paper's NaN class)."""
@@ -80,58 +79,56 @@ class _File:
 
     def items(self) -> LabelledItems:
         source, split = self.named("source", SOURCES), self.named("split", tuple(SPLITS))
-        features = self.images()
-        labels = {scheme: self.distribution(column, len(SOFT_DIGITS_CLASSES)) for scheme, column in _SCHEMES.items()}
+        pixels = self.vectors("images", PIXELS)
+        wrong = ((pixels < 0) | (pixels > 255) | (pixels != np.floor(pixels))).any(axis=1)
+        self.refuse(wrong, "images", "holds a pixel that is not a whole number from 0 to 255")
+        n_classes = len(SOFT_DIGITS_CLASSES)
+        labels = {scheme: self.distribution(column, n_classes) for scheme, column in _SCHEMES.items()}
         original = np.pad(self.distribution("original_labels", 10), ((0, 0), (0, 1)))
-        self.refuse(
-            (source == "mnist") & (original.max(axis=1) < 1 - TOLERANCE),
-            "original_labels",
-            "is not a single label, and the image is MNIST's",
-        )
-        majority = self.majority(labels["uncertainty-weighted"])
-        mean, share = self.uncertainty()
-        weights = labels["uncertainty-weighted"], labels["equal-weighted"]
-        self.refuse(
-            (share == 0) & (np.abs(weights[0] - weights[1]).max(axis=1) > 2 * TOLERANCE),
-            "soft_label",
-            "differs from soft_label_yes_unc_equal, though nobody was unsure (pct_ann_unsure is 0)",
-        )
-        n_items = len(source)
+        blended = (source == "mnist") & (original.max(axis=1) < 1 - TOLERANCE)
+        self.refuse(blended, "original_labels", "is not a single label, and the image is MNIST's")
+        people = labels["uncertainty-weighted"]
+        winner = self.whole("soft_label_argmax", n_classes - 1, what="class index")
+        short = people.max(axis=1) - people[np.arange(len(people)), winner] > TOLERANCE
+        self.refuse(short, "soft_label_argmax", "is not the class with the largest share in soft_label", winner)
+        mean, share = self.numbers("human_uncert_mean"), self.numbers("pct_ann_unsure")
+        for column, values in (("human_uncert_mean", mean), ("pct_ann_unsure", share)):
+            self.refuse(~((values >= 0) & (values <= 1)), column, "is not a share from 0 to 1", values)
+        more = "is larger than pct_ann_unsure, and nobody is unsure of more than all classes"
+        self.refuse(mean > share + TOLERANCE, "human_uncert_mean", more, mean)
+        differs = (share == 0) & (np.abs(people - labels["equal-weighted"]).max(axis=1) > 2 * TOLERANCE)
+        nobody = "differs from soft_label_yes_unc_equal, though nobody was unsure (pct_ann_unsure is 0)"
+        self.refuse(differs, "soft_label", nobody)
         human = LabelDistribution(
             probabilities=labels["equal-weighted"],
-            counts=np.zeros((n_items, len(SOFT_DIGITS_CLASSES)), dtype=np.int64),
-            panel_size=np.zeros(n_items, dtype=np.int64),
+            counts=np.zeros(people.shape, dtype=np.int64),
+            panel_size=np.zeros(len(people), dtype=np.int64),
             items=self.names(source),
             classes=SOFT_DIGITS_CLASSES,
             scheme="equal-weighted",
             mean_uncertainty=mean,
             unsure_proportion=share,
         )
-        targets = {"original": original, "majority": majority, **labels}
+        targets = {"original": original, "majority": np.eye(n_classes)[winner], **labels}
         return LabelledItems(
-            features=features,
+            features=(pixels / 255).astype(np.float32).reshape(-1, 1, 28, 28),
             human=human,
-            targets={
-                name: replace(human, probabilities=probabilities, scheme=name)
-                for name, probabilities in targets.items()
-            },
+            targets={name: replace(human, probabilities=table, scheme=name) for name, table in targets.items()},
             splits={ours: np.flatnonzero(split == theirs) for theirs, ours in SPLITS.items()},
             source=source,
         )
+
+    def names(self, source: Names) -> Names:
+        """(items,) source and index, such as `mnist-4711`; an index that is listed again has its row as well."""
+        text = self.whole("indices", LAST_INDEX, what="whole number").astype(np.dtypes.StringDType())
+        names = np.strings.add(np.strings.add(source, "-"), text)
+        row = np.arange(1, len(names) + 1).astype(np.dtypes.StringDType())
+        return np.where(first_listed(names), names, np.strings.add(np.strings.add(names, " row "), row))
 
     def named(self, column: str, known: tuple[str, ...]) -> Names:
         values = self.table[column].cast(str, strict=False).fill_null("nothing").to_numpy()
         self.refuse(~np.isin(values, known), column, f"is none of {', '.join(known)}")
         return values.astype(np.dtypes.StringDType())
-
-    def images(self) -> np.ndarray[Any, np.dtype[np.float32]]:
-        flat = self.vectors("images", PIXELS)
-        self.refuse(
-            ((flat < 0) | (flat > 255) | (flat != np.floor(flat))).any(axis=1),
-            "images",
-            "holds a pixel that is not a whole number from 0 to 255",
-        )
-        return (flat / 255).astype(np.float32).reshape(-1, 1, 28, 28)
 
     def distribution(self, column: str, size: int) -> Table:
         values = self.vectors(column, size)
@@ -140,39 +137,11 @@ class _File:
         self.refuse(np.abs(total - 1) > TOLERANCE, column, "does not sum to 1", total)
         return np.asarray(values / total[:, None])
 
-    def majority(self, labels: Table) -> Table:
-        column = "soft_label_argmax"
-        winner = self.numbers(column)
-        known = np.isin(winner, np.arange(len(SOFT_DIGITS_CLASSES)))
-        self.refuse(~known, column, f"is not a class index from 0 to {len(SOFT_DIGITS_CLASSES) - 1}", winner)
-        index = winner.astype(np.int64)
-        short = labels.max(axis=1) - labels[np.arange(len(labels)), index]
-        self.refuse(short > TOLERANCE, column, "is not the class with the largest share in soft_label", winner)
-        return np.asarray(np.eye(len(SOFT_DIGITS_CLASSES))[index])
-
-    def uncertainty(self) -> tuple[Floats, Floats]:
-        mean, share = self.numbers("human_uncert_mean"), self.numbers("pct_ann_unsure")
-        for column, values in (("human_uncert_mean", mean), ("pct_ann_unsure", share)):
-            self.refuse(~((values >= 0) & (values <= 1)), column, "is not a share from 0 to 1", values)
-        self.refuse(
-            mean > share + TOLERANCE,
-            "human_uncert_mean",
-            "is larger than pct_ann_unsure, and nobody is unsure of more than all classes",
-            mean,
-        )
-        return mean, share
-
-    def names(self, source: Names) -> Names:
-        """(items,) source and index, such as `mnist-4711`; an index that is listed again has its row as well."""
-        index = self.numbers("indices")
-        whole = (index >= 0) & (index <= LAST_INDEX) & (index == np.floor(index))
-        self.refuse(~whole, "indices", f"is not a whole number from 0 to {LAST_INDEX:,}", index)
-        text = index.astype(np.int64).astype(np.dtypes.StringDType())
-        names = np.strings.add(np.strings.add(source, "-"), text)
-        first = np.zeros(len(names), dtype=np.bool_)
-        first[np.unique(names, return_index=True)[1]] = True
-        row = np.arange(1, len(names) + 1).astype(np.dtypes.StringDType())
-        return np.where(first, names, np.strings.add(np.strings.add(names, " row "), row))
+    def whole(self, column: str, highest: int, *, what: str) -> Ints:
+        values = self.numbers(column)
+        wrong = (values < 0) | (values > highest) | (values != np.floor(values))
+        self.refuse(wrong, column, f"is not a {what} from 0 to {highest:,}", values)
+        return values.astype(np.int64)
 
     def numbers(self, column: str) -> Floats:
         import polars as pl
@@ -201,13 +170,10 @@ class _File:
         if not wrong.any():
             return
         row = int(wrong.argmax())
-        result = self.shown(column, row) if values is None else f"{values[row]:g}{unit}"
+        cell: Any = self.table[column][row] if values is None else f"{values[row]:g}{unit}"
+        text = " ".join(str(cell.to_list() if hasattr(cell, "to_list") else cell).split())
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
         more = f", and so are {wrong.sum() - 1:,} more rows" if wrong.sum() > 1 else ""
         raise InputError(
-            f"{self.path}, row {row + 1}, column '{column}': {result} {what}{more}; fetch the published file again"
+            f"{self.path}, row {row + 1}, column '{column}': {shown} {what}{more}; fetch the published file again"
         )
-
-    def shown(self, column: str, row: int) -> str:
-        cell: pl.Series | Any = self.table[column][row]
-        text = " ".join(str(cell.to_list() if hasattr(cell, "to_list") else cell).split())
-        return text if len(text) <= 60 else f"{text[:57]}..."

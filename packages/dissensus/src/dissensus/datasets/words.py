@@ -17,7 +17,7 @@ from dissensus.errors import InputError
 from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Codes, Names
+    from dissensus.arrays import Codes, Mask, Names
 
 PACKAGE = "vaderSentiment"
 SECOND = " (2)"
@@ -40,7 +40,7 @@ def lexicon_path() -> Path:
 
 
 def read_words(*, classes: int = 5) -> Votes:
-    """The ratings as anonymous votes, ten an item, with 9 classes (-4 to 4) or 5 (`COLLAPSED`), both ordered.
+    """The ratings as anonymous votes, ten per item, with 9 classes (-4 to 4) or 5 (`COLLAPSED`), both ordered.
 
     The lexicon has ten columns of ratings. Its authors do not say that a column is one person throughout, so a column
     is nobody: nothing here is known of annotators.
@@ -50,10 +50,11 @@ def read_words(*, classes: int = 5) -> Votes:
     rows = [line.split("\t") for line in lexicon_path().read_text(encoding="utf-8").splitlines() if line]
     ratings = np.array([json.loads(row[3]) for row in rows], dtype=np.int32)
     n_items, n_raters = ratings.shape
+    terms = np.array([row[0] for row in rows], dtype=np.dtypes.StringDType())
     return Votes(
         item=np.repeat(np.arange(n_items, dtype=np.int32), n_raters),
         label=collapsed(ratings.ravel()) if classes == 5 else ratings.ravel() + 4,
-        items=_distinct(np.array([row[0] for row in rows], dtype=np.dtypes.StringDType())),
+        items=np.where(first_listed(terms), terms, np.strings.add(terms, SECOND)),
         classes=COLLAPSED if classes == 5 else tuple(str(rating) for rating in range(-4, 5)),
         ordered=True,
     )
@@ -70,7 +71,8 @@ def word_texts(items: Names) -> Names:
     return np.where(second, np.strings.slice(items, 0, np.strings.str_len(items) - len(SECOND)), items)
 
 
-def _distinct(terms: Names) -> Names:
-    first = np.zeros(terms.shape[0], dtype=np.bool_)
-    first[np.unique(terms, return_index=True)[1]] = True
-    return np.where(first, terms, np.strings.add(terms, SECOND))
+def first_listed(names: Names) -> Mask:
+    """(names,) true where a name is met for the first time."""
+    first = np.zeros(len(names), dtype=np.bool_)
+    first[np.unique(names, return_index=True)[1]] = True
+    return first
