@@ -119,7 +119,7 @@ def test_images_are_read_at_their_size_and_squared_in_the_middle(tmp_path: Path)
 def test_items_are_of_one_kind_and_each_has_a_name() -> None:
     with pytest.raises(InputError, match="one of them only"):
         Items(names=names("a"))
-    with pytest.raises(InputError, match="give one of each an item"):
+    with pytest.raises(InputError, match="give one of each per item"):
         Items(names=names("a", "b"), texts=(names("x"),))
 
 
@@ -129,9 +129,9 @@ WANTED = names("i0", "i1")
 @pytest.mark.parametrize(
     ("arrays", "sentence"),
     [
-        ({"items": ["i0", "i1", "i0"], "features": np.zeros((3, 2))}, "item 'i0' has 2 rows of features"),
+        ({"items": ["i0", "i1", "i0"], "features": np.zeros((3, 2))}, "item 'i0' is there twice"),
         ({"items": ["i0", "i1"], "features": np.zeros(2)}, "'features' has 1 axis; features are a row of numbers"),
-        ({"items": ["i0", "i1"], "features": np.zeros((2, 0))}, "no columns; give at least one number an item"),
+        ({"items": ["i0", "i1"], "features": np.zeros((2, 0))}, "no columns; give at least one number per item"),
         ({"items": ["i0", "i1"], "features": np.zeros((2, 2), complex)}, "of type complex128; give real numbers"),
         ({"items": ["i0", "i1"], "features": np.array([["a"], ["b"]])}, "of type <U1; give real numbers"),
         ({"items": ["i0", "i1"], "features": np.array([[1.0], [np.nan]])}, "features of item i1 hold NaN"),

@@ -16,17 +16,16 @@ if TYPE_CHECKING:
     from dissensus.arrays import Names
     from dissensus.items.pictures import Images
 
+    Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
 _CIFAR_RECORD = 1 + 3 * 32 * 32
 _CIFAR_100_RECORD = 2 + 3 * 32 * 32
 
 
-def read_cifar_batch(path: str | Path) -> tuple[Images, np.ndarray[Any, np.dtype[np.uint8]]]:
+def read_cifar_batch(path: str | Path) -> tuple[Images, Bytes]:
     """Images and labels of one file of the CIFAR-10 binary version: 1 label byte and 3,072 pixel bytes per record."""
     records = _records(Path(path), _CIFAR_RECORD, "a batch of the CIFAR-10 binary version")
-    labels = records[:, 0]
-    if labels.max() > 9:
-        raise InputError(f"{path}: record {int((labels > 9).argmax()) + 1} has label {labels.max()}; labels are 0 to 9")
-    return records[:, 1:].reshape(-1, 3, 32, 32), labels
+    return records[:, 1:].reshape(-1, 3, 32, 32), _labels(path, records[:, 0], 10)
 
 
 def read_cifar_100(path: str | Path) -> tuple[Images, Names, Names]:
@@ -39,10 +38,7 @@ def read_cifar_100(path: str | Path) -> tuple[Images, Names, Names]:
     records = _records(path, _CIFAR_100_RECORD, "train.bin or test.bin of the CIFAR-100 binary version")
     named = []
     for column, size, names in ((1, 100, "fine_label_names.txt"), (0, 20, "coarse_label_names.txt")):
-        label = records[:, column]
-        if label.max() >= size:
-            wrong = int((label >= size).argmax())
-            raise InputError(f"{path}: record {wrong + 1} has label {label[wrong]}; labels are 0 to {size - 1}")
+        label = _labels(path, records[:, column], size)
         beside = path.with_name(names)
         known = beside.read_text(encoding="utf-8").split() if beside.is_file() else [str(k) for k in range(size)]
         if len(known) != size:
@@ -51,11 +47,18 @@ def read_cifar_100(path: str | Path) -> tuple[Images, Names, Names]:
     return records[:, 2:].reshape(-1, 3, 32, 32), named[0], named[1]
 
 
-def _records(path: Path, size: int, what: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _records(path: Path, size: int, what: str) -> Bytes:
     raw = _bytes(path)
     if not raw or len(raw) % size:
         raise InputError(f"{path}: {len(raw):,} bytes are not a whole number of {size:,}-byte records; give {what}")
     return np.frombuffer(raw, np.uint8).reshape(-1, size)
+
+
+def _labels(path: str | Path, label: Bytes, size: int) -> Bytes:
+    if label.max() >= size:
+        wrong = int((label >= size).argmax())
+        raise InputError(f"{path}: record {wrong + 1} has label {label[wrong]}; labels are 0 to {size - 1}")
+    return label
 
 
 def is_cifar_100(path: Path) -> bool:
@@ -91,9 +94,9 @@ def read_svhn(path: str | Path) -> tuple[Images, Names]:
 
 
 def read_ardis(path: str | Path) -> tuple[Images, Names | None]:
-    """Images and digits of ARDIS's dataset IV, such as `ARDIS_test_2828.csv`: 784 numbers a line, apart by blanks.
+    """Images and digits of ARDIS's dataset IV, such as `ARDIS_test_2828.csv`: 784 numbers per line, apart by blanks.
 
-    The digits stand in the file beside it, `ARDIS_test_labels.csv`, ten numbers a line with a 1 for the digit; None
+    The digits stand in the file beside it, `ARDIS_test_labels.csv`, ten numbers per line with a 1 for the digit; None
     where it is not there.
     """
     path = Path(path)
@@ -115,11 +118,11 @@ def read_ardis(path: str | Path) -> tuple[Images, Names | None]:
     return images, chosen.argmax(axis=1).astype(np.str_)
 
 
-def read_ambiguous_mnist(path: str | Path) -> tuple[Images, np.ndarray[Any, Any] | None]:
-    """Images of Ambiguous-MNIST's `amnist_samples.pt`, and the (images, draws) digits of `amnist_labels.pt` beside it.
+def read_ambiguous_mnist(path: str | Path) -> tuple[Images, Names | None]:
+    """Images of Ambiguous-MNIST's `amnist_samples.pt`, and the most frequent digits of `amnist_labels.pt` beside it.
 
     The first holds brightness from 0 to 1; the second several digits drawn for each image, as likely as it looks like
-    each. Both are tensors that PyTorch saved; nothing in them is run.
+    each, of which the smaller of equals is taken. Both are tensors that PyTorch saved; nothing in them is run.
     """
     path = Path(path)
     pixels = _tensor(path)
@@ -141,7 +144,8 @@ def read_ambiguous_mnist(path: str | Path) -> tuple[Images, np.ndarray[Any, Any]
             f"{beside}: {digits.dtype} of shape {digits.shape} is not several digits for each of {len(images):,} "
             "images; give amnist_labels.pt unchanged"
         )
-    return images, digits
+    count = np.stack([(digits == digit).sum(axis=1) for digit in range(10)], axis=1)
+    return images, count.argmax(axis=1).astype(np.str_)
 
 
 def _numbers_of(path: Path, width: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -171,7 +175,7 @@ def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
-def read_idx(path: str | Path) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def read_idx(path: str | Path) -> Bytes:
     """The array of an idx file of bytes (MNIST and its kin), gzip or plain."""
     raw = _bytes(Path(path))
     if len(raw) < 4 or raw[:3] != b"\0\0\x08":

@@ -23,16 +23,16 @@ from dissensus.datasets.images import (
 )
 from dissensus.errors import InputError, choices
 from dissensus.items.pictures import IMAGE_SUFFIXES, as_bytes, brought_to, image_paths, read_picture
+from dissensus.items.reading import TEXT_COLUMNS, distinct, named_like
 from dissensus.table_file import KINDS, open_file, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dissensus.arrays import Names
     from dissensus.items.pictures import Images
 
 ITEM_COLUMNS: Final = ("item", "item_id", "id", "uid", "name")
-TEXT_COLUMNS: Final = ("text", "sentence", "comment", "content", "tweet", "document")
 LABEL_COLUMNS: Final = ("label", "labels", "class", "gold", "original_label")
 
 
@@ -67,15 +67,13 @@ class Source:
 
     def take(self, members: np.ndarray[Any, Any]) -> Source:
         """The items at the given places, in that order."""
-        return Source(
-            name=self.name,
-            items=self.items[members],
-            images=None if self.images is None else self.images[members],
-            files=None if self.files is None else self.files[members],
-            texts=None if self.texts is None else self.texts[members],
-            labels=None if self.labels is None else self.labels[members],
-            columns={name: values[members] for name, values in self.columns.items()},
-        )
+
+        def pick(values: Any) -> Any:
+            return None if values is None else values[members]
+
+        columns = {name: values[members] for name, values in self.columns.items()}
+        parts = {part: pick(getattr(self, part)) for part in ("items", "images", "files", "texts", "labels")}
+        return replace(self, **parts, columns=columns)
 
 
 def read_source(
@@ -92,7 +90,7 @@ def read_source(
 
     Official files are idx (MNIST and its kin), CIFAR-10 and CIFAR-100 binary batches, SVHN's cropped `.mat`, ARDIS's
     dataset IV (`ARDIS_train_2828.csv`) and Ambiguous-MNIST (`amnist_samples.pt`). Labels that lie in a file of their
-    own are found beside the images; of Ambiguous-MNIST's several digits an image the most frequent is the label.
+    own are found beside the images; of Ambiguous-MNIST's several digits per image the most frequent is the label.
 
     Args:
         path: the folder or file.
@@ -109,44 +107,37 @@ def read_source(
     called = name or (path.name if path.is_dir() else path.name.split(".")[0])
     if path.is_dir():
         source = _folder(path, called, shape, streamed=streamed and shape is None)
-    elif path.suffix == ".csv" and path.stem.endswith("_2828"):
-        images, digits = read_ardis(path)
-        source = _pictures(called, images, digits)
-    elif path.suffix.lower() in KINDS:
+    elif path.suffix.lower() in KINDS and not path.name.endswith("_2828.csv"):
         return _table(path, called, item=item, text=text, label=label)
     elif path.suffix == ".npz":
         source = _npz(path, called)
-    elif path.suffix == ".bin" and is_cifar_100(path):
-        images, fine, coarse = read_cifar_100(path)
-        source = replace(_pictures(called, images, fine), columns={"coarse": coarse})
-    elif path.suffix == ".bin":
-        images, classes = read_cifar_batch(path)
-        source = _pictures(called, images, classes.astype(np.str_))
-    elif path.suffix == ".mat":
-        source = _pictures(called, *read_svhn(path))
-    elif path.suffix == ".pt":
-        images, draws = read_ambiguous_mnist(path)
-        source = _pictures(called, images, None if draws is None else _most_frequent(draws))
-    elif "idx" in path.name:
-        source = _idx(path, called)
     else:
-        raise InputError(
-            f"{path}: not a folder of images and not a kind of file that is known; give a folder, .npz, idx, CIFAR "
-            f".bin, SVHN .mat, Ambiguous-MNIST .pt, or a table ({', '.join(KINDS)})"
-        )
+        images, labels, columns = _official(path)
+        labels = None if labels is None else labels.astype(np.str_)
+        source = Source(name=called, items=_numbers(len(images)), images=images, labels=labels, columns=columns)
     if shape is None or source.images is None or source.images.shape[1:] == shape:
         return source
     return replace(source, images=brought_to(source.images, shape))
 
 
-def _pictures(name: str, images: Images, labels: Names | None) -> Source:
-    return Source(name=name, items=_numbers(len(images)), images=images, labels=labels)
-
-
-def _most_frequent(draws: np.ndarray[Any, Any]) -> Names:
-    """(images,) the digit that was drawn most often for each image, the smaller of equals."""
-    count = np.stack([(draws == digit).sum(axis=1) for digit in range(10)], axis=1)
-    return np.asarray(count.argmax(axis=1).astype(np.str_))
+def _official(path: Path) -> tuple[Images, Any, dict[str, Names]]:
+    """Images of the official file of a set, their labels where they are known, and further columns."""
+    if path.suffix == ".bin" and is_cifar_100(path):
+        images, fine, coarse = read_cifar_100(path)
+        return images, fine, {"coarse": coarse}
+    readers: dict[str, Callable[[Path], tuple[Images, Any]]] = {
+        ".csv": read_ardis,
+        ".bin": read_cifar_batch,
+        ".mat": read_svhn,
+        ".pt": read_ambiguous_mnist,
+    }
+    read = readers.get(path.suffix, _idx if "idx" in path.name else None)
+    if read is None:
+        raise InputError(
+            f"{path}: not a folder of images and not a kind of file that is known; give a folder, .npz, idx, CIFAR "
+            f".bin, SVHN .mat, Ambiguous-MNIST .pt, or a table ({', '.join(KINDS)})"
+        )
+    return *read(path), {}
 
 
 def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None, *, streamed: bool) -> Source:
@@ -196,13 +187,13 @@ def _npz(path: Path, name: str) -> Source:
             raise InputError(f"{path}: {len(values):,} {facts} for {len(images):,} images; give one each")
     return Source(
         name=name,
-        items=_once(items.astype(np.str_), path),
+        items=distinct(items.astype(np.str_), path),
         images=np.ascontiguousarray(images),
         labels=None if labels is None else labels.astype(np.str_),
     )
 
 
-def _idx(path: Path, name: str) -> Source:
+def _idx(path: Path) -> tuple[Images, Any]:
     """Images of an idx file, with the labels of the file that lies beside it as MNIST's does."""
     images = read_idx(path)
     if images.ndim != 3:
@@ -211,59 +202,40 @@ def _idx(path: Path, name: str) -> Source:
     labels = read_idx(beside) if beside != path and beside.is_file() else None
     if labels is not None and labels.shape != (len(images),):
         raise InputError(f"{beside}: {labels.shape} labels for {len(images):,} images; fetch both again")
-    return Source(
-        name=name,
-        items=_numbers(len(images)),
-        images=images[:, None],
-        labels=None if labels is None else labels.astype(np.str_),
-    )
+    return images[:, None], labels
 
 
 def _table(path: Path, name: str, *, item: str | None, text: str | None, label: str | None) -> Source:
     import polars as pl
 
     table = read_rows(open_file(path)).table
-    chosen = {
-        "item": _column(path, table.columns, item, ITEM_COLUMNS),
-        "text": _column(path, table.columns, text, TEXT_COLUMNS),
-        "label": _column(path, table.columns, label, LABEL_COLUMNS),
-    }
+    chosen = {}
+    for role, given, usual in (
+        ("item", item, ITEM_COLUMNS),
+        ("text", text, TEXT_COLUMNS),
+        ("label", label, LABEL_COLUMNS),
+    ):
+        if given is not None and given not in table.columns:
+            raise InputError(f"{path}: no column '{given}'{choices(given, table.columns)}")
+        chosen[role] = given or named_like(table.columns, usual)
     if chosen["text"] is None:
         raise InputError(f"{path}: no column of texts among {', '.join(table.columns)}; name it with text=")
 
-    def column(called: str) -> Names:
-        values = table[called]
+    def column(name: str) -> Names:
+        values = table[name]
         if values.dtype.is_nested():
-            raise InputError(f"{path}: column {called} holds lists; give one text per cell")
+            raise InputError(f"{path}: column {name} holds lists; give one text per cell")
         return np.array(values.cast(pl.String).fill_null("").to_list(), dtype=np.str_)
 
-    nested = {called for called in table.columns if table[called].dtype.is_nested()}
-    items = _numbers(table.height) if chosen["item"] is None else _once(column(chosen["item"]), path)
+    others = [name for name in table.columns if name not in chosen.values() and not table[name].dtype.is_nested()]
     return Source(
         name=name,
-        items=items,
+        items=_numbers(table.height) if chosen["item"] is None else distinct(column(chosen["item"]), path),
         texts=column(chosen["text"]),
         labels=None if chosen["label"] is None else column(chosen["label"]),
-        columns={called: column(called) for called in table.columns if called not in {*chosen.values(), *nested}},
+        columns={name: column(name) for name in others},
     )
-
-
-def _column(path: Path, columns: list[str], given: str | None, usual: tuple[str, ...]) -> str | None:
-    if given is not None:
-        if given not in columns:
-            raise InputError(f"{path}: no column '{given}'{choices(given, columns)}")
-        return given
-    return next((name for wanted in usual for name in columns if name.lower() == wanted), None)
 
 
 def _numbers(n: int) -> Names:
     return np.arange(n).astype(np.str_)
-
-
-def _once(items: Names, path: Path) -> Names:
-    names, count = np.unique(items, return_counts=True)
-    if (count > 1).any():
-        raise InputError(
-            f"{path}: item '{names[int((count > 1).argmax())]}' is there twice; give every item a name of its own"
-        )
-    return items

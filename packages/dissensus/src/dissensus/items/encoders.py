@@ -219,5 +219,7 @@ def _checked(made: Any, items: Items, name: str) -> Features:
     if made.dtype.kind not in "fiub":
         raise InputError(f"encoder {name} returned features of type {made.dtype}; return real numbers")
     if made.shape[0] != len(items):
-        raise InputError(f"encoder {name} returned {made.shape[0]:,} rows for {len(items):,} items; return one an item")
+        raise InputError(
+            f"encoder {name} returned {made.shape[0]:,} rows for {len(items):,} items; return one per item"
+        )
     return csr_matrix(made, dtype=np.float32) if sparse else made.astype(np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,7 +12,7 @@ from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices, meant_path
 from dissensus.items.pictures import IMAGE_SUFFIXES, image_paths
 from dissensus.items.shown import Items
-from dissensus.table_file import open_file, read_rows
+from dissensus.table_file import Rows, open_file, read_rows
 from dissensus.votes.columns import guess
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dissensus.arrays import Ints, Names
-    from dissensus.table_file import Rows
 
 TEXT_COLUMNS: Final = ("text", "sentence", "comment", "tweet", "content", "document", "review", "post", "utterance")
 """Names of columns that are taken for the text, the surest first."""
@@ -68,7 +68,7 @@ def read_texts(path: Path, names: Names | None = None, *, item: str | None = Non
         if empty.size:
             raise InputError(
                 f"{rows.where(int(row[empty[0]]))}: item {names[empty[0]]} has no text in column '{column}'"
-                f"{_and_more(empty.size, 'item')}; fill it, or leave the item out of the votes"
+                f"{_and_more(empty.size)}; fill it, or leave the item out of the votes"
             )
     others = [name for name in columns if name not in (item, *chosen) and not rows.table[name].dtype.is_nested()]
     return Items(
@@ -105,7 +105,7 @@ def read_images(folder: Path, names: Names | None = None) -> Items:
     without = [number for number, places in enumerate(matches) if not places]
     if without:
         raise InputError(
-            f"{folder}: no image for item '{names[without[0]]}'{_and_more(len(without), 'item')}; an image is called "
+            f"{folder}: no image for item '{names[without[0]]}'{_and_more(len(without))}; an image is called "
             f"like its item, as {called[0]} is"
         )
     several = next((number for number, places in enumerate(matches) if len(places) > 1), None)
@@ -124,21 +124,15 @@ def read_features(path: Path, names: Names) -> np.ndarray[Any, np.dtype[np.float
     The file is read as by `read_all_features`; every given item must have a row in it.
     """
     own, rows = read_all_features(path)
-    place = places_of(names, own)
-    without = np.flatnonzero(place < 0)
-    if without.size:
-        raise InputError(
-            f"{path}: no features for item {str(names[without[0]])!r}{_and_more(without.size, 'item')}; every item "
-            "with votes needs a row"
-        )
-    # What does not fit becomes infinite, and is told below.
+    place = _places(names, own, path=path, what="features")
+    # What does not fit becomes infinite, and is refused below.
     with np.errstate(over="ignore"):
         features = rows[place].astype(np.float32)
     wrong_rows = np.flatnonzero(~np.isfinite(features.reshape(len(features), -1)).all(axis=1))
     if wrong_rows.size:
         raise InputError(
             f"{path}: the features of item {names[wrong_rows[0]]} hold NaN, infinity or a number beyond float32"
-            f"{_and_more(wrong_rows.size, 'item')}; fill or scale them"
+            f"{_and_more(wrong_rows.size)}; fill or scale them"
         )
     return features
 
@@ -169,25 +163,22 @@ def read_all_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
         wrong = "features" if own.ndim == 1 else "items"
         axes = rows.ndim if wrong == "features" else own.ndim
         raise InputError(
-            f"{path}: '{wrong}' has {axes} {'axis' if axes == 1 else 'axes'}; features are a row of numbers an item, "
+            f"{path}: '{wrong}' has {axes} {'axis' if axes == 1 else 'axes'}; features are a row of numbers per item, "
             "(items, columns) or (items, channels, height, width), and items one name each"
         )
     if own.shape[0] != rows.shape[0]:
-        raise InputError(f"{path}: {own.shape[0]:,} items and {rows.shape[0]:,} rows of features; give one row an item")
+        raise InputError(
+            f"{path}: {own.shape[0]:,} items and {rows.shape[0]:,} rows of features; give one row per item"
+        )
     if rows.dtype.kind not in "fiub":
         raise InputError(f"{path}: the features are of type {rows.dtype}; give real numbers")
     if not np.prod(rows.shape[1:]):
-        raise InputError(f"{path}: the features have no columns; give at least one number an item")
-    _refuse_twice(own, path)
-    return own, rows
+        raise InputError(f"{path}: the features have no columns; give at least one number per item")
+    return distinct(own, path), rows
 
 
 def _json_rows(path: Path) -> Rows:
-    import json
-
     import polars as pl
-
-    from dissensus.table_file import Rows as TableRows
 
     try:
         entries = json.loads(open_file(path).read_text(encoding="utf-8"))
@@ -197,19 +188,13 @@ def _json_rows(path: Path) -> Rows:
         ) from error
     if not isinstance(entries, dict) or not entries or not all(isinstance(entry, dict) for entry in entries.values()):
         raise InputError(f'{path}: expected an object with an entry for each item, as {{"1": {{"text": "..."}}}}')
-    keys = dict.fromkeys(key for entry in entries.values() for key, value in entry.items() if _plain(value))
-    table: dict[str, Any] = {
-        key: [_as_text(entry.get(key)) for entry in entries.values()] for key in keys if key != "item"
-    }
-    return TableRows(path, pl.DataFrame({"item": list(entries), **table}))
-
-
-def _plain(value: Any) -> bool:
-    return isinstance(value, str | int | float)
-
-
-def _as_text(value: Any) -> str | None:
-    return str(value) if _plain(value) else None
+    cells = [
+        {key: str(value) for key, value in entry.items() if isinstance(value, str | int | float)}
+        for entry in entries.values()
+    ]
+    keys = dict.fromkeys(key for row in cells for key in row if key != "item")
+    table = {key: [row.get(key) for row in cells] for key in keys}
+    return Rows(path, pl.DataFrame({"item": list(entries), **table}))
 
 
 def _item_column(path: Path, columns: Sequence[str], given: str | None) -> str:
@@ -232,16 +217,14 @@ def _text_columns(path: Path, table: pl.DataFrame, item: str, given: Sequence[st
             )
     if given:
         return tuple(given)
-    lower = {name.lower(): name for name in reversed(table.columns) if name != item}
-    single = next((lower[name] for name in TEXT_COLUMNS if name in lower), None)
-    if single is not None:
-        return (single,)
-    pair = next(((lower[first], lower[second]) for first, second in PAIRS if {first, second} <= lower.keys()), None)
-    if pair is not None:
-        return pair
-    others = [name for name in table.columns if name != item and str(table[name].dtype) == "String"]
-    if len(others) == 1:
-        return (others[0],)
+    columns = [name for name in table.columns if name != item]
+    for names in (*((name,) for name in TEXT_COLUMNS), *PAIRS):
+        chosen = [column for name in names if (column := named_like(columns, [name])) is not None]
+        if len(chosen) == len(names):
+            return tuple(chosen)
+    texts = [name for name in columns if str(table[name].dtype) == "String"]
+    if len(texts) == 1:
+        return (texts[0],)
     raise InputError(
         f"{path}: none of the columns {', '.join(table.columns)} is known to hold the texts; set text under [dataset] "
         'to the column that does, or to two: text = ["premise", "hypothesis"]'
@@ -265,14 +248,16 @@ def _one_row_an_item(rows: Rows, item: str, chosen: Sequence[str], names: Names 
             )
     if names is None:
         return np.asarray(first, dtype=np.int64), known
+    return np.asarray(first[_places(names, known, path=rows.path, what="row")], dtype=np.int64), names
+
+
+def _places(names: Names, known: Names, *, path: Path, what: str) -> Ints:
     place = places_of(names, known)
     without = np.flatnonzero(place < 0)
     if without.size:
-        raise InputError(
-            f"{rows.path}: no row for item '{names[without[0]]}'{_and_more(without.size, 'item')}; every item with "
-            "votes needs one"
-        )
-    return np.asarray(first[place], dtype=np.int64), names
+        item = f"'{names[without[0]]}'{_and_more(without.size)}"
+        raise InputError(f"{path}: no {what} for item {item}; every item with votes needs one")
+    return place
 
 
 def _parquet_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
@@ -294,13 +279,19 @@ def _parquet_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
     return table[item].to_numpy(), rows
 
 
-def _refuse_twice(names: Names, path: Path) -> None:
-    distinct, count = np.unique(names, return_counts=True)
+def distinct(names: Names, path: Path) -> Names:
+    """The same names, refused where one is there twice."""
+    unique, count = np.unique(names, return_counts=True)
     if (count > 1).any():
-        raise InputError(
-            f"{path}: item '{distinct[int((count > 1).argmax())]}' has {count.max()} rows of features; give one row "
-            "an item"
-        )
+        twice = unique[int((count > 1).argmax())]
+        raise InputError(f"{path}: item '{twice}' is there twice; give every item a name and a row of its own")
+    return names
+
+
+def named_like(columns: Sequence[str], usual: Sequence[str]) -> str | None:
+    """The column with the first of the usual names, in lower or upper case; None where there is none."""
+    lower = {name.lower(): name for name in reversed(columns)}
+    return next((lower[name] for name in usual if name in lower), None)
 
 
 def _text(column: pl.Series) -> pl.Series:
@@ -313,5 +304,5 @@ def _strings(column: pl.Series, rows: Ints) -> Names:
     return np.array(_text(column).fill_null("").gather(rows).to_list(), dtype=np.dtypes.StringDType())
 
 
-def _and_more(count: int, what: str) -> str:
-    return f" and {count - 1:,} more {what}{'s' if count > 2 else ''}" if count > 1 else ""
+def _and_more(count: int) -> str:
+    return f" and {count - 1:,} more item{'s' if count > 2 else ''}" if count > 1 else ""

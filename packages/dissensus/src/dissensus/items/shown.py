@@ -48,7 +48,7 @@ class Items:
         }
         if lengths != {len(self.names)}:
             raise InputError(
-                f"items: {len(self.names):,} names, and {sorted(lengths)} entries; give one of each an item"
+                f"items: {len(self.names):,} names, and {sorted(lengths)} entries; give one of each per item"
             )
 
     def __len__(self) -> int:
