@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from dissensus.errors import InputError
 from dissensus.votes.agreement import class_mass, vote_weights
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Codes, Floats, Ints, Mask, Names, Table
+    from dissensus.arrays import Floats, Ints, Mask, Names, Table
     from dissensus.votes.table import Votes
 
 
@@ -60,14 +60,14 @@ class AnnotatorAgreement:
         return self._rows(np.argsort(self.high, kind="stable"))
 
     def _rows(self, chosen: Any) -> AnnotatorAgreement:
-        columns = {column.name: getattr(self, column.name)[chosen] for column in fields(self) if column.name != "level"}
-        return AnnotatorAgreement(**columns, level=self.level)
+        return replace(self, **{name: values[chosen] for name, values in self._columns().items()})
+
+    def _columns(self) -> dict[str, Any]:
+        return {column.name: getattr(self, column.name) for column in fields(self) if column.name != "level"}
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dictionary per annotator, ready for JSON: None where a column is NaN."""
-        columns = {
-            column.name: getattr(self, column.name).tolist() for column in fields(self) if column.name != "level"
-        }
+        columns = {name: values.tolist() for name, values in self._columns().items()}
         names = ["annotator", *list(columns)[1:]]
         return [
             {name: None if value != value else value for name, value in zip(names, row, strict=True)}
@@ -103,12 +103,12 @@ def models_beside_people(votes: Votes, *, level: float = 0.95) -> AnnotatorAgree
     everybody = votes.models_as_people()
     theirs = everybody.take_judgements(np.flatnonzero(votes.judgement_by_model))
     people = everybody.take_judgements(np.flatnonzero(~votes.judgement_by_model))
-    said = class_mass(people)
+    mass = class_mass(people)
     result = _compared(
         theirs,
         others=people.panel_size[theirs.item].astype(np.float64),
-        same=said[theirs.item, theirs.label],
-        rest=said.sum(axis=0, keepdims=True),
+        same=mass[theirs.item, theirs.label],
+        rest=mass.sum(axis=0, keepdims=True),
         level=level,
     )
     return result._rows(np.flatnonzero(votes.model_annotators))
@@ -131,11 +131,12 @@ def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None,
     hits = np.bincount(votes.annotators.code, weights=agreeing, minlength=n_annotators)
     # Thirds and sevenths need not sum to exactly 1.
     agreement = np.minimum(_ratio(hits, compared), 1.0)
-    low, high = _wilson(agreement, compared, level)
+    low, high = wilson(agreement, compared, level)
     cell = votes.annotators.code.astype(np.int64) * n_classes + votes.label
     said = np.bincount(cell, weights=weight * together, minlength=n_annotators * n_classes)
     by = votes.judgement_annotator
-    judgements = np.bincount(by, minlength=n_annotators)
+    judgements, unknown = np.bincount(by, minlength=n_annotators), np.full(n_annotators, np.nan)
+    unsure = np.bincount(by[unsure_judgements(votes)], minlength=n_annotators)
     return AnnotatorAgreement(
         annotators=votes.annotators.names,
         judgements=judgements,
@@ -145,10 +146,8 @@ def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None,
         low=low,
         high=high,
         expected=_chance(said.reshape(n_annotators, n_classes).astype(np.float64), rest),
-        seconds=np.full(n_annotators, np.nan)
-        if votes.seconds is None
-        else group_medians(votes.seconds, by, groups=n_annotators),
-        unsure_rate=_unsure_rate(votes, by, judgements),
+        seconds=unknown if votes.seconds is None else group_medians(votes.seconds, by, groups=n_annotators),
+        unsure_rate=unknown if votes.unsure is None else _ratio(unsure, judgements),
         level=level,
     )
 
@@ -208,19 +207,12 @@ def _chance(said: Table, rest: Table | None) -> Floats:
     return _ratio((said * rest).sum(axis=1), said.sum(axis=1) * rest.sum(axis=1))
 
 
-def _wilson(share: Floats, trials: Ints, level: float) -> tuple[Floats, Floats]:
+def wilson(share: Any, trials: Any, level: float) -> tuple[Any, Any]:
     """Wilson's score interval of a share, NaN where there was no trial (Wilson 1927)."""
     z = float(ndtri((1 + level) / 2))
     middle = (share * trials + z**2 / 2) / (trials + z**2)
     half = z * np.sqrt(share * (1 - share) * trials + z**2 / 4) / (trials + z**2)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
-
-
-def _unsure_rate(votes: Votes, by: Codes, judgements: Ints) -> Floats:
-    if votes.unsure is None:
-        return np.full(judgements.shape[0], np.nan)
-    doubted = np.bincount(by[unsure_judgements(votes)], minlength=judgements.shape[0])
-    return _ratio(doubted, judgements)
 
 
 def _ratio(above: Floats | Ints, below: Floats | Ints) -> Floats:

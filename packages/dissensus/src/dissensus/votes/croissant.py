@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import polars as pl
-
     from dissensus.votes.table import Votes
 
 REQUIRED: Final = ("license", "url", "creator", "datePublished")
@@ -32,6 +31,7 @@ _MEDIA: Final = {
     "JSONL": "application/jsonlines",
     "Parquet": "application/x-parquet",
 }
+_TYPES: Final = {int: "sc:Integer", float: "sc:Float"}
 
 
 def croissant(
@@ -113,7 +113,7 @@ def record_set(name: str, path: Path, what: Mapping[str, str], *, times: Sequenc
             "@id": f"{name}/{column}",
             "name": column,
             "description": what.get(column, "Describes the item."),
-            "dataType": "sc:DateTime" if column in times else _data_type(schema[column]),
+            "dataType": "sc:DateTime" if column in times else _TYPES.get(schema[column].to_python(), "sc:Text"),
             **({"isArray": True, "arrayShape": "-1"} if schema[column].is_nested() else {}),
             "source": {"fileObject": {"@id": path.name}, "extract": {"column": column}},
         }
@@ -123,20 +123,14 @@ def record_set(name: str, path: Path, what: Mapping[str, str], *, times: Sequenc
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
 
 
-def _data_type(dtype: pl.DataType) -> str:
-    if dtype.is_integer():
-        return "sc:Integer"
-    return "sc:Float" if dtype.is_float() else "sc:Text"
-
-
 def _responsible(votes: Votes) -> dict[str, Any]:
-    """The responsible-AI fields that votes can fill: who annotated, and how many times an item."""
+    """The responsible-AI fields that votes can fill: who annotated, and how many times per item."""
     models = [] if votes.models is None else [share_of_models(votes)]
     votes = votes.people if len(votes.people) else votes
     per = votes.panel_size
-    asked = "Every class was answered with yes, no or unsure." if votes.none is not None else "People chose classes."
+    protocol = "Every class was answered with yes, no or unsure." if votes.none is not None else "People chose classes."
     fields: dict[str, Any] = {
-        "rai:dataAnnotationProtocol": f"{asked} Classes: {', '.join(votes.classes)}.",
+        "rai:dataAnnotationProtocol": f"{protocol} Classes: {', '.join(votes.classes)}.",
         "rai:annotationsPerItem": f"{per.min()} to {per.max()}, {per.mean():.2f} in the mean",
         "rai:machineAnnotationTools": models,
     }
@@ -146,16 +140,14 @@ def _responsible(votes: Votes) -> dict[str, Any]:
     if votes.annotators is None:
         fields["rai:dataAnnotationPlatform"] = "not stated; the votes are anonymous"
         return fields
-    fields["rai:dataAnnotationAnalysis"] = f"{len(votes.annotators):,} annotators, each told apart by an identifier."
+    fields["rai:dataAnnotationAnalysis"] = f"{len(votes.annotators):,} annotators, each with an identifier."
     fields["rai:annotatorDemographics"] = [
-        f"{name}: " + ", ".join(f"{value or 'not stated'} ({n:,})" for value, n in _spread(values))
+        # The ten most frequent values; of equals, the first in the alphabet.
+        f"{name}: "
+        + ", ".join(
+            f"{value or 'not stated'} ({n:,})"
+            for value, n in Counter(sorted(map(str, values.tolist()))).most_common(10)
+        )
         for name, values in votes.annotators.attributes.items()
     ]
     return fields
-
-
-def _spread(values: Any) -> list[tuple[str, int]]:
-    """The ten most frequent values, with how many annotators have each."""
-    names, size = np.unique(values.astype(np.dtypes.StringDType()), return_counts=True)
-    order = np.argsort(-size, kind="stable")[:10]
-    return [(str(names[k]), int(size[k])) for k in order]

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import entr, ndtri
+from scipy.special import entr
 
 from dissensus.errors import InputError, meant
 from dissensus.votes.agreement import class_mass, krippendorff_alpha
-from dissensus.votes.annotators import annotator_agreement, normalised_seconds, unsure_judgements
+from dissensus.votes.annotators import annotator_agreement, normalised_seconds, unsure_judgements, wilson
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
@@ -151,11 +151,10 @@ def original_agreement(votes: Votes, original: Names) -> OriginalAgreement:
     now = class_mass(votes).argmax(axis=1)
     n_classes = len(votes.classes)
     matrix = np.bincount(before[known] * n_classes + now[known], minlength=n_classes**2).reshape(n_classes, n_classes)
-    n, z = int(known.sum()), float(ndtri(0.975))
+    n = int(known.sum())
     same = float(np.trace(matrix) / n)
-    middle = (same * n + z**2 / 2) / (n + z**2)
-    half = z * np.sqrt(same * (1 - same) * n + z**2 / 4) / (n + z**2)
-    return OriginalAgreement(n, same, float(middle - half), float(middle + half), matrix, int((~known).sum()))
+    low, high = wilson(same, n, 0.95)
+    return OriginalAgreement(n, same, float(low), float(high), matrix, int((~known).sum()))
 
 
 def _members(values: Names) -> list[tuple[str, Any]]:

@@ -40,7 +40,7 @@ FEWEST: Final = 20
 
 _DRAWS: Final = 200
 _BINS = 20
-"""A histogram has one bin a number, or this many bins where more different numbers occur."""
+"""A histogram has one bin per number, or this many bins where more different numbers occur."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,10 @@ class ModelVotes:
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary per model that judged an item which people judged, too."""
         return [] if self.agreement is None else [row for row in self.agreement.to_rows() if row["compared"]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"votes": self.votes, "sentence": self.sentence, "agreement_with_people": self.rows()}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -231,7 +235,7 @@ class Inspection(Framed):
             **told_by(self, but=("annotator_agreement", "models")),
             "annotator_agreement": None if panel is None else panel.to_rows(),
             "sentences": list(self.sentences()),
-            **({} if models is None else {"models": _models_dict(models)}),
+            **({} if models is None else {"models": models.to_dict()}),
         }
 
 
@@ -253,7 +257,7 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
     votes = votes_in(votes)
     if not len(votes):
         raise InputError("votes: there are no votes to inspect; give at least one")
-    given, (votes, left_out) = votes, people_alone(votes)
+    everybody, (votes, left_out) = votes, people_alone(votes)
     notes: list[str] = []
     mass, panel = class_mass(votes), votes.panel_size
     total = np.maximum(panel, 1)
@@ -261,7 +265,7 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
     entropy = np.round(entr(mass / total[:, None]).sum(axis=1), 12)
     seen, paired = panel > 0, panel >= 2
     classes_seen = np.count_nonzero(mass, axis=1)
-    tied = _tied(mass) & seen
+    tied = seen & (np.count_nonzero(mass >= mass.max(axis=1, keepdims=True) * (1 - 1e-12), axis=1) > 1)
     unanimous = float((classes_seen[paired] == 1).mean()) if paired.any() else None
     corrected = entropy + np.maximum(classes_seen - 1, 0) / (2 * total)
     statistics, by_class, halves = _compare(votes, paired, notes, resamples=resamples, seed=seed)
@@ -279,11 +283,7 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
         tied_share=float(tied.sum() / seen.sum()),
         unanimous_share=unanimous,
         varied_share=None if unanimous is None else 1.0 - unanimous,
-        entropy=Entropy(
-            mean=float(entropy[seen].mean()),
-            median=float(np.median(entropy[seen])),
-            corrected_mean=float(corrected[seen].mean()),
-        ),
+        entropy=Entropy(float(entropy[seen].mean()), float(np.median(entropy[seen])), float(corrected[seen].mean())),
         agreement=statistics,
         class_alpha=by_class,
         split_half=halves,
@@ -291,10 +291,10 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
         to_change=_to_change(mass[seen], seed=seed),
         seconds=_seconds(votes, notes),
         over_time=_over_time(votes, mass),
-        unsure_rate=_unsure_rate(votes, notes),
+        unsure_rate=None if votes.unsure is None else float(unsure_judgements(votes).mean()),
         contested=_contested(votes, entropy, contested),
-        notes=tuple(notes),
-        models=ModelVotes(given.n_model_votes, left_out, models_beside_people(given)) if left_out else None,
+        notes=(*notes, *(() if votes.unsure is not None else ("unsure rate: the votes hold no responses of unsure",))),
+        models=ModelVotes(everybody.n_model_votes, left_out, models_beside_people(everybody)) if left_out else None,
     )
 
 
@@ -341,10 +341,6 @@ def _spread(size: Ints) -> SizeSpread:
     return SizeSpread(low, float(np.median(size)), float(size.mean()), high, tuple(bins))
 
 
-def _models_dict(models: ModelVotes) -> dict[str, Any]:
-    return {"votes": models.votes, "sentence": models.sentence, "agreement_with_people": models.rows()}
-
-
 def _classes(votes: Votes) -> tuple[ClassCount, ...]:
     n_classes = len(votes.classes)
     count = np.bincount(votes.label, minlength=n_classes)
@@ -353,11 +349,6 @@ def _classes(votes: Votes) -> tuple[ClassCount, ...]:
         ClassCount(name, int(count[k]), float(count[k] / len(votes)), None if unsure is None else int(unsure[k]))
         for k, name in enumerate(votes.classes)
     )
-
-
-def _tied(mass: Table) -> Any:
-    top = mass.max(axis=1, keepdims=True)
-    return np.count_nonzero(mass >= top * (1 - 1e-12), axis=1) > 1
 
 
 def _to_change(mass: Table, *, seed: Seed) -> float:
@@ -436,8 +427,7 @@ def _seconds(votes: Votes, notes: list[str]) -> Seconds | None:
     if not known.size:
         notes.append("seconds: how long judgements took is not recorded")
         return None
-    quartiles = np.quantile(known, [0.25, 0.5, 0.75])
-    return Seconds(int(known.size), *(float(q) for q in quartiles))
+    return Seconds(int(known.size), *np.quantile(known, [0.25, 0.5, 0.75]).tolist())
 
 
 def _over_time(votes: Votes, mass: Table) -> tuple[Period, ...]:
@@ -466,13 +456,6 @@ def _over_time(votes: Votes, mass: Table) -> tuple[Period, ...]:
     )
 
 
-def _unsure_rate(votes: Votes, notes: list[str]) -> float | None:
-    if votes.unsure is None:
-        notes.append("unsure rate: the votes hold no responses of unsure")
-        return None
-    return float(unsure_judgements(votes).mean())
-
-
 def _contested(votes: Votes, entropy: Floats, most: int) -> tuple[Contested, ...]:
     divided = np.flatnonzero(entropy > 0)
     order = divided[np.lexsort((-votes.panel_size[divided], -entropy[divided]))][:most]
@@ -490,7 +473,7 @@ def _contested(votes: Votes, entropy: Floats, most: int) -> tuple[Contested, ...
 
 
 def _summary(inspection: Inspection) -> list[str]:
-    """A screenful of plain text: a title and what was found on each line."""
+    """A screenful of plain text: a title and a statistic on each line."""
     panel = "anonymous votes" if inspection.annotators is None else f"{inspection.annotators:,} annotators"
     lines = [
         f"{inspection.votes:,} votes, {inspection.items:,} items, {len(inspection.classes)} classes, {panel}",

@@ -97,14 +97,10 @@ def _own(votes: Votes, format: str, path: Path) -> Own:  # noqa: A002
         item_attributes=tuple(votes.item_attributes),
         text=tuple(name for name, values in text.items() if values.dtype.kind != "i"),
         separator=_separator(votes) if format == "sets" and is_text(path) else None,
-        models=_models(votes) if format == "wide" else (),
+        models=tuple(map(str, named["annotator"][votes.model_annotators].tolist()))
+        if format == "wide" and votes.annotators is not None
+        else (),
     )
-
-
-def _models(votes: Votes) -> tuple[str, ...]:
-    """The annotators who are models, by name."""
-    names = np.arange(0) if votes.annotators is None else votes.annotators.names
-    return tuple(str(name) for name in names[votes.model_annotators].tolist())
 
 
 def _is_plain(votes: Votes, own: Own) -> bool:
