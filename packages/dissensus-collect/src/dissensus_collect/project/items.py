@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError
-from dissensus.items.pictures import IMAGE_SUFFIXES, image_paths
+from dissensus.items.pictures import image_paths
 from dissensus.planning.allocation import WANTED
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ProjectItem:
 def project_items(project: Project) -> list[ProjectItem]:
     """The items in a project's folder of images or table of texts, in their order."""
     if project.images is not None:
-        names = [path.relative_to(project.images).as_posix() for path in _images(project.images)]
+        names = [path.relative_to(project.images).as_posix() for path in image_paths(project.images)]
         return [ProjectItem(name=name, media=name) for name in names]
     assert project.table is not None
     source = read_source(project.table, item=project.items.item or None, text=project.items.text or None)
@@ -56,13 +56,6 @@ def project_items(project: Project) -> list[ProjectItem]:
         ProjectItem(name=str(name), text=str(text), wanted=k)
         for name, text, k in zip(source.items, source.texts, wanted, strict=True)
     ]
-
-
-def _images(folder: Path) -> Sequence[Path]:
-    paths = image_paths(folder)
-    if not paths:
-        raise InputError(f"{folder}: there is no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
-    return paths
 
 
 def _whole(cell: str, table: Path) -> int | None:
@@ -80,7 +73,7 @@ def classes_of(source: Path, *, is_table: bool) -> list[str]:
         labels = read_source(source).labels
         named = set() if labels is None else {str(label) for label in labels if str(label)}
     else:
-        named = {path.relative_to(source).parts[0] for path in _images(source) if path.parent != source}
+        named = {path.relative_to(source).parts[0] for path in image_paths(source) if path.parent != source}
     if not 2 <= len(named) <= 100:
         return [str(digit) for digit in range(10)]
     return sorted(named, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))

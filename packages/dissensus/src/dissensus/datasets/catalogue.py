@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from dissensus.datasets.cifar_10s import read_cifar_10s
 from dissensus.datasets.snippets import read_snippets
@@ -51,7 +51,7 @@ class Dataset:
         holds: votes; labels, where items have label distributions without votes; or items, where nobody judged them.
         items: how many it has; None where that is not known for certain.
         votes: likewise.
-        annotators: how many annotators are told apart; None where votes are anonymous.
+        annotators: how many annotators; None where votes are anonymous.
         kind: what people gave: choices, ratings, sets, yes / no / unsure, or counts of them.
         language: of the texts; None for images and sounds.
         sha256: of the file that this entry was checked with; None where there was none.
@@ -103,16 +103,14 @@ class Dataset:
                 f"{self.name}: the set was published as label distributions, without votes; use it in a study, with "
                 "`dissensus labels`, or with dissensus.datasets.load_labelled"
             )
-        votes: Votes = self.contents()
-        return votes
+        return cast("Votes", self.contents())
 
     def load_labelled(self) -> LabelledItems:
         """The items with their label distributions, of a set that was published in this form."""
         if self.holds != "labels":
             holds = "votes; use dissensus.datasets.load" if self.holds == "votes" else "items without labels of people"
             raise InputError(f"{self.name}: this is a set of {holds}")
-        items: LabelledItems = self.contents()
-        return items
+        return cast("LabelledItems", self.contents())
 
     def contents(self) -> Any:
         """What the set holds, read and checked: votes, labelled items, or items."""
@@ -130,15 +128,6 @@ class Dataset:
         return data_file(
             self.file, wanted_by=self.name, remedy=f"{remedy}, or set DISSENSUS_DATA to the folder that holds it"
         )
-
-
-def _official(name: str, **options: Any) -> Callable[[Path], Votes]:
-    def read(path: Path) -> Votes:
-        from dissensus.votes.reading import read_votes
-
-        return read_votes(path, format=name, **options)
-
-    return read
 
 
 _READERS: Final[dict[str, dict[str, Any]]] = {
@@ -169,7 +158,12 @@ def _known() -> dict[str, Dataset]:
 
 
 def _dataset(name: str, *, reader: str, options: Mapping[str, Any] | None = None, **facts: Any) -> Dataset:
-    return Dataset(name=name, **facts, **_READERS.get(reader) or {"read": _official(reader, **options or {})})
+    def read(path: Path) -> Votes:
+        from dissensus.votes.reading import read_votes
+
+        return read_votes(path, format=reader, **options or {})
+
+    return Dataset(name=name, **facts, **_READERS.get(reader, {"read": read}))
 
 
 def data_folder() -> Path:

@@ -50,8 +50,8 @@ def write_sample(folder: str | Path = ".") -> list[Path]:
         raise InputError(f"{folder / there[0]}: there is such a file already; name another folder for the sample")
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(0)
-    said = random.choice(list(_WORDS), (_ITEMS, 2))
-    good = np.vectorize(_WORDS.get)(said).mean(axis=1)
+    words = random.choice(list(_WORDS), (_ITEMS, 2))
+    good = np.vectorize(_WORDS.get)(words).mean(axis=1)
     truth = np.column_stack([1 - good, good])
     # Half of the people are stricter than the others, so that it matters who is asked.
     strict = np.arange(len(_PEOPLE)) % 2 == 0
@@ -62,8 +62,8 @@ def write_sample(folder: str | Path = ".") -> list[Path]:
     names = np.array(_PEOPLE, dtype=np.dtypes.StringDType())
     votes = replace(votes, annotators=replace(votes.annotators, names=names, attributes={"country": country}))
     items = pl.Series("item", np.arange(_ITEMS))
-    texts = pl.Series("text", [f"The food was {one} and the staff {other}." for one, other in said])
-    new = pl.Series("text", [f"The room was {one} and the view {other}." for one, other in said[:20, ::-1]])
+    texts = pl.Series("text", [f"The food was {one} and the staff {other}." for one, other in words])
+    new = pl.Series("text", [f"The room was {one} and the view {other}." for one, other in words[:20, ::-1]])
     weather = pl.Series("text", [f"Rain until {hour} o'clock, later dry, {hour + 3} degrees." for hour in range(1, 21)])
     model = 0.6 * truth + 0.4 * random.dirichlet([2, 2], _ITEMS)
     sure = model**3 / (model**3).sum(axis=1, keepdims=True)
@@ -102,12 +102,12 @@ def _draw_digits(folder: Path, random: np.random.Generator) -> None:
     from PIL import Image, ImageDraw, ImageFont
 
     font = ImageFont.load_default(24)
-    with whole_folder(folder) as made:
+    with whole_folder(folder) as part:
         for digit in range(10):
-            (made / str(digit)).mkdir()
+            (part / str(digit)).mkdir()
             for number in range(4):
                 image = Image.new("L", (28, 28))
                 ImageDraw.Draw(image).text(random.integers([4, -4], [12, 4]).tolist(), str(digit), fill=255, font=font)
                 turned = np.asarray(image.rotate(random.uniform(-25, 25)), dtype=float)
                 pixels = (turned + random.normal(0, 40, turned.shape)).clip(0, 255).astype(np.uint8)
-                Image.fromarray(pixels).save(made / str(digit) / f"{digit}-{number}.png")
+                Image.fromarray(pixels).save(part / str(digit) / f"{digit}-{number}.png")

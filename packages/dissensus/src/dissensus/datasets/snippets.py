@@ -47,8 +47,8 @@ def read_snippets(path: Path) -> Votes:
         facts = {
             number: (float(mean), text) for number, mean, text in _rows(path, held, f"{begins}_GroundTruth.txt", 3)
         }
-        for number, _, _, given in _rows(path, held, f"{begins}_anonDataRatings.txt", 4):
-            rated = np.array(json.loads(given), dtype=np.int32)
+        for number, _, _, cell in _rows(path, held, f"{begins}_anonDataRatings.txt", 4):
+            rated = np.array(json.loads(cell), dtype=np.int32)
             mean, text = facts.get(number, (np.nan, ""))
             if abs(rated.mean() - mean) < ROUNDING:
                 names.append(f"{kind}-{number}")

@@ -22,8 +22,9 @@ from dissensus.datasets.images import (
     read_svhn,
 )
 from dissensus.errors import InputError, choices
-from dissensus.items.pictures import IMAGE_SUFFIXES, as_bytes, brought_to, image_paths, read_picture
+from dissensus.items.pictures import as_bytes, brought_to, image_paths, read_picture
 from dissensus.items.reading import TEXT_COLUMNS, distinct, named_like
+from dissensus.items.shown import Items
 from dissensus.table_file import KINDS, open_file, read_rows
 
 if TYPE_CHECKING:
@@ -104,17 +105,17 @@ def read_source(
         label: the column of a table that holds the class. In a folder, a class is the name of a sub-folder.
     """
     path = Path(path)
-    called = name or (path.name if path.is_dir() else path.name.split(".")[0])
+    name = name or (path.name if path.is_dir() else path.name.split(".")[0])
     if path.is_dir():
-        source = _folder(path, called, shape, streamed=streamed and shape is None)
+        source = _folder(path, name, shape, streamed=streamed and shape is None)
     elif path.suffix.lower() in KINDS and not path.name.endswith("_2828.csv"):
-        return _table(path, called, item=item, text=text, label=label)
+        return _table(path, name, item=item, text=text, label=label)
     elif path.suffix == ".npz":
-        source = _npz(path, called)
+        source = _npz(path, name)
     else:
         images, labels, columns = _official(path)
         labels = None if labels is None else labels.astype(np.str_)
-        source = Source(name=called, items=_numbers(len(images)), images=images, labels=labels, columns=columns)
+        source = Source(name=name, items=_numbers(len(images)), images=images, labels=labels, columns=columns)
     if shape is None or source.images is None or source.images.shape[1:] == shape:
         return source
     return replace(source, images=brought_to(source.images, shape))
@@ -142,8 +143,6 @@ def _official(path: Path) -> tuple[Images, Any, dict[str, Names]]:
 
 def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None, *, streamed: bool) -> Source:
     paths = image_paths(folder)
-    if not paths:
-        raise InputError(f"{folder}: no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
     parents = [path.parent.relative_to(folder).as_posix() for path in paths]
     return Source(
         name=name,
@@ -157,15 +156,7 @@ def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None, *, stre
 def _pixels(paths: list[Path], shape: tuple[int, int, int] | None) -> Images:
     if shape is not None:
         return np.concatenate([brought_to(read_picture(path)[None], shape) for path in paths])
-    pixels = [read_picture(path) for path in paths]
-    other = next((n for n, image in enumerate(pixels) if image.shape[1:] != pixels[0].shape[1:]), None)
-    if other is not None:
-        raise InputError(
-            f"{paths[other]}: {pixels[other].shape[2]} x {pixels[other].shape[1]} pixels, while {paths[0].name} "
-            f"has {pixels[0].shape[2]} x {pixels[0].shape[1]}; bring the images to one size"
-        )
-    wanted = (max(image.shape[0] for image in pixels), *pixels[0].shape[1:])
-    return np.concatenate([brought_to(image[None], wanted) for image in pixels])
+    return Items(names=np.arange(len(paths)), files=tuple(paths)).images(np.arange(len(paths)))
 
 
 def _npz(path: Path, name: str) -> Source:

@@ -116,8 +116,8 @@ def restore_encoder(name: str, state: Mapping[str, np.ndarray[Any, Any]], *, fol
         )
     if name == "minilm" or (kind in ("hf", "timm") and detail):
         make = joined("joins", f"encoder.{kind}", part="train", wanted_by=f"encoder {name}")
-        made: Encoder = make(name, folder=folder)
-        return made
+        encoder: Encoder = make(name, folder=folder)
+        return encoder
     if ":" in name and kind not in ("hf", "timm", "pixels"):
         function = own_function(name, folder=folder, kind="encoder")
         return Encoder(
@@ -149,13 +149,13 @@ def encoded(
     features = None if kept is None else _kept(kept)
     if features is not None:
         return features
-    made = encoder.encode(items, progress)
+    features = encoder.encode(items, progress)
     if kept is not None:
         with suppress(OSError, InputError):
             kept.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(kept) as part:
-                np.savez(part, **_arrays(made))
-    return made
+                np.savez(part, **_arrays(features))
+    return features
 
 
 def _key(encoder: Encoder, items: Items) -> str:
@@ -188,9 +188,9 @@ def _kept(path: Path) -> Features | None:
 
 
 def _character_ngrams(items: Items, progress: Progress) -> Features:
-    made = np.concatenate([character_ngrams(column) for column in items.texts], axis=1)
+    features = np.concatenate([character_ngrams(column) for column in items.texts], axis=1)
     progress(Step("encoded items", len(items), len(items)))
-    return made
+    return features
 
 
 def _pixels(items: Items, progress: Progress, *, side: int | None) -> Features:
@@ -204,22 +204,22 @@ def _pixels(items: Items, progress: Progress, *, side: int | None) -> Features:
             items.images(np.array([0, start]))
         progress(Step("encoded items", start + len(members), len(items)))
     channels = max(part.shape[1] for part in parts)
-    made = np.concatenate([brought_to(part, (channels, *part.shape[2:])) for part in parts])
-    return np.divide(made, np.float32(255), dtype=np.float32)
+    features = np.concatenate([brought_to(part, (channels, *part.shape[2:])) for part in parts])
+    return np.divide(features, np.float32(255), dtype=np.float32)
 
 
-def _checked(made: Any, items: Items, name: str) -> Features:
+def _checked(features: Any, items: Items, name: str) -> Features:
     """What an own encoder returned, as float32."""
-    sparse = bool(issparse(made))
-    if not sparse and (not isinstance(made, np.ndarray) or made.ndim < 2):
+    sparse = bool(issparse(features))
+    if not sparse and (not isinstance(features, np.ndarray) or features.ndim < 2):
+        returned = type(features).__name__ + (" of one axis" if isinstance(features, np.ndarray) else "")
         raise InputError(
-            f"encoder {name} returned {type(made).__name__}{' of one axis' if isinstance(made, np.ndarray) else ''}; "
-            "return a NumPy array (items, columns), or a SciPy sparse matrix"
+            f"encoder {name} returned {returned}; return a NumPy array (items, columns), or a SciPy sparse matrix"
         )
-    if made.dtype.kind not in "fiub":
-        raise InputError(f"encoder {name} returned features of type {made.dtype}; return real numbers")
-    if made.shape[0] != len(items):
+    if features.dtype.kind not in "fiub":
+        raise InputError(f"encoder {name} returned features of type {features.dtype}; return real numbers")
+    if features.shape[0] != len(items):
         raise InputError(
-            f"encoder {name} returned {made.shape[0]:,} rows for {len(items):,} items; return one per item"
+            f"encoder {name} returned {features.shape[0]:,} rows for {len(items):,} items; return one per item"
         )
-    return csr_matrix(made, dtype=np.float32) if sparse else made.astype(np.float32)
+    return csr_matrix(features, dtype=np.float32) if sparse else features.astype(np.float32)

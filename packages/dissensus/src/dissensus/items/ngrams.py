@@ -32,7 +32,10 @@ def character_ngrams(texts: Names, dimensions: int = 1024, *, longest: int = 4) 
         hashed = hashed[:, : width - n + 1] * np.uint64(1_000_003) + code[:, n - 1 :]
         inside = np.arange(width - n + 1) <= (length - n)[:, None]
         row, _ = np.nonzero(inside)
-        out += np.bincount(row * dimensions + _bucket(hashed[inside], n, dimensions), minlength=out.shape[0])
+        # Fibonacci hashing spreads the polynomial's low entropy over the high bits.
+        mixed = (hashed[inside] + np.uint64(n)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)
+        bucket = (mixed % np.uint64(dimensions)).astype(np.int64)
+        out += np.bincount(row * dimensions + bucket, minlength=out.shape[0])
     features = np.log1p(out).reshape(n_texts, dimensions)
     norm = np.linalg.norm(features, axis=1, keepdims=True)
     return np.asarray(features / np.maximum(norm, 1e-12), dtype=np.float32)
@@ -50,9 +53,3 @@ def _code_points(
     code[:, 1:-1] = lower.astype(f"<U{width}").view(np.uint32).reshape(len(texts), width)
     code[np.arange(len(texts)), length - 1] = _CLOSE
     return code, length
-
-
-def _bucket(gram: np.ndarray[Any, np.dtype[np.uint64]], n: int, dimensions: int) -> np.ndarray[Any, Any]:
-    # Fibonacci hashing spreads the polynomial's low entropy over the high bits.
-    mixed = (gram + np.uint64(n)) * np.uint64(0x9E3779B97F4A7C15)
-    return ((mixed >> np.uint64(32)) % np.uint64(dimensions)).astype(np.int64)

@@ -21,8 +21,11 @@ IMAGE_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif
 
 
 def image_paths(folder: Path) -> list[Path]:
-    """The image files of a folder and its sub-folders, in the order of their names."""
-    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file())
+    """The image files of a folder and its sub-folders, in the order of their names; refused where there are none."""
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file())
+    if not paths:
+        raise InputError(f"{folder}: no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
+    return paths
 
 
 def read_picture(path: Path) -> Picture:

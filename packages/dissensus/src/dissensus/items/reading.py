@@ -10,7 +10,7 @@ import numpy as np
 from dissensus.array_file import read_npy, read_npz
 from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices, meant_path
-from dissensus.items.pictures import IMAGE_SUFFIXES, image_paths
+from dissensus.items.pictures import image_paths
 from dissensus.items.shown import Items
 from dissensus.table_file import Rows, open_file, read_rows
 from dissensus.votes.columns import guess
@@ -90,8 +90,6 @@ def read_images(folder: Path, names: Names | None = None) -> Items:
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder; give the folder that holds the images")
     paths = image_paths(folder)
-    if not paths:
-        raise InputError(f"{folder}: no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
     called = [path.relative_to(folder).as_posix() for path in paths]
     if names is None:
         return Items(names=np.array(called, dtype=np.dtypes.StringDType()), files=tuple(paths))

@@ -102,7 +102,7 @@ class Items:
                 (height, width), (first_height, first_width) = picture.shape[1:], read[0].shape[1:]
                 raise InputError(
                     f"{self._where(members[number])}: {width} x {height} pixels, while {self._where(members[0])} has "
-                    f"{first_width} x {first_height}; name the side that all are brought to, as in encoder = "
+                    f"{first_width} x {first_height}; bring the images to one size, or name the side, as in encoder = "
                     '"pixels:64"'
                 )
         return np.concatenate([brought_to(picture[None], (wanted, *picture.shape[1:])) for picture in read])

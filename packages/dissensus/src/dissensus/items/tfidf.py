@@ -73,10 +73,10 @@ def tfidf(texts: Sequence[Names], state: Mapping[str, np.ndarray[Any, Any]], pro
 
 
 def _weighted(counts: csr_matrix, weights: np.ndarray[Any, Any]) -> csr_matrix:
-    made = counts.astype(np.float32)
-    made.data *= weights[made.indices]
-    length = np.sqrt(np.asarray(made.multiply(made).sum(axis=1)).ravel())
-    return csr_matrix(diags_array(np.float32(1) / np.where(length > 0, length, 1).astype(np.float32)) @ made)
+    table = counts.astype(np.float32)
+    table.data *= weights[table.indices]
+    length = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
+    return csr_matrix(diags_array(np.float32(1) / np.where(length > 0, length, 1).astype(np.float32)) @ table)
 
 
 def _counts(

@@ -133,7 +133,7 @@ def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None,
     agreement = np.minimum(_ratio(hits, compared), 1.0)
     low, high = wilson(agreement, compared, level)
     cell = votes.annotators.code.astype(np.int64) * n_classes + votes.label
-    said = np.bincount(cell, weights=weight * together, minlength=n_annotators * n_classes)
+    own = np.bincount(cell, weights=weight * together, minlength=n_annotators * n_classes)
     by = votes.judgement_annotator
     judgements, unknown = np.bincount(by, minlength=n_annotators), np.full(n_annotators, np.nan)
     unsure = np.bincount(by[unsure_judgements(votes)], minlength=n_annotators)
@@ -145,7 +145,7 @@ def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None,
         agreement=agreement,
         low=low,
         high=high,
-        expected=_chance(said.reshape(n_annotators, n_classes).astype(np.float64), rest),
+        expected=_chance(own.reshape(n_annotators, n_classes).astype(np.float64), rest),
         seconds=unknown if votes.seconds is None else group_medians(votes.seconds, by, groups=n_annotators),
         unsure_rate=unknown if votes.unsure is None else _ratio(unsure, judgements),
         level=level,
@@ -201,10 +201,10 @@ def _own_share(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
     return same[choice], total[person]
 
 
-def _chance(said: Table, rest: Table | None) -> Floats:
+def _chance(own: Table, rest: Table | None) -> Floats:
     """sum_k p_k q_k with p each annotator's shares of the classes and q those of all the others."""
-    rest = said.sum(axis=0) - said if rest is None else rest
-    return _ratio((said * rest).sum(axis=1), said.sum(axis=1) * rest.sum(axis=1))
+    rest = own.sum(axis=0) - own if rest is None else rest
+    return _ratio((own * rest).sum(axis=1), own.sum(axis=1) * rest.sum(axis=1))
 
 
 def wilson(share: Any, trials: Any, level: float) -> tuple[Any, Any]:

@@ -170,10 +170,10 @@ def _models(path: Path, column: str | None, *, given: bool) -> tuple[str | None,
     with explained(path):
         kinds = scan(path).group_by(pl.col(column).cast(pl.String).str.strip_chars()).len().collect()
     # A blank line has no cells; a row without a kind is refused where it is counted.
-    said = kinds.drop_nulls()
-    if not given and not holds_kinds(said[column], where=lambda _: str(path)):
+    known = kinds.drop_nulls()
+    if not given and not holds_kinds(known[column], where=lambda _: str(path)):
         return None, 0
-    left_out = int(said["len"].filter(parse_kinds(said[column], where=lambda _: str(path))).sum())
+    left_out = int(known["len"].filter(parse_kinds(known[column], where=lambda _: str(path))).sum())
     return column if left_out else None, left_out
 
 

@@ -57,17 +57,17 @@ def simulate_votes(
     n_classes = truth.shape[1]
     generator = np.random.default_rng(seed)
     item, annotator = _assign(truth.shape[0], votes_per_item, annotators=annotators, generator=generator)
-    said = _draw(truth, item, generator)
+    label = _draw(truth, item, generator)
     if confusion is not None:
         if confusion.shape != (annotators, n_classes, n_classes):
             raise InputError(
                 f"simulate: confusion has shape {confusion.shape}; expected ({annotators}, {n_classes}, {n_classes})"
             )
         flat = confusion.reshape(annotators * n_classes, n_classes)
-        said = _draw(flat, annotator.astype(np.int64) * n_classes + said, generator)
+        label = _draw(flat, annotator.astype(np.int64) * n_classes + label, generator)
     return Votes(
         item=item,
-        label=said,
+        label=label,
         items=np.arange(truth.shape[0], dtype=np.int64),
         annotators=Annotators(annotator, np.arange(annotators, dtype=np.int64)),
         classes=_names(classes, n_classes),
@@ -216,9 +216,9 @@ def _draw(distributions: Any, row: Any, generator: np.random.Generator) -> Codes
     return np.asarray(np.minimum(step - row * n_classes, n_classes - 1), dtype=np.int32)
 
 
-def _distributions(given: Any, *, views: bool) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _distributions(values: Any, *, views: bool) -> np.ndarray[Any, np.dtype[np.float64]]:
     try:
-        truth = np.asarray(given, dtype=np.float64)
+        truth = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         truth = np.empty(0)
     if truth.ndim not in ((2, 3) if views else (2,)) or (truth < 0).any() or not np.allclose(truth.sum(axis=-1), 1.0):

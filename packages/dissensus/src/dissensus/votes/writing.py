@@ -106,14 +106,14 @@ def _own(votes: Votes, format: str, path: Path) -> Own:  # noqa: A002
 def _is_plain(votes: Votes, own: Own) -> bool:
     """Whether a long file reads back the same without a word about it."""
     used = np.bincount(votes.label, minlength=len(votes.classes)) > 0
-    asked = votes.classes[:-1] if _has_responses(votes) else votes.classes
+    questions = votes.classes[:-1] if _has_responses(votes) else votes.classes
     names = [votes.items, *([] if votes.annotators is None else [votes.annotators.names])]
     return (
         not (own.ordered or own.attributes or own.item_attributes)
         and (bool(used.all()) or _has_responses(votes))
-        and in_order(class_names(asked)) == tuple(asked)
-        and not any(_ODD.search(name) or name in (*MISSING, "label") for name in asked)
-        and not variants(asked, [0] * len(asked))
+        and in_order(class_names(questions)) == tuple(questions)
+        and not any(_ODD.search(name) or name in (*MISSING, "label") for name in questions)
+        and not variants(questions, [0] * len(questions))
         and not any(column.dtype.kind != "i" and any(map(_WHOLE.fullmatch, column.tolist())) for column in names)
     )
 
@@ -144,14 +144,16 @@ def _long(votes: Votes, path: Path) -> pl.DataFrame:
 
 
 def _responses(votes: Votes, path: Path) -> pl.DataFrame:
-    asked = [name for k, name in enumerate(votes.classes) if k != votes.none]
+    questions = [name for k, name in enumerate(votes.classes) if k != votes.none]
     n_classes = len(votes.classes)
     code = np.zeros((votes.n_judgements, n_classes), dtype=np.int64)
     judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
     code[judgement, votes.label] = YES if votes.unsure is None else np.where(votes.unsure, UNSURE, YES)
     code = np.delete(code, votes.none, axis=1) if votes.none is not None else code
-    rows = np.repeat(np.arange(votes.n_judgements), len(asked))
-    label = pl.Series("label", asked, dtype=pl.Enum(asked)).gather(np.tile(np.arange(len(asked)), votes.n_judgements))
+    rows = np.repeat(np.arange(votes.n_judgements), len(questions))
+    label = pl.Series("label", questions, dtype=pl.Enum(questions)).gather(
+        np.tile(np.arange(len(questions)), votes.n_judgements)
+    )
     response = pl.Series("response", RESPONSES, dtype=pl.Enum(RESPONSES)).gather(code.ravel())
     return _in_order(_judgements(votes, path)[rows].with_columns(label, response))
 
