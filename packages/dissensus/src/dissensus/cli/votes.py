@@ -147,7 +147,10 @@ def _print(result: Inspection, source: str) -> None:
     for sentence in result.sentences():
         out.print(plain(sentence))
     out.print()
-    out.print(_facts(result))
+    facts = table()
+    for row in result.facts().items():
+        facts.add_row(*row)
+    out.print(facts)
     _print_agreement(result)
     _print_classes(result)
     if result.doubtful():
@@ -172,41 +175,15 @@ def _print_below(lines: Any) -> None:
     console().print(lines)
 
 
-def _facts(result: Inspection) -> Any:
-    per, entropy, seconds = result.judgements_per_item, result.entropy, result.seconds
-    facts = table()
-    facts.add_row("judgements per item", f"{per.mean:.2f} (median {per.median:g}, {per.min} to {per.max})")
-    if result.unanimous_share is not None and result.varied_share is not None:
-        facts.add_row("unanimous / varied", f"{result.unanimous_share:.1%} / {result.varied_share:.1%} of items")
-    facts.add_row("ties for the majority", f"{result.tied:,} items ({result.tied_share:.1%})")
-    facts.add_row(
-        "entropy",
-        f"{entropy.mean:.3f} nats (median {entropy.median:.3f}; corrected for few votes {entropy.corrected_mean:.3f})",
-    )
-    if seconds is not None:
-        middle = f"half within {seconds.lower_quartile:.1f} to {seconds.upper_quartile:.1f}"
-        facts.add_row("seconds per judgement", f"{seconds.median:.1f} ({middle})")
-    if result.unsure_rate is not None:
-        facts.add_row("judgements with unsure", f"{result.unsure_rate:.1%}")
-    return facts
-
-
 def _print_agreement(result: Inspection) -> None:
-    from dissensus.votes.agreement import TITLES
-
-    rows: dict[str, Any] = {TITLES[name]: estimate for name, estimate in result.agreement.items()}
-    if result.split_half is not None:
-        rows["split-half reliability, entropy"] = result.split_half.entropy
-        rows["split-half reliability, probabilities"] = result.split_half.probabilities
-    by_class = list(result.class_alpha.items())
+    rows, by_class = result.estimates(), list(result.class_alpha.items())
     rows |= {f"alpha of '{plain(name)}'": agreement.alpha for name, agreement in by_class[:SHOWN]}
     if not rows:
         return
     lines = table("", ">value", ">95 % interval", title="Agreement")
     for title, estimate in rows.items():
-        if estimate is not None:
-            interval = "" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
-            lines.add_row(title, f"{estimate.value:.3f}" if estimate.defined else str(estimate), interval)
+        interval = "" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
+        lines.add_row(title, f"{estimate.value:.3f}" if estimate.defined else str(estimate), interval)
     _print_below(lines)
     if len(by_class) > SHOWN:
         console().print(f"alpha of {len(by_class) - SHOWN} more classes: see --json")

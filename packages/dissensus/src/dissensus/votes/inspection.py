@@ -223,6 +223,39 @@ class Inspection(Framed):
         panel = self.annotator_agreement
         return [] if panel is None else [row for row in panel.to_rows() if row["compared"] >= FEWEST]
 
+    def facts(self) -> dict[str, str]:
+        """By title, what a reader wants to know of items and judgements."""
+        sizes = {"votes per item": self.votes_per_item}
+        if self.judgements != self.votes:
+            sizes["judgements per item"] = self.judgements_per_item
+        facts = {
+            title: f"{size.mean:.2f} (median {size.median:g}, {size.min:,} to {size.max:,})"
+            for title, size in sizes.items()
+        }
+        facts["tied items"] = f"{self.tied:,} ({self.tied_share:.1%})"
+        if self.unanimous_share is not None and self.varied_share is not None:
+            facts["unanimous / varied items"] = f"{self.unanimous_share:.1%} / {self.varied_share:.1%}"
+        mean, median = f"mean {self.entropy.mean:.3f}", f"median {self.entropy.median:.3f}"
+        facts["entropy, nats"] = f"{mean} (corrected for few votes {self.entropy.corrected_mean:.3f}), {median}"
+        if self.seconds is not None:
+            quartiles = f"half within {self.seconds.lower_quartile:.1f} to {self.seconds.upper_quartile:.1f}"
+            facts["seconds per judgement"] = f"median {self.seconds.median:.1f} ({quartiles})"
+        if self.unsure_rate is not None:
+            facts["judgements with unsure"] = f"{self.unsure_rate:.1%}"
+        return facts
+
+    def estimates(self) -> dict[str, Estimate]:
+        """By title, the statistics of agreement and the split-half reliabilities that the votes allow."""
+        halves = (
+            {}
+            if self.split_half is None
+            else {"entropy": self.split_half.entropy, "probabilities": self.split_half.probabilities}
+        )
+        return {
+            **{TITLES[name]: estimate for name, estimate in self.agreement.items()},
+            **{f"split-half, {name}": estimate for name, estimate in halves.items() if estimate is not None},
+        }
+
     def sentences(self) -> tuple[str, ...]:
         """How much people agree, how many majorities more votes would change, whom to look at, and what models gave."""
         models = () if self.models is None else (f"{self.models.sentence}. All numbers are of people.",)
@@ -487,36 +520,14 @@ def _summary(inspection: Inspection) -> list[str]:
         what = f"{row['agreement']:.3f} [{row['low']:.3f}, {row['high']:.3f}], {row['expected']:.3f} by chance"
         say(str(row["annotator"]), f"{what}, {row['judgements']:,} judgements")
 
-    per = inspection.votes_per_item
-    say("votes per item", f"{per.mean:.2f} (median {per.median:g}, {per.min:,} to {per.max:,})")
-    if inspection.judgements != inspection.votes:
-        per = inspection.judgements_per_item
-        say("judgements per item", f"{per.mean:.2f} (median {per.median:g}, {per.min:,} to {per.max:,})")
     most = sorted(inspection.classes, key=lambda count: -count.votes)
     more = f", and {len(most) - 6} more" if len(most) > 6 else ""
     say("classes", ", ".join(f"{count.name}: {count.share:.1%}" for count in most[:6]) + more)
-    say("tied items", f"{inspection.tied:,} ({inspection.tied_share:.1%})")
-    if inspection.unanimous_share is not None and inspection.varied_share is not None:
-        say("unanimous / varied items", f"{inspection.unanimous_share:.1%} / {inspection.varied_share:.1%}")
-    entropy = inspection.entropy
-    say(
-        "entropy, nats",
-        f"mean {entropy.mean:.3f} (corrected {entropy.corrected_mean:.3f}), median {entropy.median:.3f}",
-    )
-    for name, estimate in inspection.agreement.items():
-        say(TITLES[name], str(estimate))
+    for title, what in (inspection.facts() | inspection.estimates()).items():
+        say(title, str(what))
     for name, alpha in inspection.class_alpha.items():
         doubt = "" if inspection.unsure_rate is None else f", without unsure {alpha.without_unsure or 'missing'}"
         say(f"alpha of '{name}'", f"{alpha.alpha}{doubt}")
-    if inspection.split_half is not None:
-        if inspection.split_half.entropy is not None:
-            say("split-half, entropy", str(inspection.split_half.entropy))
-        say("split-half, probabilities", str(inspection.split_half.probabilities))
-    if inspection.seconds is not None:
-        s = inspection.seconds
-        say("seconds per judgement", f"median {s.median:.1f} ({s.lower_quartile:.1f} to {s.upper_quartile:.1f})")
-    if inspection.unsure_rate is not None:
-        say("unsure rate", f"{inspection.unsure_rate:.1%}")
     if inspection.annotator_agreement is not None and len(inspection.annotator_agreement):
         lines.append(f"least agreement with the rest ({FEWEST} judgements or more)")
         for row in inspection.doubtful()[:5]:
