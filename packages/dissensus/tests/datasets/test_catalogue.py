@@ -102,7 +102,7 @@ def test_cifar_10s_is_the_mean_of_what_people_stated_and_has_no_votes(
         (json.dumps(cifar_10s(**{"10000": [[1.0] + [0.0] * 9]})), "test images 0 to 9999"),
         (json.dumps(cifar_10s(**{"7": [[0.5] * 10]})), "image 7: .* are not probabilities that sum to 1"),
         (json.dumps(cifar_10s(**{"7": [[1.0]]})), "cannot be read as lists of ten"),
-        (json.dumps(cifar_10s(**{"7": []})), "does not hold ten probabilities a person"),
+        (json.dumps(cifar_10s(**{"7": []})), "does not hold ten probabilities per person"),
         (json.dumps(cifar_10s(**{"7": [[float("nan")] + [0.0] * 9]})), "image 7: .* are not probabilities"),
     ],
 )

@@ -1,6 +1,6 @@
 """`snippets`: 15 to 99 human ratings for each of 23,703 sentences of four kinds (Hutto & Gilbert 2014).
 
-The authors' archive holds two files a kind: texts with their mean rating, and the ratings with their mean. 199 tweets
+The authors' archive holds two files per kind: texts with their mean rating, and the ratings with their mean. 199 tweets
 carry numbers under which the other file has ratings of another mean, so of another tweet: they are left out.
 """
 
@@ -41,13 +41,12 @@ def read_snippets(path: Path) -> Votes:
 
     Items are called KIND-NUMBER; sentences of one review or editorial have numbers that begin alike: `product-12_3`.
     """
-    held = _files(path)
+    files = _files(path)
     names, texts, ratings = [], [], []
     for kind, begins in KINDS.items():
-        facts = {
-            number: (float(mean), text) for number, mean, text in _rows(path, held, f"{begins}_GroundTruth.txt", 3)
-        }
-        for number, _, _, cell in _rows(path, held, f"{begins}_anonDataRatings.txt", 4):
+        texts_of = _rows(path, files, f"{begins}_GroundTruth.txt", 3)
+        facts = {number: (float(mean), text) for number, mean, text in texts_of}
+        for number, _, _, cell in _rows(path, files, f"{begins}_anonDataRatings.txt", 4):
             rated = np.array(json.loads(cell), dtype=np.int32)
             mean, text = facts.get(number, (np.nan, ""))
             if abs(rated.mean() - mean) < ROUNDING:
@@ -81,18 +80,16 @@ def _files(path: Path) -> dict[str, str]:
     try:
         with tarfile.open(path) as archive:
             for member in archive:
-                held = (
-                    archive.extractfile(member) if member.name.endswith(("_GroundTruth.txt", "Ratings.txt")) else None
-                )
-                if held is not None:
-                    files[member.name.rpartition("/")[2]] = held.read().decode("utf-8-sig")
+                file = archive.extractfile(member)
+                if file is not None and member.name.endswith(("_GroundTruth.txt", "Ratings.txt")):
+                    files[member.name.rpartition("/")[2]] = file.read().decode("utf-8-sig")
     except (OSError, EOFError, tarfile.TarError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: this is no archive of the snippets ({error}); fetch it again") from error
     return files
 
 
-def _rows(path: Path, held: Mapping[str, str], name: str, columns: int) -> list[list[str]]:
-    rows = [line.split("\t") for line in held.get(name, "").replace("\r", "").split("\n") if line]
+def _rows(path: Path, files: Mapping[str, str], name: str, columns: int) -> list[list[str]]:
+    rows = [line.split("\t") for line in files.get(name, "").replace("\r", "").split("\n") if line]
     if not rows or any(len(row) != columns for row in rows):
         raise InputError(f"{path}: {name} is not in it, or has not {columns} columns; fetch the authors' archive again")
     return rows

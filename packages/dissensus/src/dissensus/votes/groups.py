@@ -119,13 +119,13 @@ def by_annotators(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) ->
     panel = annotator_agreement(votes)
     by, doubted = votes.judgement_annotator, unsure_judgements(votes)
     assert by is not None
-    groups_shown = []
+    rows = []
     for k in np.flatnonzero(groups.shown).tolist():
         chosen = np.flatnonzero(groups.group == k)
         mine = groups.group[by] == k
         compared = panel.compared[chosen]
         agreement = np.nan_to_num(panel.agreement[chosen]) @ compared / max(compared.sum(), 1)
-        groups_shown.append(
+        rows.append(
             AnnotatorGroup(
                 name=groups.names[k],
                 annotators=chosen.size,
@@ -135,7 +135,7 @@ def by_annotators(votes: Votes, attribute: str, *, least: int = LEAST_PEOPLE) ->
                 unsure_rate=None if votes.unsure is None else _mean(doubted[mine]),
             )
         )
-    return tuple(groups_shown)
+    return tuple(rows)
 
 
 def original_agreement(votes: Votes, original: Names) -> OriginalAgreement:
