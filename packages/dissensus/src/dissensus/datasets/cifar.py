@@ -68,8 +68,8 @@ def _training_images() -> tuple[Images, Any]:
     path = data_folder() / "cifar-10n" / "train-images.npz"
     names = [f"data_batch_{number}.bin" for number in range(1, 6)]
     if not path.is_file() or all((data_folder() / BATCHES / name).is_file() for name in names):
-        images, labels = zip(*map(_batch, names), strict=True)
-        return np.concatenate(images), np.concatenate(labels)
+        batches, labels = zip(*map(_batch, names), strict=True)
+        return np.concatenate(batches), np.concatenate(labels)
     from PIL import Image
 
     arrays = read_npz(path)

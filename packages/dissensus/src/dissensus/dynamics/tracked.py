@@ -71,4 +71,4 @@ def _of_labels(labels: np.ndarray[Any, Any], shape: tuple[int, int]) -> Table:
             f"target: item number {item} has class index {labels[item]}, and there are {n_classes} classes; give "
             f"indices from 0 to {n_classes - 1}"
         )
-    return np.eye(n_classes)[labels]
+    return np.asarray(np.eye(n_classes)[labels])
