@@ -116,3 +116,10 @@ def column_names(table: Any) -> tuple[str, ...] | None:
     """The names of a frame's columns; None of an array, and of columns that are only numbered."""
     names = tuple(getattr(table, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def first_listed(names: Names) -> Mask:
+    """(names,) true where a name is met for the first time."""
+    first = np.zeros(len(names), dtype=np.bool_)
+    first[np.unique(names, return_index=True)[1]] = True
+    return first

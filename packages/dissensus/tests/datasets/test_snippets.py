@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dissensus.datasets import find
-from dissensus.datasets.snippets import KINDS, read_snippets, whole_texts
+from dissensus.datasets.vader import KINDS, read_snippets, whole_texts
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:

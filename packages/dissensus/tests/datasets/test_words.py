@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissensus.datasets import DATASETS, get
-from dissensus.datasets.words import lexicon_path, read_words, word_texts
+from dissensus.datasets.vader import lexicon_path, read_words, word_texts
 from dissensus.errors import InputError
 from dissensus.items.ngrams import character_ngrams
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from dissensus.datasets.words import read_words
+from dissensus.datasets.vader import read_words
 from dissensus.votes.simulate import simulate_confusions, simulate_votes
 from dissensus.votes.table import Annotators, Votes
 from tests.votes.people import people_of

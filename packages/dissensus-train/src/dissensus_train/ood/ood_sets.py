@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from dissensus.array_file import read_npz
 from dissensus.datasets.sources import Source, read_source
-from dissensus.datasets.words import word_texts
+from dissensus.datasets.vader import word_texts
 from dissensus.errors import InputError
 from dissensus.items.encoders import encoded
 from dissensus.items.ngrams import character_ngrams

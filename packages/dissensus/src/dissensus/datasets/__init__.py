@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dissensus.datasets.soft_digits import read_soft_digits as read_soft_digits
     from dissensus.datasets.sources import Source as Source
     from dissensus.datasets.sources import read_source as read_source
-    from dissensus.datasets.words import read_words as read_words
-    from dissensus.datasets.words import word_texts as word_texts
+    from dissensus.datasets.vader import read_words as read_words
+    from dissensus.datasets.vader import word_texts as word_texts
 
 __getattr__, __dir__ = lazy_names(__name__)

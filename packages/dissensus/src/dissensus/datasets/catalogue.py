@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from dissensus.datasets.cifar_10s import read_cifar_10s
-from dissensus.datasets.snippets import read_snippets
 from dissensus.datasets.soft_digits import read_soft_digits
 from dissensus.datasets.sources import read_source
-from dissensus.datasets.words import read_words
+from dissensus.datasets.vader import read_snippets, read_words
 from dissensus.errors import InputError, choices
 from dissensus.progress import Step, silent
 from dissensus.votes.cifar import read_cifar_10h_counts

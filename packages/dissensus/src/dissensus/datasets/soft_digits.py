@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.arrays import first_listed
 from dissensus.datasets.labelled import LabelledItems
-from dissensus.datasets.words import first_listed
 from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.table_file import open_file, read_rows

@@ -11,8 +11,7 @@ import numpy as np
 from dissensus.arrays import places_of
 from dissensus.datasets.catalogue import data_file, find
 from dissensus.datasets.labelled import LabelledItems
-from dissensus.datasets.snippets import whole_texts
-from dissensus.datasets.words import word_texts
+from dissensus.datasets.vader import whole_texts, word_texts
 from dissensus.errors import InputError
 from dissensus.items.reading import read_texts
 from dissensus.items.shown import Items
