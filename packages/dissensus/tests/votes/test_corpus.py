@@ -419,6 +419,11 @@ def test_a_folder_of_other_tables_is_no_export_and_empty_files_are_nobody(tmp_pa
         understand(folder)
 
 
+def test_an_export_alone_in_a_folder_is_read_by_its_format(tmp_path: Path) -> None:
+    shutil.copy(CORPUS / "toloka.tsv", tmp_path)
+    assert len(understand(tmp_path, Options(format="toloka")).votes) == 22
+
+
 def test_an_export_is_read_compressed(tmp_path: Path) -> None:
     for name in ("toloka.tsv", "prodigy_binary.jsonl"):
         packed = tmp_path / f"{name}.gz"

@@ -19,7 +19,7 @@ from dissensus import table_file
 from dissensus.errors import InputError
 from dissensus.votes.cells import times_of
 from dissensus.votes.columns import Columns
-from dissensus.votes.official.opening import Format, read_json
+from dissensus.votes.official.opening import Format, official_file, read_json
 from dissensus.votes.rows import votes_from_rows
 
 if TYPE_CHECKING:
@@ -122,9 +122,9 @@ def read_export(
         duplicates: what to do where one annotator judged one item twice.
         notes: takes sentences on what was understood, and on what was left out and why.
     """
-    path, notes = Path(path), [] if notes is None else notes
-    files = _files(path) if export.folder else [path]
-    answers = [answer for file in files for answer in _answers(export, file, label, in_folder=path.is_dir())]
+    path = Path(path) if export.folder else official_file(path, "*.json", "*.jsonl", "*.csv", "*.tsv")
+    notes = [] if notes is None else notes
+    answers = [answer for file in _files(path) for answer in _answers(export, file, label, in_folder=path.is_dir())]
     question = _choose(export, answers, path, label)
     asked = [answer for answer in answers if answer.question in (question, "")]
     empty = [answer for answer in asked if answer.labels == [] and not answer.left_out]
