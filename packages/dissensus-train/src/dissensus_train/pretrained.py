@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.extras import installed
 from dissensus.items.encoders import Encoder
+from dissensus.parts import installed
 from dissensus.progress import Step
 
 if TYPE_CHECKING:

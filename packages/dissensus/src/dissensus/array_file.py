@@ -5,12 +5,9 @@ from __future__ import annotations
 import io
 import math
 import pickle
-import struct
 import warnings
 import zipfile
-import zlib
 from contextlib import contextmanager
-from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -23,37 +20,14 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-UNREADABLE: Final = (
-    ValueError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    AttributeError,
-    MemoryError,
-    OverflowError,
-    TokenError,
-    UserWarning,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What NumPy raises for damaged files."""
-
 
 def read_npz(
     path: Path, *, only: Collection[str] | None = None, remedy: str = "write or download it again"
 ) -> dict[str, Array]:
-    """The arrays of an npz file, by name.
-
-    Args:
-        path: the file.
-        only: names of the arrays that are wanted, where the file has them; None reads all.
-        remedy: the end of the sentence where the file cannot be read.
+    """The arrays of an npz file, by name: all, or those named in `only` that it has.
 
     Raises:
-        InputError: where there is no such file, or it is damaged, or holds Python objects.
+        InputError: where there is no such file, or it is damaged, or holds Python objects; it ends with the remedy.
     """
     with _explained(path, "npz", remedy), path.open("rb") as file:
         opened = np.load(file, allow_pickle=False)
@@ -63,15 +37,7 @@ def read_npz(
 
 
 def read_npy(path: Path, *, remedy: str = "write or download it again") -> Array:
-    """The array of an npy file, mapped: its numbers are read when they are used.
-
-    Args:
-        path: the file.
-        remedy: the end of the sentence where the file cannot be read.
-
-    Raises:
-        InputError: where there is no such file, or it is damaged, or holds Python objects.
-    """
+    """The array of an npy file, mapped: its numbers are read when they are used. It raises as `read_npz` does."""
     with _explained(path, "npy", remedy):
         # Mapped, so that a damaged header cannot ask for more memory than the file has.
         opened = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -92,7 +58,7 @@ def _explained(path: Path, kind: str, remedy: str) -> Iterator[None]:
             yield
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); {remedy}") from error
-    except UNREADABLE as error:
+    except Exception as error:  # NumPy may raise anything for a damaged file.
         reason = str(error).partition("\n")[0]
         raise InputError(
             f"{path}: cannot be read as a whole {kind} file of plain arrays ({reason}); {remedy}"
@@ -162,8 +128,7 @@ def read_pt(path: Path, *, remedy: str = "download it again") -> dict[str, Array
         with zipfile.ZipFile(path) as archive:
             inside = next(name for name in archive.namelist() if name.endswith("data.pkl"))
             held = _Arrays(archive, inside).load()
-        return {
-            str(name): np.asarray(array) for name, array in (held if isinstance(held, dict) else {"": held}).items()
-        }
-    except (OSError, StopIteration, IndexError, pickle.UnpicklingError, *UNREADABLE) as error:
+        arrays = held if isinstance(held, dict) else {"": held}
+        return {str(name): np.asarray(array) for name, array in arrays.items()}
+    except Exception as error:  # As above: a pickle runs what it names, as far as that is let.
         raise InputError(f"{path}: cannot be read as a file of plain arrays ({error}); {remedy}") from None

@@ -60,9 +60,9 @@ def places_of(wanted: Names, names: Names) -> Ints:
     order = np.argsort(both, kind="stable")
     ordered = both[order]
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: both.size]
-    found = np.empty(both.size, dtype=np.int64)
-    found[order] = order[np.flatnonzero(first)][np.cumsum(first) - 1]
-    return np.where(found < names.size, found, -1)[names.size :]
+    place = np.empty(both.size, dtype=np.int64)
+    place[order] = order[np.flatnonzero(first)][np.cumsum(first) - 1]
+    return np.where(place < names.size, place, -1)[names.size :]
 
 
 def group_medians(values: Floats, group: Codes | Ints, *, groups: int) -> Floats:

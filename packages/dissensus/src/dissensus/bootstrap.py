@@ -6,9 +6,10 @@ A resample is how often each item was drawn, so a mean over items is a matrix pr
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -71,20 +72,21 @@ class Estimate:
         return asdict(self) if self.defined else {**asdict(self), "value": None, "reason": NO_VARIATION}
 
 
-def told_by(found: Any, *, but: Collection[str] = ()) -> dict[str, Any]:
+def json_fields(result: Any, *, but: Collection[str] = ()) -> dict[str, Any]:
     """The fields of a dataclass, `but` some, ready for JSON, with all that it holds in lists and mappings."""
-    return {each.name: as_told(getattr(found, each.name)) for each in fields(found) if each.name not in but}
+    names = (field.name for field in fields(result) if field.name not in but)
+    return {name: json_value(getattr(result, name)) for name in names}
 
 
-def as_told(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value ready for JSON: what has a `to_dict` says itself how."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, Mapping):
-        return {str(name): as_told(each) for name, each in value.items()}
+        return {str(name): json_value(inner) for name, inner in value.items()}
     if isinstance(value, tuple | list):
-        return [as_told(each) for each in value]
-    return told_by(value) if is_dataclass(value) else value
+        return [json_value(inner) for inner in value]
+    return json_fields(value) if is_dataclass(value) else value
 
 
 def percentile_estimate(values: Floats, *, level: float = 0.95) -> Estimate:
@@ -106,18 +108,11 @@ def percentile_estimate(values: Floats, *, level: float = 0.95) -> Estimate:
 def resampled_sums(times: Ints, contributions: Callable[[slice], Table], *, resamples: int, seed: Seed) -> Table:
     """(1 + resamples, columns) sums over items, for the sample (row 0) and for bootstrap resamples of its items.
 
-    Args:
-        times: (rows,) how many items each row stands for (see `resampled_weights`).
-        contributions: gives the (rows of the slice, columns) contributions of one item of each row.
-        resamples: number of resamples, 0 or more.
-        seed: of the draws.
+    `contributions` gives the (rows of the slice, columns) contributions of one item of each row; the other arguments
+    are those of `resampled_weights`.
     """
-    total = None
-    for block, weights in resampled_weights(times, resamples=resamples, seed=seed):
-        part = weights @ contributions(block)
-        total = part if total is None else total + part
-    assert total is not None
-    return total
+    blocks = resampled_weights(times, resamples=resamples, seed=seed)
+    return reduce(operator.add, (weights @ contributions(block) for block, weights in blocks))
 
 
 def resampled_weights(times: Ints, *, resamples: int, seed: Seed) -> Iterator[tuple[slice, Table]]:
@@ -165,11 +160,11 @@ def _weights(times: Ints, resamples: int, rng: np.random.Generator) -> Iterator[
     items_of_block = np.add.reduceat(times, starts)
     items = int(items_of_block.sum())
     draws = rng.multinomial(items, items_of_block / items, size=resamples)
-    for each, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+    for number, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
         block = slice(start, stop)
         weights = np.empty((1 + resamples, stop - start))
         weights[0] = times[block]
-        _draw(rng, draws[:, each], times[block], out=weights[1:])
+        _draw(rng, draws[:, number], times[block], out=weights[1:])
         yield block, weights
 
 
@@ -178,11 +173,7 @@ def resampled_draws(*sizes: int, resamples: int, seed: Seed, held: int = 1 << 19
 
     For statistics that need all items of a resample at once, such as ranks; `resampled_sums` is for sums.
 
-    Args:
-        sizes: the number of items; of several groups, where each group is resampled by itself.
-        resamples: number of resamples, 0 or more.
-        seed: of the draws.
-        held: how many numbers of draws are held at once.
+    Each group of so many items is resampled by itself, and about `held` numbers of draws are held at once.
 
     Returns:
         The rows of each block of resamples, and their (rows of the block, items) numbers of draws. Row 0 is the sample

@@ -11,7 +11,8 @@ import hashlib
 import importlib
 import importlib.util
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +31,11 @@ _loaded: dict[tuple[Path, str], ModuleType] = {}
 def own_function(name: str, *, folder: Path | None, kind: str) -> Callable[..., Any]:
     """The function or class behind `file.py:function` or `package.module:function`.
 
-    Args:
-        name: what the user wrote.
-        folder: of the study file: where files are, and where modules are looked for before those installed; None looks
-            only among those installed.
-        kind: what the function is to be, for the sentence of a refusal: `encoder`, say.
+    Files are in the folder, that of the study file, and modules are looked for there before those installed; without
+    one, only among those installed.
 
     Raises:
-        InputError: where there is no such file, module or function, or importing it fails.
+        InputError: where there is no such file, module or function, or importing it fails; it begins with the kind.
     """
     place, _, function = name.rpartition(":")
     remedy = "give file.py:function beside the study file, or package.module:function of something installed"
@@ -52,7 +50,7 @@ def own_function(name: str, *, folder: Path | None, kind: str) -> Callable[..., 
             module = importlib.import_module(place) if file is None else _from_file(file, source)
         made = getattr(module, function)
     except (Exception, SystemExit) as error:
-        # The file runs when it is imported, and may raise anything; the user is told what, and where it was asked for.
+        # The file runs when it is imported, and may raise anything; the refusal says what, and who asked for it.
         raise InputError(f"{kind} {name}: {error or type(error).__name__}; {remedy}") from error
     if not callable(made):
         raise InputError(f"{kind} {name}: this is a {type(made).__name__}, not a function; {remedy}")
@@ -94,11 +92,7 @@ def source_fingerprint(module: str, *, folder: Path | None = None) -> str:
 
     Imports are followed from file to file, wherever in a file they stand. What lies in other folders (PyTorch, say)
     does not count: versions of packages are recorded with a run, not part of its key. Empty for a module that has no
-    source file.
-
-    Args:
-        module: a file or a dotted name, as `own_function` takes it before the colon.
-        folder: what files are relative to.
+    source file. The module is a file or a dotted name, as `own_function` takes it before the colon.
     """
     files = source_files(module, folder=folder)
     if not files:
@@ -118,14 +112,14 @@ def source_files(module: str, *, folder: Path | None = None) -> dict[str, Path]:
     start = _file(module, folder) or _installed(module)
     if start is None:
         return {}
-    found: set[Path] = set()
+    files: set[Path] = set()
     waiting = [start]
     while waiting:
         path = waiting.pop()
-        if path not in found:
-            found.add(path)
+        if path not in files:
+            files.add(path)
             waiting += _neighbours(path, start.parent, module.removesuffix(".py")) if path.suffix == ".py" else []
-    return {path.relative_to(start.parent).as_posix(): path for path in found}
+    return {path.relative_to(start.parent).as_posix(): path for path in files}
 
 
 def _file(module: str, folder: Path | None) -> Path | None:
@@ -140,13 +134,11 @@ def _file(module: str, folder: Path | None) -> Path | None:
 
 
 def _installed(module: str) -> Path | None:
-    try:
+    with suppress(ImportError, ValueError):
         spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        return None
-    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        return None
-    return Path(spec.origin).resolve()
+        if spec is not None and spec.origin is not None and Path(spec.origin).is_file():
+            return Path(spec.origin).resolve()
+    return None
 
 
 def _from_file(file: Path, source: str) -> ModuleType:
@@ -171,11 +163,8 @@ def _neighbours(path: Path, folder: Path, module: str) -> Iterator[Path]:
     """The files of the folder that a file imports by absolute or relative names."""
     package = module.rpartition(".")[0]
     for name, base in _imported_names(path):
-        names = [name]
-        if package and name.startswith(f"{package}."):
-            names.append(name.removeprefix(f"{package}."))
-        for each in names:
-            place = (base or folder).joinpath(*each.split("."))
+        for dotted in {name, name.removeprefix(f"{package}.") if package else name}:
+            place = (base or folder).joinpath(*dotted.split("."))
             for candidate in (place.with_suffix(".py"), place / "__init__.py"):
                 resolved = candidate.resolve()
                 if candidate.is_file() and resolved.is_relative_to(folder):
@@ -190,13 +179,11 @@ def _imported_names(path: Path) -> Iterator[tuple[str, Path | None]]:
         # Importing the network tells what is wrong with it; here its bytes are enough.
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            relative = isinstance(node, ast.ImportFrom) and node.level
+            module = node.module if isinstance(node, ast.ImportFrom) else None
             for alias in node.names:
-                parts = alias.name.split(".")
-                yield from ((".".join(parts[:n]), None) for n in range(1, len(parts) + 1))
-        elif isinstance(node, ast.ImportFrom):
-            base = path.parents[node.level - 1] if node.level else None
-            parts = (node.module or "").split(".") if node.module else []
-            yield from ((".".join(parts[:n]), base) for n in range(1, len(parts) + 1))
-            # A name that is imported from a package may itself be a module.
-            yield from ((".".join([*parts, alias.name]), base) for alias in node.names if alias.name != "*")
+                # A name that is imported from a package may itself be a module.
+                parts = f"{module or ''}.{alias.name.removesuffix('*')}".strip(".").split(".")
+                names = filter(None, accumulate(parts, "{}.{}".format))
+                yield from ((name, path.parents[relative - 1] if relative else None) for name in names)

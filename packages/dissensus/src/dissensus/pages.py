@@ -109,14 +109,7 @@ def html(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write texts, by file name, each whole or not at all, into a folder that is made where there is none.
-
-    Returns:
-        The paths of the files, in order.
-
-    Raises:
-        InputError: where a file cannot be written.
-    """
+    """The paths of texts, by file name, each written whole or not at all into a folder that is made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         with whole_file(folder / name) as part:

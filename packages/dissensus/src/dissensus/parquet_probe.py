@@ -15,6 +15,7 @@ import select
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -87,10 +88,7 @@ def _survives(path: str, *, seconds: float) -> bool:
 
 
 def _end(child: subprocess.Popen[str]) -> None:
-    for pipe in (child.stdin, child.stdout):
-        if pipe is not None:
-            try:
-                pipe.close()
-            except OSError:
-                continue
+    for pipe in filter(None, (child.stdin, child.stdout)):
+        with suppress(OSError):
+            pipe.close()
     child.wait()

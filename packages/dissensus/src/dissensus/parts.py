@@ -7,12 +7,14 @@
 - `dissensus.names`: names of `dis`;
 - `dissensus.joins`: what another part asks for where it cannot do without (`encoder.hf`, `schema.study`).
 
-Installed parts are looked for when a name is asked for that only a part has, and not before.
+Installed parts are looked for when a name is asked for that only a part has, and not before. Libraries that only some
+people need are likewise imported when they are used, and named where they are missing.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from dissensus.errors import InputError
@@ -24,21 +26,22 @@ Group: TypeAlias = Literal["commands", "names", "joins"]
 
 
 def joined(group: Group, name: str, *, part: str, wanted_by: str) -> Any:
-    """What an installed part adds under a name.
-
-    Args:
-        group: of names.
-        name: that the part registered.
-        part: that brings it: train, collect or papers.
-        wanted_by: what needs it, as the user named it.
+    """What an installed part (train, collect or papers) adds under a name.
 
     Raises:
-        InputError: where the part is not installed; it says what to type.
+        InputError: where the part is not installed; it says what needs it (`wanted_by`) and what to type.
     """
     entry = registered(group).get(name)
     if entry is None:
         raise InputError(f"{wanted_by}: {not_installed(part)}")
     return entry.load()
+
+
+def installed(package: str, extra: str, *, wanted_by: str) -> None:
+    """Refuse to go on without a package that an extra of dissensus installs; nothing is imported."""
+    if find_spec(package) is None:
+        name = {"sklearn": "scikit-learn"}.get(package, package)
+        raise InputError(f'{wanted_by}: {name} is not installed; get it with `pip install "dissensus[{extra}]"`')
 
 
 def not_installed(part: str) -> str:

@@ -103,11 +103,11 @@ def people_ruler(evaluation: Evaluation) -> alt.TopLevelMixin:
     return _charts(dots(evaluation))
 
 
-def plan(found: Plan) -> alt.TopLevelMixin:
-    """The power of telling two systems apart over votes an item at one cost, or the cost of a power of 80 %."""
-    if not isinstance(found, Plan):
+def plan(result: Plan) -> alt.TopLevelMixin:
+    """The power to find a significant difference, by votes per item at one cost, or the cost of a power of 80 %."""
+    if not isinstance(result, Plan):
         raise InputError("plan: give what dissensus.planning.plan returned")
-    return alt.LayerChart.from_dict(standalone(*plan_figure(found)), validate=False)
+    return alt.LayerChart.from_dict(standalone(*plan_figure(result)), validate=False)
 
 
 def contested(

@@ -1,4 +1,4 @@
-"""Tables in files of any kind, as Polars frames; every failure is told in one sentence.
+"""Tables in files of any kind, as Polars frames; every refusal is one sentence.
 
 Polars is imported when a file is read or written: rooms that run where it is not installed may import this module.
 """
@@ -13,8 +13,9 @@ import json
 import re
 import sys
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
@@ -47,8 +48,8 @@ KINDS: Final = {
 COMPRESSIONS: Final = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
 """The first bytes of a compressed file, by the extension that it carries behind its own."""
 
-TEXT: Final = ("CSV", "TSV", "text", "Excel")
-"""The kinds whose cells are all text."""
+DELIMITED: Final = ("CSV", "TSV", "text")
+"""The kinds that are lines of cells."""
 
 _ARCHIVES: Final = (*COMPRESSIONS.values(), b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
 _MARKS: Final = {"TSV": "\t"}
@@ -118,29 +119,24 @@ class OpenTable:
                 rows = Rows(self.path, chosen.collect(), None, self.header)
             rows = without_blank(rows)
             if is_text(self.path):
-                numbers = (each if each.name in as_text else whole_numbers(each) for each in rows.table)
-                rows = replace(rows, table=rows.table.select(numbers))
+                cells = (column if column.name in as_text else whole_numbers(column) for column in rows.table)
+                rows = replace(rows, table=rows.table.select(cells))
         if not rows.table.height:
             raise InputError(f"{self.path}: the table holds no rows; give one with at least one")
         return rows
 
 
 def open_table(path: str | Path, *, columns: Sequence[str] | None = None) -> OpenTable:
-    """Open a file as a table.
-
-    Args:
-        path: the file.
-        columns: the names of its columns, where its first line does not hold them.
-    """
+    """Open a file as a table, with the names of its columns where its first line does not hold them."""
     path = open_file(path)
     if columns is None:
         return OpenTable(path, columns_of(path))
     if not is_text(path) or kind_of(path) == "Excel":
         raise InputError(f"{path}: a {kind_of(path)} file names its columns itself; leave out columns=")
     with explained(path):
-        found = len(scan(path, columns=columns).collect_schema().names())
-    if found != len(columns):
-        raise InputError(f"{path}: the first line has {found} cells and columns= names {len(columns)}; name each one")
+        width = len(scan(path, columns=columns).collect_schema())
+    if width != len(columns):
+        raise InputError(f"{path}: the first line has {width} cells and columns= names {len(columns)}; name each one")
     return OpenTable(path, list(columns), header=False)
 
 
@@ -157,13 +153,13 @@ def table_in_memory(source: Any) -> OpenTable:
             frame = pl.from_pandas(source)
             for name in frame.columns:
                 ranked = getattr(source[name], "cat", None)
-                if ranked is not None and ranked.categories.map(lambda each: isinstance(each, str)).all():
+                if ranked is not None and ranked.categories.map(lambda name: isinstance(name, str)).all():
                     frame = frame.with_columns(pl.col(name).cast(pl.Enum(ranked.categories.tolist())))
         elif module == "pyarrow":
             frame = pl.from_arrow(source)
         elif isinstance(source, pl.LazyFrame):
             frame = source.collect()
-        elif isinstance(source, list | tuple) and all(isinstance(each, dict) for each in source):
+        elif isinstance(source, list | tuple) and all(isinstance(row, dict) for row in source):
             frame = pl.DataFrame(source, infer_schema_length=None, strict=False)
         elif isinstance(source, dict):
             frame = pl.DataFrame(source, strict=False)
@@ -199,15 +195,15 @@ def hugging_face(table: pl.DataFrame) -> Any:
         else pl.col(name).to_physical().cast(pl.Int64)
         for name in named
     ]
-    found = datasets.Dataset(table.with_columns(*codes).to_arrow())
-    features = found.features.copy()
+    dataset = datasets.Dataset(table.with_columns(*codes).to_arrow())
+    features = dataset.features.copy()
     for name, dtype in named.items():
         label = datasets.ClassLabel(names=dtype.categories.to_list())
         features[name] = datasets.List(label) if table.schema[name] == pl.List else label
     silent = datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
-        return found.cast(features)
+        return dataset.cast(features)
     finally:
         if not silent:
             datasets.enable_progress_bars()
@@ -223,9 +219,8 @@ def _named_classes(source: Any) -> pl.DataFrame:
         names = getattr(getattr(feature, "feature", feature), "names", None)
         if names is None:
             continue
-        told = dict(enumerate(names))
         cells = pl.element() if frame.schema[name] == pl.List else pl.col(name)
-        words = cells.replace_strict(told, default=None, return_dtype=pl.Enum(names))
+        words = cells.replace_strict(dict(enumerate(names)), default=None, return_dtype=pl.Enum(names))
         frame = frame.with_columns(pl.col(name).list.eval(words) if frame.schema[name] == pl.List else words)
     return frame
 
@@ -233,10 +228,14 @@ def _named_classes(source: Any) -> pl.DataFrame:
 def place(path: Path, number: int, *, header: bool = True) -> str:
     """The file and the line of one of its rows, numbered from 0, for a sentence."""
     kind = KINDS.get(extension(path))
-    if kind in ("CSV", "TSV", "text"):
-        return f"{path}, line {_line_of_record(path, number + header)}"
+    if kind in DELIMITED:
+        # Cells may hold line breaks.
+        first = next((start for start, _, _ in islice(_csv_records(path), number + header, None)), number + header + 1)
+        return f"{path}, line {first}"
     if kind == "JSONL":
-        return f"{path}, line {_line_of_object(path, number)}"
+        with open_bytes(path) as file:
+            filled = (line for line, text in enumerate(file, start=1) if text.strip())
+            return f"{path}, line {next(islice(filled, number, None), number + 1)}"
     return f"{path}, row {number + 1 + (kind == 'Excel')}"
 
 
@@ -258,9 +257,9 @@ def open_file(path: str | Path) -> Path:
     if not first.strip():
         raise InputError(f"{path}: the file is empty; give one that holds something")
     compression = COMPRESSIONS.get(path.suffix.lower())
-    if compression is not None and not first.startswith(compression):
-        raise InputError(f"{path}: the file is not compressed as its name says; rename it, or download it again")
     if compression is not None:
+        if not first.startswith(compression):
+            raise InputError(f"{path}: the file is not compressed as its name says; rename it, or download it again")
         with explained(path), open_bytes(path) as file:
             if not file.read(1 << 16).strip():
                 raise InputError(f"{path}: the file is empty; give one that holds something")
@@ -305,12 +304,7 @@ class _Decompressed(io.RawIOBase):
 
 
 def kind_of(path: Path, *, also: Sequence[str] = ()) -> str:
-    """CSV, TSV, Parquet, JSONL and so on, by the extension.
-
-    Args:
-        path: the file.
-        also: further extensions that the caller deals with, such as `.npy`; of these the kind is `npy`.
-    """
+    """CSV, TSV, Parquet, JSONL and so on, by the extension; of those in `also`, such as `.npy`, it is `npy`."""
     ending = extension(path)
     if ending in also:
         return ending[1:]
@@ -321,16 +315,11 @@ def kind_of(path: Path, *, also: Sequence[str] = ()) -> str:
 
 def is_text(path: Path) -> bool:
     """Whether the file is CSV, TSV or the like, whose cells are all text."""
-    return KINDS.get(extension(path)) in TEXT
+    return KINDS.get(extension(path)) in (*DELIMITED, "Excel")
 
 
 def scan(path: Path, *, columns: Sequence[str] | None = None) -> pl.LazyFrame:
-    """The rows of a file, lazily; CSV, TSV, text and Excel as text in every column.
-
-    Args:
-        path: the file.
-        columns: the names of the columns of a file of text, where its first line does not hold them.
-    """
+    """The rows of a file, lazily; CSV, TSV, text and Excel as text in every column. `columns` is as in `open_table`."""
     import polars as pl
 
     kind, literal = kind_of(path), glob.escape(str(path))
@@ -352,9 +341,9 @@ def scan(path: Path, *, columns: Sequence[str] | None = None) -> pl.LazyFrame:
         separator=_delimiter(path, kind),
         infer_schema=False,
         # Polars leaves the doubled quotes of a quoted header as they stand.
-        with_column_names=lambda found: [
-            *names[: len(found)],
-            *(name.replace('""', '"') for name in found[len(names) :]),
+        with_column_names=lambda header: [
+            *names[: len(header)],
+            *(name.replace('""', '"') for name in header[len(names) :]),
         ],
     )
 
@@ -366,12 +355,12 @@ def _read_objects(path: Path) -> pl.DataFrame:
     with open_bytes(path) as file:
         text = file.read()
     try:
-        found = json.loads(text)
+        rows = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: this is not JSON ({_first_line(error)}); write or download it again") from None
-    if not isinstance(found, list) or not found or not all(isinstance(each, dict) for each in found):
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path}: expected a list of objects, one for each row; write the table as JSONL or CSV")
-    return pl.DataFrame(found, infer_schema_length=None)
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _read_excel(path: Path) -> pl.DataFrame:
@@ -397,7 +386,7 @@ def columns_of(path: Path) -> list[str]:
     if any("\ufffd" in name for name in names):
         _refuse_broken_text(path)
     # What Polars calls the second of two columns with one name.
-    again = next((each for name in names if (each := re.sub(r"_duplicated_\d+$", "", name)) != name), None)
+    again = next((plain for name in names if (plain := re.sub(r"_duplicated_\d+$", "", name)) != name), None)
     if again is not None and again in names and is_text(path):
         raise InputError(f"{path}: two columns are called '{again}'; give each its own name")
     return names
@@ -423,21 +412,14 @@ def without_blank(rows: Rows) -> Rows:
 
 def refuse_short_rows(rows: Rows) -> None:
     """Refuse a CSV or TSV file with a row that ends before its last column: which cells it lacks is not known."""
-    if KINDS.get(extension(rows.path)) not in ("CSV", "TSV", "text"):
-        return
-    with open_text(rows.path) as file:
-        reader = csv.reader(file, delimiter=_delimiter(rows.path, kind_of(rows.path)))
-        width = 0
-        try:
-            for cells in reader:
-                width = width or len(cells)
-                if cells and len(cells) < width:
-                    raise InputError(
-                        f"{rows.path}, line {reader.line_num}: {len(cells)} cells, and the first line has {width}; "
-                        "write an empty cell where there is nothing"
-                    )
-        except csv.Error:
-            return
+    width = 0
+    for _, line, cells in _csv_records(rows.path) if KINDS.get(extension(rows.path)) in DELIMITED else ():
+        width = width or len(cells)
+        if cells and len(cells) < width:
+            raise InputError(
+                f"{rows.path}, line {line}: {len(cells)} cells, and the first line has {width}; write an empty cell "
+                "where there is nothing"
+            )
 
 
 def whole_numbers(text: pl.Series) -> pl.Series:
@@ -454,10 +436,7 @@ def whole_numbers(text: pl.Series) -> pl.Series:
 def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str, str] | None = None) -> None:
     """Write a table, whole or not at all: CSV, TSV, Parquet or JSONL, by the extension; `-` is CSV on standard output.
 
-    Args:
-        table: the rows.
-        path: the file, in a folder that exists.
-        metadata: what a Parquet file keeps beside its columns; other kinds have no place for it.
+    A Parquet file keeps the metadata beside its columns; other kinds have no place for it.
     """
     from polars.exceptions import PolarsError
 
@@ -470,12 +449,12 @@ def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str,
         try:
             if kind == "Parquet":
                 table.write_parquet(part, metadata=None if metadata is None else dict(metadata))
-            elif path.suffix.lower() == ".gz":
-                with gzip.open(part, "wb") as file:
-                    _write_text(table, cast("BinaryIO", file), kind)
-            else:
-                with part.open("wb") as file:
-                    _write_text(table, file, kind)
+                return
+            with gzip.open(part, "wb") if path.suffix.lower() == ".gz" else part.open("wb") as file:
+                if kind == "JSONL":
+                    table.write_ndjson(cast("BinaryIO", file))
+                else:
+                    table.write_csv(cast("BinaryIO", file), separator=_MARKS.get(kind, ","))
         except PolarsError as error:
             raise InputError(
                 f"{path}: the file cannot be written ({_first_line(error)}); nothing was changed"
@@ -487,26 +466,16 @@ def writable_kind(path: Path, *, also: Sequence[str] = ()) -> str:
     if str(path) == "-":
         return "CSV"
     kind = kind_of(path, also=also)
-    if kind in ("text", "JSON", "Excel") or (path.suffix.lower() in COMPRESSIONS and not _writes_compressed(path)):
+    compressed = path.suffix.lower() == ".gz" and kind in ("CSV", "TSV", "JSONL")
+    if kind in ("text", "JSON", "Excel") or (path.suffix.lower() in COMPRESSIONS and not compressed):
         endings = ", ".join((".csv", ".tsv", ".csv.gz", ".parquet", ".jsonl", *also))
         raise InputError(f"{path}: {path.name} can be read but not written; choose one of {endings}")
     return kind
 
 
-def _writes_compressed(path: Path) -> bool:
-    return path.suffix.lower() == ".gz" and KINDS.get(extension(path)) in ("CSV", "TSV", "JSONL")
-
-
-def _write_text(table: pl.DataFrame, file: BinaryIO, kind: str) -> None:
-    if kind == "JSONL":
-        table.write_ndjson(file)
-    else:
-        table.write_csv(file, separator=_MARKS.get(kind, ","))
-
-
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Tell what cannot be read about a file in one sentence."""
+    """Say in one sentence what cannot be read about a file."""
     import polars as pl
 
     try:
@@ -524,9 +493,9 @@ def explained(path: Path) -> Iterator[None]:
             _refuse_broken_text(path)
             _refuse_broken_json(path)
             sentence = f"{path}: the lines do not hold the same kinds of values ({reason}); give all the same keys"
-        elif kind in ("CSV", "TSV", "text"):
+        elif kind in DELIMITED:
             _refuse_broken_text(path)
-            _refuse_ragged(path, kind)
+            _refuse_ragged(path)
             sentence = f"{path}: this is not a table of text ({reason}); write it again as {kind} in UTF-8"
         else:
             sentence = f"{path}: the file cannot be read ({reason})"
@@ -561,25 +530,13 @@ def open_text(path: Path, *, errors: str = "replace") -> io.TextIOWrapper:
     return io.TextIOWrapper(open_bytes(path), encoding="utf-8", errors=errors, newline="")
 
 
-def _line_of_record(path: Path, number: int) -> int:
-    """The line where a record of CSV starts, from 0 with the header among them; cells may hold line breaks."""
-    with open_text(path) as file:
-        reader = csv.reader(file, delimiter=_delimiter(path, kind_of(path)))
-        end = 0
-        try:
-            for record, _ in enumerate(reader):
-                if record == number:
-                    return end + 1
-                end = reader.line_num
-        except csv.Error:
-            pass
-    return number + 1
-
-
-def _line_of_object(path: Path, number: int) -> int:
-    with open_bytes(path) as file:
-        filled = (line for line, text in enumerate(file, start=1) if text.strip())
-        return next((line for index, line in enumerate(filled) if index == number), number + 1)
+def _csv_records(path: Path) -> Iterator[tuple[int, int, list[str]]]:
+    """The first and the last line of each record, the header among them, and its cells; up to one that is broken."""
+    with open_text(path) as file, suppress(csv.Error):
+        reader, end = csv.reader(file, delimiter=_delimiter(path, kind_of(path))), 0
+        for cells in reader:
+            yield end + 1, reader.line_num, cells
+            end = reader.line_num
 
 
 def _refuse_broken_text(path: Path) -> None:
@@ -602,24 +559,19 @@ def _refuse_broken_json(path: Path) -> None:
             try:
                 value = json.loads(text, parse_constant=refuse_constant) if text.strip() else {}
             except (ValueError, RecursionError) as error:
-                reason = _first_line(error)
                 raise InputError(
-                    f"{path}, line {line}: this is not JSON ({reason}); give one object per line"
+                    f"{path}, line {line}: this is not JSON ({_first_line(error)}); give one object per line"
                 ) from None
             if not isinstance(value, dict):
                 raise InputError(f"{path}, line {line}: this is JSON, but not an object; give one object per line")
 
 
-def _refuse_ragged(path: Path, kind: str) -> None:
-    with open_text(path) as file:
-        reader = csv.reader(file, delimiter=_delimiter(path, kind))
-        try:
-            header = len(next(reader, []))
-            for cells in reader:
-                if len(cells) > header:
-                    raise InputError(
-                        f"{path}, line {reader.line_num}: {len(cells)} cells, and the header has {header}; "
-                        "quote cells that hold the delimiter"
-                    )
-        except csv.Error:
-            return
+def _refuse_ragged(path: Path) -> None:
+    header = None
+    for _, line, cells in _csv_records(path):
+        header = len(cells) if header is None else header
+        if len(cells) > header:
+            raise InputError(
+                f"{path}, line {line}: {len(cells)} cells, and the header has {header}; quote cells that hold the "
+                "delimiter"
+            )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, get_type_hints
 
 import msgspec
@@ -34,40 +35,29 @@ class TomlTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TableError(ValueError):
-    """What a table has against one of its values; whoever reads the file adds where that is.
-
-    Attributes:
-        place: of the value, in the table.
-        what: is wrong with it, and the remedy.
-    """
+    """What is wrong with a value of a table, and the remedy; whoever reads the file adds where that is."""
 
     def __init__(self, place: str | Place, what: str) -> None:
         self.place, self.what = (place,) if isinstance(place, str) else place, what
         super().__init__(what)
 
 
-def no_such(place: str | Place, given: Any, known: Iterable[str]) -> TableError:
+def no_such(place: str | Place, value: Any, known: Iterable[str]) -> TableError:
     """The refusal of a value that is none of the known names."""
     names = list(known)
     return TableError(
-        place, f"names '{given}', which is not there{choices(given, names) if names else '; leave it out'}"
+        place, f"names '{value}', which is not there{choices(value, names) if names else '; leave it out'}"
     )
 
 
-def known_keys(place: str | Place, given: Iterable[str], known: Collection[str]) -> None:
+def known_keys(place: str | Place, keys: Iterable[str], known: Collection[str]) -> None:
     """Refuses a key of a mapping that is none of the known ones."""
-    for key in (key for key in given if key not in known):
+    for key in (key for key in keys if key not in known):
         raise TableError(place, f"has '{key}', which is not one of its keys{choices(key, known)}")
 
 
 class TomlFile:
-    """A parsed file beside its text.
-
-    Attributes:
-        path: where it was read.
-        text: as it was written.
-        given: as it was parsed.
-    """
+    """A file of a path: its text as it was written, and what it was parsed to (`given`)."""
 
     def __init__(self, path: Path, *, kind: str) -> None:
         self.path = path
@@ -91,7 +81,7 @@ class TomlFile:
 
     @contextmanager
     def refusals(self) -> Iterator[None]:
-        """What is refused inside of what was read is told with its line."""
+        """What is refused inside of what was read is refused with its line."""
         try:
             yield
         except TableError as error:
@@ -101,15 +91,15 @@ class TomlFile:
         """The refusal of a value, by its place."""
         place = (place,) if isinstance(place, str) else place
         last = max(k for k, step in enumerate(place) if isinstance(step, str))
-        line, steps = self._found(place)
+        line, steps = self._nearest(place)
         where = f"{self._table(place[:last])} " if last >= steps and last else ""
         return InputError(f"{self.path}, line {line}: '{place[last]}' {where}{what}")
 
     def line(self, *place: str | int) -> int:
         """The line of a value; where it has none of its own, that of what it is in; else 1."""
-        return self._found(place)[0]
+        return self._nearest(place)[0]
 
-    def _found(self, place: Place) -> tuple[int, int]:
+    def _nearest(self, place: Place) -> tuple[int, int]:
         """The line of a value, and how many steps of its place stand there."""
         steps = next((k for k in range(len(place), 0, -1) if place[:k] in self._lines), 0)
         return self._lines.get(place[:steps], 1), steps
@@ -119,30 +109,30 @@ class TomlFile:
         names = [step for step in place if isinstance(step, str)]
         if not names:
             return "at the top"
-        line, steps = self._found(place)
+        line, steps = self._nearest(place)
         mark = re.match(r"\s*(\[*)", self.text.splitlines()[line - 1] if steps == len(place) else "")
         opened = mark[1] if mark else ""
         return f"in {opened}{names[-1] if opened != '[' else '.'.join(names)}{']' * len(opened)}"
 
-    @cached_property
+    @functools.cached_property
     def _lines(self) -> dict[Place, int]:
         """The line of every header and key."""
         inside: Place = ()
-        found: dict[Place, int] = {}
+        lines: dict[Place, int] = {}
         quote = ""
         for number, line in enumerate(self.text.splitlines(), start=1):
             header, key = re.match(rf"\s*(\[\[?)\s*({_KEY})\s*\]", line), re.match(rf"\s*({_KEY})\s*=", line)
             if header and not quote:
                 inside = _steps(header[2])
-                found.setdefault(inside, number)
+                lines.setdefault(inside, number)
                 if header[1] == "[[":
-                    inside += (sum(each[:-1] == inside and isinstance(each[-1], int) for each in found),)
-                    found[inside] = number
+                    inside += (sum(place[:-1] == inside and isinstance(place[-1], int) for place in lines),)
+                    lines[inside] = number
             elif key and not quote:
-                found.setdefault(inside + _steps(key[1]), number)
+                lines.setdefault(inside + _steps(key[1]), number)
             for mark in re.findall(r"\"{3}|'{3}", line):
                 quote = "" if mark == quote else quote or mark
-        return found
+        return lines
 
     def _refusal(self, error: msgspec.ValidationError, model: Any) -> InputError:
         """What msgspec refuses, in our words: with the line, the value, and what would be right."""
@@ -151,29 +141,22 @@ class TomlFile:
         if cause is not None:
             where = str(error).removeprefix(str(cause)).removeprefix(" - at ")
         place = self._place(where, str(error), model)
+        if isinstance(cause, TableError):
+            return self.refuse(place + cause.place, cause.what)
         if cause is not None:
-            return (
-                self.refuse(place + cause.place, cause.what)
-                if isinstance(cause, TableError)
-                else InputError(str(cause))
-            )
-        node, given = _node(types.type_info(model), place), self._value(place)
+            return InputError(str(cause))
+        node, value = _node(types.type_info(model), place), self._value(place)
         if field := re.fullmatch("Object (contains unknown|missing required) field `(.*)`", what):
-            fields = {each.encode_name: each.type for table in _kinds(node, types.StructType) for each in table.fields}
+            keys = {key.encode_name: key.type for table in _kinds(node, types.StructType) for key in table.fields}
             if field[1] == "contains unknown":
-                return self._unknown(place, field[2], fields)
-            return self.refuse((*place, field[2]), f"is missing; give {_in_words(fields[field[2]], field[2])}")
-        names = [str(name) for each in _kinds(node, types.LiteralType) for name in each.values]
-        if names and isinstance(given, str):
-            return self.refuse(place, no_such((), given, names).what)
+                line, table = self.line(*place, field[2]), self._table(place)
+                return InputError(f"{self.path}, line {line}: '{field[2]}' is no key {table}{choices(field[2], keys)}")
+            return self.refuse((*place, field[2]), f"is missing; give {_in_words(keys[field[2]], field[2])}")
+        names = [str(name) for literal in _kinds(node, types.LiteralType) for name in literal.values]
+        if names and isinstance(value, str):
+            return self.refuse(place, no_such((), value, names).what)
         verb = "has" if isinstance(place[-1], int) else "is"
-        return self.refuse(place, f"{verb} {given!r}; give {_in_words(node, place[-1])}")
-
-    def _unknown(self, place: Place, key: str, known: Iterable[str]) -> InputError:
-        names = list(known)
-        return InputError(
-            f"{self.path}, line {self.line(*place, key)}: '{key}' is no key {self._table(place)}{choices(key, names)}"
-        )
+        return self.refuse(place, f"{verb} {value!r}; give {_in_words(node, place[-1])}")
 
     def _place(self, where: str, message: str, model: Any) -> Place:
         """Where msgspec says that a value is; it leaves out by which key a value of a mapping stands."""
@@ -192,10 +175,7 @@ class TomlFile:
         return place
 
     def _value(self, place: Place) -> Any:
-        given: Any = self.given
-        for step in place:
-            given = given[step]
-        return given
+        return functools.reduce(operator.getitem, place, self.given)
 
 
 _KEY = r"""(?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*"""
@@ -206,12 +186,12 @@ def _steps(key: str) -> Place:
     return tuple(step.strip("\"'") for step in re.findall(r"""[\w-]+|"[^"]*"|'[^']*'""", key))
 
 
-def _with_only(given: Any, place: Place, key: str) -> Any:
+def _with_only(values: Any, place: Place, key: str) -> Any:
     """A copy of parsed values in which the mapping at a place has one key."""
     if not place:
-        return {key: given[key]}
-    copy = given.copy()
-    copy[place[0]] = _with_only(given[place[0]], place[1:], key)
+        return {key: values[key]}
+    copy = values.copy()
+    copy[place[0]] = _with_only(values[place[0]], place[1:], key)
     return copy
 
 
@@ -220,26 +200,26 @@ def _members(node: Any) -> Iterator[Any]:
     if isinstance(node, types.Metadata):
         yield from _members(node.type)
     elif isinstance(node, types.UnionType):
-        for each in node.types:
-            yield from _members(each)
+        for member in node.types:
+            yield from _members(member)
     else:
         yield node
 
 
 def _kinds(node: Any, kind: type[Model]) -> list[Model]:
-    return [each for each in _members(node) if isinstance(each, kind)]
+    return [member for member in _members(node) if isinstance(member, kind)]
 
 
 def _node(node: Any, place: Place) -> Any:
     """The type of what stands at a place in a value of a type."""
     for step in place:
         if isinstance(step, int):
-            node = [each.item_type for each in _kinds(node, types.VarTupleType)] or _kinds(node, types.TupleType)
-            node = node[0].item_types[step] if isinstance(node[0], types.TupleType) else node[0]
+            (kind,) = [*_kinds(node, types.VarTupleType), *_kinds(node, types.TupleType)][:1]
+            node = kind.item_types[step] if isinstance(kind, types.TupleType) else kind.item_type
         else:
-            fields = [field for table in _kinds(node, types.StructType) for field in table.fields]
-            mappings = [each.value_type for each in _kinds(node, types.DictType)]
-            node = next((field.type for field in fields if field.encode_name == step), *mappings)
+            keys = [key for table in _kinds(node, types.StructType) for key in table.fields]
+            values = [mapping.value_type for mapping in _kinds(node, types.DictType)]
+            node = next((key.type for key in keys if key.encode_name == step), *values)
     return node
 
 
@@ -247,11 +227,8 @@ def _in_words(node: Any, key: str | int = "") -> str:
     """What a value of a type looks like, for the end of a sentence."""
     if isinstance(node, types.Metadata) and node.extra:
         return str(node.extra["write"])
-    kinds = [each for each in _members(node) if not isinstance(each, types.NoneType)]
-    any_number = any(isinstance(each, types.FloatType) for each in kinds)
-    return " or ".join(
-        _kind_in_words(each, key) for each in kinds if not any_number or not isinstance(each, types.IntType)
-    )
+    hidden = (types.NoneType, types.IntType) if _kinds(node, types.FloatType) else types.NoneType
+    return " or ".join(_kind_in_words(kind, key) for kind in _members(node) if not isinstance(kind, hidden))
 
 
 def _kind_in_words(kind: Any, key: str | int) -> str:
@@ -283,21 +260,18 @@ def fits(value: Any, hint: Any) -> str:
 
 
 def table_of(kind: type, what: str, **others: Any) -> type[msgspec.Struct]:
-    """A table whose keys are the fields of settings (a dataclass) with their types.
+    """A table whose keys are the fields of settings (a dataclass) with their types; `what` says what it is.
 
-    Args:
-        kind: of settings.
-        what: the table is, in a sentence.
-        **others: types of keys that are not as the settings have them. Where a key is more than settings have, these
-            only differ from others, and no default is told.
+    `others` are types of keys that are not as the settings have them. Where one of them is no field of the settings,
+    tables only say what differs from other settings, and no key has a default.
     """
     hints = get_type_hints(kind, localns={"Mapping": Mapping, "Path": str})
     more = set(others) - set(hints)
     keys: list[Any] = [(name, others[name] | None, None) for name in more]
-    for each in fields(kind):
-        hint = others.get(each.name, hints[each.name])
-        default = msgspec.NODEFAULT if each.default is MISSING else each.default
-        keys.append((each.name, hint | None, None) if more else (each.name, hint, default))
+    for field in fields(kind):
+        hint = others.get(field.name, hints[field.name])
+        default = msgspec.NODEFAULT if field.default is MISSING else field.default
+        keys.append((field.name, hint | None, None) if more else (field.name, hint, default))
     attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:")
     return msgspec.defstruct(
         kind.__name__, keys, bases=(TomlTable,), namespace={"__doc__": what + "\n\n" + "".join(attributes[1:])}
@@ -311,38 +285,35 @@ def schema_of(model: type, *, title: str) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title} | _plain(made, parts)
 
 
-def _plain(given: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
+def _plain(written: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
     """A schema without references, with what docstrings say of keys; None is a key that is not written."""
-    found = {**parts.get(given.get("$ref", ""), {}), **given}
-    found = {key: value for key, value in found.items() if key not in ("$ref", "title") and value != []}
+    schema = {**parts.get(written.get("$ref", ""), {}), **written}
+    schema = {key: value for key, value in schema.items() if key not in ("$ref", "title") and value != []}
     for key in ("items", "additionalProperties"):
-        if isinstance(found.get(key), dict):
-            found[key] = _plain(found[key], parts)
-    if "anyOf" in found:
-        kinds = [_plain(each, parts) for each in found.pop("anyOf") if each != {"type": "null"}]
-        kinds = [each for each in kinds if each.get("type") != "integer" or not _has(kinds, "number")]
-        found |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
-    if "propertyNames" in found:
-        each = found.pop("additionalProperties")
-        found |= {"properties": dict.fromkeys(found.pop("propertyNames")["enum"], each), "additionalProperties": False}
-    elif "properties" in found:
-        text = inspect.cleandoc(found.pop("description", ""))
-        told = {key: {"description": each} for key, each in attributes_in_words(text).items()}
-        found["properties"] = {
-            key: _plain(each, parts) | told.get(key, {}) for key, each in found["properties"].items()
+        if isinstance(schema.get(key), dict):
+            schema[key] = _plain(schema[key], parts)
+    if "anyOf" in schema:
+        kinds = [_plain(kind, parts) for kind in schema.pop("anyOf") if kind != {"type": "null"}]
+        any_number = any(kind.get("type") == "number" for kind in kinds)
+        kinds = [kind for kind in kinds if kind.get("type") != "integer" or not any_number]
+        schema |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+    if "propertyNames" in schema:
+        keys, value = schema.pop("propertyNames")["enum"], schema.pop("additionalProperties")
+        schema |= {"properties": dict.fromkeys(keys, value), "additionalProperties": False}
+    elif "properties" in schema:
+        text = inspect.cleandoc(schema.pop("description", ""))
+        words = {key: {"description": sentence} for key, sentence in attributes_in_words(text).items()}
+        schema["properties"] = {
+            key: _plain(value, parts) | words.get(key, {}) for key, value in schema["properties"].items()
         }
-        found |= {"description": " ".join(text.partition("\n\n")[0].split())} if text else {}
-    if found.get("default") in (None, "", {}) or "properties" in found:
-        found.pop("default", None)
-    return found
-
-
-def _has(kinds: list[dict[str, Any]], kind: str) -> bool:
-    return any(each.get("type") == kind for each in kinds)
+        schema |= {"description": " ".join(text.partition("\n\n")[0].split())} if text else {}
+    if schema.get("default") in (None, "", {}) or "properties" in schema:
+        schema.pop("default", None)
+    return schema
 
 
 def attributes_in_words(text: str | None) -> dict[str, str]:
     """What a docstring says of each attribute, on one line."""
-    told = inspect.cleandoc(text or "").partition("Attributes:\n")[2]
-    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", told, re.MULTILINE)
+    attributes = inspect.cleandoc(text or "").partition("Attributes:\n")[2]
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE)
     return {name: " ".join(words.split()) for name, words in entries}

@@ -23,13 +23,10 @@ def whole_file(
 ) -> Iterator[Path]:
     """A new file to write to, with the same ending; it takes the place of `path` when the block ends without an error.
 
-    Args:
-        path: where the file is to appear, in a folder that exists. A file that is there already is replaced at the end.
-        within: the folder in which the unfinished file lies, on the same file system; without it, that of `path`.
-        remedy: the end of the sentence where it cannot be written.
+    The unfinished file lies in the folder `within`, on the same file system; without it, in that of `path`.
 
     Raises:
-        InputError: where the file cannot be written; what was there before is unharmed.
+        InputError: where the file cannot be written, ending with the remedy; what was there before is unharmed.
     """
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it first")
@@ -49,12 +46,7 @@ def whole_file(
 def whole_folder(
     path: Path, *, within: Path | None = None, remedy: str = "nothing was changed; choose another place, or make room"
 ) -> Iterator[Path]:
-    """A new folder to fill; it becomes `path` when the block ends without an error.
-
-    Args:
-        path: where the folder is to appear; nothing may be there, or an empty folder.
-        within: the folder in which the unfinished one lies, on the same file system; without it, that of `path`.
-        remedy: the end of the sentence where it cannot be written.
+    """A new folder to fill; it becomes `path` when the block ends without an error. `within` is as for `whole_file`.
 
     Raises:
         InputError: where the folder cannot be written, or one with something in it is there already.

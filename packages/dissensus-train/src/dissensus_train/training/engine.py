@@ -10,7 +10,7 @@ import torch
 
 from dissensus.cores import available_cores
 from dissensus.errors import InputError, choices
-from dissensus.extras import installed
+from dissensus.parts import installed
 from dissensus.progress import silent
 from dissensus_train.training.fleet import alike, train_fleet, why_not_together
 from dissensus_train.training.loop import train_loop

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import torch
 
 from dissensus.errors import InputError
-from dissensus.extras import installed
 from dissensus.own_code import source_files
+from dissensus.parts import installed
 from dissensus_train.training.fleet import FLEET
 from dissensus_train.training.loop import one_thread, train_loop
 from dissensus_train.training.store import RemoteRuns

@@ -163,8 +163,7 @@ def _as_read(name: str, value: Any) -> Any:
 
 def over(compute_on: str, address: str | None, *, device: str = "cpu") -> Over:
     """What calls a function on many jobs: `map`, or a Ray cluster."""
-    from dissensus.extras import installed
-    from dissensus.parts import joined
+    from dissensus.parts import installed, joined
 
     if compute_on != "ray":
         if address is not None:

@@ -41,7 +41,7 @@ def inspect(
     json: Path | None = None,
 ) -> None:
     """How much people agree, whom to look at and what is contested; by source, attribute or original label."""
-    from dissensus.bootstrap import told_by
+    from dissensus.bootstrap import json_fields
     from dissensus.labels.uncertainty import uncertainty_correlations
     from dissensus.votes.groups import by_annotators, by_items, original_agreement
     from dissensus.votes.inspection import inspect as look
@@ -71,8 +71,8 @@ def inspect(
         write_page(result, votes, html, title=source)
         note(f"page written to {html}")
     more = {
-        "by": None if by is None else {"attribute": by, "groups": [told_by(group) for group in groups]},
-        "by_attribute": {name: [told_by(group) for group in rows] for name, rows in people.items()},
+        "by": None if by is None else {"attribute": by, "groups": [json_fields(group) for group in groups]},
+        "by_attribute": {name: [json_fields(group) for group in rows] for name, rows in people.items()},
         "original": None if before is None else before.to_dict(),
         "uncertainty": None if correlations is None else correlations.to_dict(),
     }

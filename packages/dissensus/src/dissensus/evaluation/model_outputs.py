@@ -89,15 +89,15 @@ def read_outputs(
     if kind in ("npz", "npy") or (kind == "JSONL" and _form_of(_first_records(path), classes) is None):
         return None
     if kind in ("JSON", "JSONL", "eval"):
-        held = _records(path, kind)
-        form = _form_of([record for _, record in held], classes)
-        records = [(_item_of(record, key, item), _read_by(FORMS[form], record)) for key, record in held] if form else []
+        entries = _records(path, kind)
+        form = _form_of([record for _, record in entries], classes)
+        records = [(_item_of(record, key, item), _read_by(FORMS[form], record)) for key, record in entries if form]
     else:
         form, records = _answer_column(path, classes, item)
     if form is None:
         return None
     meaning = _meaning(path, classes, answers)
-    _refuse_mostly_unread(path, [said for _, said in records], classes, meaning)
+    _refuse_mostly_unread(path, [distribution for _, distribution in records], classes, meaning)
     return _tallied(path, records, form=form, classes=tuple(classes), meaning=meaning)
 
 
@@ -106,11 +106,11 @@ def read_answers(path: str | Path) -> dict[str, str]:
     rows = read_rows(open_file(path))
     if not {"answer", "class"} <= set(rows.table.columns):
         raise InputError(f"{path}: it has the columns {', '.join(rows.table.columns)}; give 'answer' and 'class'")
-    said, meant = (rows.table[name].cast(str).to_list() for name in ("answer", "class"))
-    for place, pair in enumerate(zip(said, meant, strict=True)):
+    pairs = rows.table.select("answer", "class").cast(str).rows()
+    for place, pair in enumerate(pairs):
         if None in pair:
             raise InputError(f"{rows.where(place)}: an answer or its class is missing; give both")
-    return dict(zip(said, meant, strict=True))
+    return dict(pairs)
 
 
 # Forms ----------------------------------------------------------------------------------------------------------------
@@ -118,26 +118,23 @@ def read_answers(path: str | Path) -> dict[str, str]:
 
 def pipeline_scores(record: Any) -> Answers | None:
     """Hugging Face pipelines: `[{"label": ..., "score": ...}, ...]`, or the best label alone."""
-    if isinstance(record, dict):
-        held = next((value for value in record.values() if _is_scores(_unwrapped(value))), None)
-        record = held if held is not None else [record] if _is_scores([record]) else None
-    scores = _unwrapped(record)
-    if not _is_scores(scores):
-        return None
-    return _summed((str(row["label"]), number_of(row["score"])) for row in scores)
+    candidates = [*record.values(), [record]] if isinstance(record, dict) else [record]
+    scores = next(filter(_is_scores, map(_unwrapped, candidates)), None)
+    return None if scores is None else _summed((str(row["label"]), number_of(row["score"])) for row in scores)
 
 
 def _unwrapped(value: Any) -> Any:
     """A pipeline that was given one text answers with a list of one list."""
-    return value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) else value
+    return value[0] if _is_list_of(list, value) and len(value) == 1 else value
 
 
 def _is_scores(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(row, dict) and {"label", "score"} <= set(row) for row in value)
-    )
+    return _is_list_of(dict, value) and all({"label", "score"} <= set(row) for row in value)
+
+
+def _is_list_of(kind: type, value: Any) -> bool:
+    """Whether a value is a list with entries of one kind, and not empty."""
+    return isinstance(value, list) and bool(value) and all(isinstance(entry, kind) for entry in value)
 
 
 def chat_logprobs(record: Any) -> Answers | None:
@@ -189,33 +186,29 @@ def inspect_sample(record: Any) -> Answers | None:
     if answer is None:
         choices = record["output"].get("choices") or []
         if choices:
-            return _mean([_said(_words(choice["message"]["content"])) for choice in choices])
+            return _mean([_stated(_words(choice["message"]["content"])) for choice in choices])
         answer = record["output"].get("completion", "")
-    return _said(str(answer))
+    return _stated(str(answer))
 
 
 def words(record: Any) -> Answers | None:
     """A distribution or an answer in words: `{"A": "15%", "B": "85%"}`, or a text that may hold such an object."""
     if not isinstance(record, dict):
-        return _said(record) if isinstance(record, str) else None
+        return _stated(record) if isinstance(record, str) else None
     choices = _choices(record)
     if choices:
         texts = [(choice.get("message") or {}).get("content", choice.get("text")) for choice in choices]
-        return _mean([{} if text is None else _said(_words(text)) for text in texts])
+        return _mean([{} if text is None else _stated(_words(text)) for text in texts])
     for key in ("distribution", *ANSWER_KEYS):
         value = record.get(key)
         if isinstance(value, dict):
             return _verbalised(value)
         if isinstance(value, str):
-            return _said(value)
+            return _stated(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return {str(value): 1.0}
-    sampled: list[str] = next((record[key] for key in SAMPLES_KEYS if _is_texts(record.get(key))), [])
-    return _mean(list(map(_said, sampled)))
-
-
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
+    sampled: list[str] = next((record[key] for key in SAMPLES_KEYS if _is_list_of(str, record.get(key))), [])
+    return _mean(list(map(_stated, sampled)))
 
 
 FORMS: Final[dict[str, Callable[[Any], Answers | None]]] = {
@@ -258,8 +251,8 @@ def _choices(record: Any) -> list[dict[str, Any]]:
     for key in ("response", "body"):
         if isinstance(record, dict) and isinstance(record.get(key), dict):
             record = record[key]
-    held = (record.get("choices") or record.get("outputs")) if isinstance(record, dict) else None
-    return held if isinstance(held, list) and all(isinstance(choice, dict) for choice in held) else []
+    choices: Any = (record.get("choices") or record.get("outputs")) if isinstance(record, dict) else None
+    return choices if _is_list_of(dict, choices) else []
 
 
 def _words(content: Any) -> str:
@@ -269,7 +262,7 @@ def _words(content: Any) -> str:
     return str(content)
 
 
-def _said(text: str) -> Answers:
+def _stated(text: str) -> Answers:
     """An answer in words, or the distribution that it holds as an object of JSON or Python."""
     held = object_in(text)
     if isinstance(held, dict) and held:
@@ -324,7 +317,7 @@ def number_of(value: Any) -> float:
 
 
 def _exp(logprob: Any) -> float:
-    # What is beyond all numbers is no probability, and is told from a number as such.
+    # What is beyond all numbers is no probability.
     return math.exp(number_of(logprob)) if number_of(logprob) < 700 else math.nan
 
 
@@ -376,7 +369,7 @@ def _records(path: Path, kind: str) -> list[tuple[str | None, Any]]:
 
 def _under_name(value: Any) -> Any:
     """What stands under an item's name, as a record."""
-    if _is_texts(value):
+    if _is_list_of(str, value):
         return {"answers": value}
     return value if isinstance(value, str | list) else {"output": value}
 
@@ -407,10 +400,7 @@ def _item_of(record: Any, name: str | None, wanted: str | None) -> str | int | N
     for place in (record, record.get("doc")):
         if isinstance(place, dict) and wanted is not None and wanted in place:
             return place[wanted]  # type: ignore[no-any-return]
-    for key in ITEM_KEYS:
-        if isinstance(record.get(key), str | int):
-            return record[key]  # type: ignore[no-any-return]
-    return None
+    return next((record[key] for key in ITEM_KEYS if isinstance(record.get(key), str | int)), None)
 
 
 def item_column(rows: Rows, item: str | None, columns: Sequence[str]) -> str:
@@ -440,7 +430,7 @@ def _answer_column(path: Path, classes: Sequence[str], item: str | None) -> tupl
 
 def _column_records(cells: Any, items: Sequence[str | int | None]) -> tuple[str, list[Record]]:
     """The form, and what each cell of a column says about its item."""
-    answers = (_said(answer or "") for answer in cells.cast(str).to_list())
+    answers = (_stated(answer or "") for answer in cells.cast(str).to_list())
     return f"answers in the column '{cells.name}'", list(zip(items, answers, strict=True))
 
 
@@ -482,10 +472,10 @@ def plain_answer(answer: str) -> str:
 
 def _meaning(path: Path, classes: Sequence[str], answers: Mapping[str, str] | None) -> dict[str, int]:
     """By plain answer, the class that it means."""
-    for said, meant in (answers or {}).items():
-        if meant not in classes:
+    for answer, name in (answers or {}).items():
+        if name not in classes:
             raise InputError(
-                f"{path}: the answer '{said}' is said to mean '{meant}', and people voted for {', '.join(classes)}; "
+                f"{path}: the answer '{answer}' is said to mean '{name}', and people voted for {', '.join(classes)}; "
                 "name one of these"
             )
     # The table says what other answers mean, and has the last word where it names a class.
@@ -494,8 +484,8 @@ def _meaning(path: Path, classes: Sequence[str], answers: Mapping[str, str] | No
 
 def _places(classes: Sequence[str], meant_by: Mapping[str, str]) -> dict[str, int]:
     places: dict[str, int] = {}
-    for answer, meant in meant_by.items():
-        place = list(classes).index(meant)
+    for answer, name in meant_by.items():
+        place = list(classes).index(name)
         # Classes such as '+' and '-' are nothing but punctuation, and 'a' and 'A' may be two: such are distinguished as
         # they are written.
         key = plain_answer(answer)
@@ -519,11 +509,12 @@ def _refuse_mostly_unread(
     path: Path, records: Sequence[Answers | None], classes: Sequence[str], meaning: Mapping[str, int]
 ) -> None:
     """Refuse answers of which most name no class: a verdict on them would be one on how they were read."""
-    unread = [said for said in records if all(_class_of(answer, meaning) < 0 for answer in said or {})]
+    unread = [answers for answers in records if all(_class_of(answer, meaning) < 0 for answer in answers or {})]
     if 2 * len(unread) <= len(records):
         return
     texts = (
-        repr(next(iter(said)) if len(said) == 1 else said) if said else "nothing that can be read" for said in unread
+        repr(next(iter(answers)) if len(answers) == 1 else answers) if answers else "nothing that can be read"
+        for answers in unread
     )
     examples = dict.fromkeys(text if len(text) <= 80 else f"{text[:79]}…" for text in texts)
     raise InputError(
@@ -596,12 +587,12 @@ def _tallied(
             f"{outside.mean():.1%} of the probability is outside the classes (most at item "
             f"{names[int(outside.argmax())]}: {outside.max():.1%}); it counts as '{NO_CLASS}'"
         )
-    shown = (*classes, NO_CLASS) if outside.any() else classes
+    columns = (*classes, NO_CLASS) if outside.any() else classes
     whole = all(isinstance(name, int) for name in names)
     return Predictions(
-        probabilities=table[None, :, : len(shown)],
+        probabilities=table[None, :, : len(columns)],
         items=np.array(names) if whole else np.array(list(map(str, names)), dtype=np.dtypes.StringDType()),
-        classes=shown,
+        classes=columns,
         seeds=(0,),
         notes=tuple(f"{path}: {note}" for note in notes),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.bootstrap import as_told, told_by
+from dissensus.bootstrap import json_fields, json_value
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.metrics.registry import METRICS
@@ -102,7 +102,7 @@ class Choice:
 
     def to_dict(self) -> dict[str, Any]:
         """The choice, ready for JSON."""
-        return {"votes": self.k, **told_by(self, but=("k", "shown")), **told_by(self.shown, but=("k", "items"))}
+        return {"votes": self.k, **json_fields(self, but=("k", "shown")), **json_fields(self.shown, but=("k", "items"))}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -145,7 +145,11 @@ class Plan(Framed):
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         best = None if self.best is None else {"items": self.best.items, "votes": self.best.k}
-        return {**told_by(self, but=("best", "prices", "needed")), "best": best, "items_needed": as_told(self.needed)}
+        return {
+            **json_fields(self, but=("best", "prices", "needed")),
+            "best": best,
+            "items_needed": json_value(self.needed),
+        }
 
 
 def plan(

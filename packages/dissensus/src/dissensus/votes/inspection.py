@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.special import entr
 
-from dissensus.bootstrap import told_by
+from dissensus.bootstrap import json_fields
 from dissensus.errors import InputError
 from dissensus.frames import Framed
 from dissensus.votes.agreement import (
@@ -265,7 +265,7 @@ class Inspection(Framed):
         """All of it, ready for JSON: plain numbers, names, lists and dictionaries, and None for what is missing."""
         panel, models = self.annotator_agreement, self.models
         return {
-            **told_by(self, but=("annotator_agreement", "models")),
+            **json_fields(self, but=("annotator_agreement", "models")),
             "annotator_agreement": None if panel is None else panel.to_rows(),
             "sentences": list(self.sentences()),
             **({} if models is None else {"models": models.to_dict()}),

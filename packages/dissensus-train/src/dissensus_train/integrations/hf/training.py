@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dissensus.extras import installed
+from dissensus.parts import installed
 from dissensus_train.integrations.hf.delivering import Delivering
 
 installed("transformers", "hf", wanted_by="dis.hf.Trainer")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dissensus.errors import InputError
-from dissensus.extras import installed
+from dissensus.parts import installed
 from dissensus_train.delivery.deliveries import Fixed
 from dissensus_train.integrations.loading import Delivered, Loader
 from dissensus_train.training.data import TRAIN

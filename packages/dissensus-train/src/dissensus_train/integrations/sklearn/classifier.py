@@ -12,8 +12,8 @@ from dissensus.arrays import column_names
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics import soft_nll
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.extras import installed
 from dissensus.labels.distribution import LabelDistribution
+from dissensus.parts import installed
 from dissensus.votes.table import Votes
 
 installed("sklearn", "sklearn", wanted_by="dis.sklearn")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dissensus.arrays import places_of
-from dissensus.bootstrap import told_by
+from dissensus.bootstrap import json_fields
 from dissensus.errors import InputError
 from dissensus.evaluation.people.baselines import OTHERS, OWN, other_votes, own_frequencies
 from dissensus.evaluation.people.groups import GroupScores, group_scores
@@ -132,7 +132,7 @@ class PeopleEvaluation(Framed):
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; people are in the order of their names."""
         rows = sorted(self.by_person.to_rows(), key=lambda row: str(row["annotator"]))
-        return {**told_by(self, but=("by_person",)), "by_person": rows}
+        return {**json_fields(self, but=("by_person",)), "by_person": rows}
 
 
 def evaluate_people(

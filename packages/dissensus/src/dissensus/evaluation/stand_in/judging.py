@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.bootstrap import as_told, percentile_estimate
+from dissensus.bootstrap import json_value, percentile_estimate
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.panel import Panel
@@ -108,11 +108,11 @@ class Judged:
             "verdict": self.verdict,
             "test": self.test.to_dict(),
             "people_with_people": self.people.to_dict(),
-            "model_with_people": as_told(self.model),
-            "difference": as_told(self.difference),
-            "people_saved": as_told(self.saved),
-            "parts": as_told(self.parts),
-            "worst_items": as_told(self.items),
+            "model_with_people": json_value(self.model),
+            "difference": json_value(self.difference),
+            "people_saved": json_value(self.saved),
+            "parts": json_value(self.parts),
+            "worst_items": json_value(self.items),
         }
 
 
@@ -150,7 +150,7 @@ class StandIn(Framed):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        return {"score": self.score, "conditions": list(self.conditions), "models": as_told(self.models)}
+        return {"score": self.score, "conditions": list(self.conditions), "models": json_value(self.models)}
 
 
 def stand_in(
