@@ -84,10 +84,7 @@ def disagreement(
 ) -> alt.TopLevelMixin:
     """Which two classes people say of one item, in % of pairs of people; of models, of pairs of votes drawn from them.
 
-    Args:
-        human: label distributions, or (items, classes) probabilities.
-        model: as for `entropy`; None shows people alone.
-        classes: the names of the model's classes in order, where `human` has names.
+    The arguments are those of `entropy`; without a model, people are shown alone.
     """
     people, _ = people_in(human)
     if model is None:

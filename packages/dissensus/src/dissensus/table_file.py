@@ -525,9 +525,9 @@ def _delimiter(path: Path, kind: str) -> str:
     return next((mark for mark in (usual, ",", ";", "\t") if mark.encode() in header), usual)
 
 
-def open_text(path: Path, *, errors: str = "replace") -> io.TextIOWrapper:
+def open_text(path: Path) -> io.TextIOWrapper:
     """The text of a file in UTF-8, decompressed where its name says so, line ends as they are."""
-    return io.TextIOWrapper(open_bytes(path), encoding="utf-8", errors=errors, newline="")
+    return io.TextIOWrapper(open_bytes(path), encoding="utf-8", errors="replace", newline="")
 
 
 def _csv_records(path: Path) -> Iterator[tuple[int, int, list[str]]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-import operator
 import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, get_type_hints
 
 import msgspec
@@ -114,7 +113,7 @@ class TomlFile:
         opened = mark[1] if mark else ""
         return f"in {opened}{names[-1] if opened != '[' else '.'.join(names)}{']' * len(opened)}"
 
-    @functools.cached_property
+    @cached_property
     def _lines(self) -> dict[Place, int]:
         """The line of every header and key."""
         inside: Place = ()
@@ -175,7 +174,10 @@ class TomlFile:
         return place
 
     def _value(self, place: Place) -> Any:
-        return functools.reduce(operator.getitem, place, self.given)
+        value: Any = self.given
+        for step in place:
+            value = value[step]
+        return value
 
 
 _KEY = r"""(?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*"""
@@ -214,7 +216,7 @@ def _node(node: Any, place: Place) -> Any:
     """The type of what stands at a place in a value of a type."""
     for step in place:
         if isinstance(step, int):
-            (kind,) = [*_kinds(node, types.VarTupleType), *_kinds(node, types.TupleType)][:1]
+            kind = next(kind for kind in _members(node) if isinstance(kind, types.VarTupleType | types.TupleType))
             node = kind.item_types[step] if isinstance(kind, types.TupleType) else kind.item_type
         else:
             keys = [key for table in _kinds(node, types.StructType) for key in table.fields]

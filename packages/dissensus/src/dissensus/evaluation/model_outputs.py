@@ -106,7 +106,7 @@ def read_answers(path: str | Path) -> dict[str, str]:
     rows = read_rows(open_file(path))
     if not {"answer", "class"} <= set(rows.table.columns):
         raise InputError(f"{path}: it has the columns {', '.join(rows.table.columns)}; give 'answer' and 'class'")
-    pairs = rows.table.select("answer", "class").cast(str).rows()
+    pairs = list(zip(*(rows.table[name].cast(str).to_list() for name in ("answer", "class")), strict=True))
     for place, pair in enumerate(pairs):
         if None in pair:
             raise InputError(f"{rows.where(place)}: an answer or its class is missing; give both")

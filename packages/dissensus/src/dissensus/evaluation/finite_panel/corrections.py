@@ -308,30 +308,26 @@ def _manhattan(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
     return _distances(counts, runs, sizes, counts.sum(axis=1))
 
 
-def _entropies(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
-    # Entropies are people's alone: the model is a guess of them, and that of the mean over seeds will do.
-    return _of_cells(_entropy_of_cell, parts=24)(counts, runs.mean(axis=0, keepdims=True), sizes)
+def _less_entropy(term: Callable[[Table, Table], Floats]) -> BracketBy:
+    """Brackets of a term of votes' shares and q, which is known, less people's entropy."""
 
+    def by(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
+        # Entropies are people's alone: the model is a guess of them, and that of the mean over seeds will do.
+        of = _of_cells(_entropy_of_cell, parts=24)(counts, runs.mean(axis=0, keepdims=True), sizes)
+        return lambda votes, size, q: of(votes, size, q).scaled(-1.0, shift=term(votes / size[:, None], q))
 
-def _kl(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
-    entropies = _entropies(counts, runs, sizes)
-    return lambda votes, size, q: entropies(votes, size, q).scaled(-1.0, shift=soft_nll(votes / size[:, None], q))
-
-
-def _entce(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
-    entropies = _entropies(counts, runs, sizes)
-    return lambda votes, size, q: entropies(votes, size, q).scaled(-1.0, shift=entropy(q))
+    return by
 
 
 def _wasserstein(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
     def steps(table: Any) -> Any:
         return np.cumsum(table, axis=-1)[..., :-1]
 
-    def said(q: Any) -> Any:
+    def cumulated(q: Any) -> Any:
         return np.clip(steps(q), 0.0, 1.0)
 
-    of = _distances(steps(counts), said(runs), sizes, counts.sum(axis=1))
-    return lambda votes, size, q: of(steps(votes), size, said(q))
+    of = _distances(steps(counts), cumulated(runs), sizes, counts.sum(axis=1))
+    return lambda votes, size, q: of(steps(votes), size, cumulated(q))
 
 
 def _scaled(base: BracketBy, factor: float, shift: float) -> BracketBy:
@@ -346,8 +342,8 @@ UNBIASED: Final = ("soft_nll", "expected_accuracy")
 """Linear in the true distribution."""
 
 BRACKETED: Final[dict[str, BracketBy]] = {
-    "kl": _kl,
-    "entce": _entce,
+    "kl": _less_entropy(soft_nll),
+    "entce": _less_entropy(lambda _, q: entropy(q)),
     "jsd": _jsd,
     "po_jsd": _scaled(_jsd, -1 / LN2, 1.0),
     "tvd": _scaled(_manhattan, 0.5, 0.0),

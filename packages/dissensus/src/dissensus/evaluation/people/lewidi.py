@@ -166,16 +166,6 @@ def perspectivist_scores(reference: Reference, submitted: Sequence[Any]) -> Floa
     return np.asarray(mean.mean(axis=0) / DIVISORS[reference.dataset])
 
 
-def final_score(task: Task, scores: Floats) -> float:
-    """The mean over items as the organisers print it."""
-    return round(float(scores.mean()), DECIMALS) if task == "soft" else float(scores.mean())
-
-
-def mean_soft_label(training: Reference, items: int) -> Cube:
-    """(items, labels, values) the mean soft label of a training file, for each of so many items."""
-    return np.repeat(training.soft.mean(axis=0, keepdims=True), items, axis=0)
-
-
 def most_frequent_answers(training: Reference, reference: Reference) -> list[Any]:
     """By item, (labels, annotators) each annotator's most frequent number in a training file.
 
@@ -192,42 +182,46 @@ def most_frequent_answers(training: Reference, reference: Reference) -> list[Any
     usual = dict(zip(names.tolist(), values[ranked.argmax(axis=1)].tolist(), strict=True))
     other = float(values[often.argmax()])
     return [
-        np.repeat([[usual.get(name, other) for name in people]], len(said), axis=0)
-        for people, said in zip(reference.annotators, reference.answers, strict=True)
+        np.repeat([[usual.get(name, other) for name in people]], len(answers), axis=0)
+        for people, answers in zip(reference.annotators, reference.answers, strict=True)
     ]
 
 
 def _score_file(name: str, text: str, place: Path) -> LewidiScore:
     match = _NAME.fullmatch(Path(name).name)
     assert match is not None, "only such files are taken from a submission"
-    dataset, split, task = _SPELLED[match[1].lower()], match[2].lower(), match[3].lower()
+    dataset, split = _SPELLED[match[1].lower()], match[2].lower()
+    task: Task = "soft" if match[3].lower() == "soft" else "pe"
     path = place / f"{dataset}_{split}.json" if place.is_dir() else place
     reference = read_reference(path)
     if reference.dataset != dataset:
         raise InputError(f"{path}: this is {reference.dataset}, and {name} is of {dataset}; give the file of that one")
     lines = _lines(name, text, reference)
     training = _training(reference)
+    predictions: list[Any] = []
     if task == "soft":
-        scores = soft_scores(reference, _distributions(name, lines, reference))
-        of_baseline = None if training is None else soft_scores(reference, mean_soft_label(training, len(lines)))
         measure = "Wasserstein distance" if dataset in SCALES else "Manhattan distance"
-        says = "mean soft label"
+        rule = "mean soft label"
+        predictions.append(_distributions(name, lines, reference))
+        if training is not None:
+            predictions.append(np.repeat(training.soft.mean(axis=0, keepdims=True), len(lines), axis=0))
+        scores = [round(float(soft_scores(reference, made).mean()), DECIMALS) for made in predictions]
     else:
-        scores = perspectivist_scores(reference, _predicted_answers(name, lines, reference))
-        usual = None if training is None else most_frequent_answers(training, reference)
-        of_baseline = None if usual is None else perspectivist_scores(reference, usual)
         measure = "normalised absolute distance" if dataset in SCALES else "error rate"
-        says = "each annotator's most frequent answer"
-    of_task: Task = "soft" if task == "soft" else "pe"
+        rule = "each annotator's most frequent answer"
+        predictions.append(_predicted_answers(name, lines, reference))
+        if training is not None:
+            predictions.append(most_frequent_answers(training, reference))
+        scores = [float(perspectivist_scores(reference, made).mean()) for made in predictions]
     return LewidiScore(
         dataset=dataset,
         split=split,
-        task=of_task,
+        task=task,
         measure=measure,
         items=len(reference.items),
-        score=final_score(of_task, scores),
-        baseline=None if of_baseline is None else final_score(of_task, of_baseline),
-        baseline_is="" if training is None else f"{says} in {training.path.name}",
+        score=scores[0],
+        baseline=None if training is None else scores[1],
+        baseline_is="" if training is None else f"{rule} in {training.path.name}",
     )
 
 
@@ -246,12 +240,12 @@ def _soft(dataset: str, soft: Mapping[str, Any]) -> list[list[float]]:
     return [[shares.get(name, 0.0) for name in LABELS[dataset]]]
 
 
-def _answers(dataset: str, said: Any) -> Any:
+def _answers(dataset: str, annotations: Any) -> Any:
     """(labels, annotators) what each annotator said, as numbers."""
     if dataset == SEVERAL:
-        chosen = [{label.strip() for label in answer.split(",")} for answer in said]
+        chosen = [{label.strip() for label in answer.split(",")} for answer in annotations]
         return np.array([[float(name in labels) for labels in chosen] for name in LABELS[dataset]])
-    return np.array([[float(answer) for answer in said]])
+    return np.array([[float(answer) for answer in annotations]])
 
 
 def _submitted(path: Path) -> list[tuple[str, str]]:
@@ -259,23 +253,20 @@ def _submitted(path: Path) -> list[tuple[str, str]]:
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder; give a submission")
     try:
-        if path.is_dir():
-            files = [(file.name, file.read_text(encoding="utf-8")) for file in sorted(path.iterdir()) if _is_one(file)]
-        elif zipfile.is_zipfile(path):
+        if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                names = [name for name in sorted(archive.namelist()) if _is_one(Path(name))]
+                names = [name for name in sorted(archive.namelist()) if _NAME.fullmatch(Path(name).name)]
                 files = [(name, archive.read(name).decode("utf-8")) for name in names]
         else:
-            files = [(path.name, path.read_text(encoding="utf-8"))] if _is_one(path) else []
+            paths = [
+                file for file in (sorted(path.iterdir()) if path.is_dir() else [path]) if _NAME.fullmatch(file.name)
+            ]
+            files = [(file.name, file.read_text(encoding="utf-8")) for file in paths]
     except (OSError, UnicodeDecodeError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: cannot be read ({error}); give a folder, zip or tsv file of a submission") from None
     if not files:
         raise InputError(f"{path}: there is no file called like CSC_test_soft.tsv or CSC_test_pe.tsv; name them so")
     return files
-
-
-def _is_one(path: Path) -> bool:
-    return _NAME.fullmatch(path.name) is not None
 
 
 def _lines(name: str, text: str, reference: Reference) -> list[tuple[str, Any]]:
@@ -328,12 +319,11 @@ def _distributions(name: str, lines: Sequence[tuple[str, Any]], reference: Refer
 
 def _predicted_answers(name: str, lines: Sequence[tuple[str, Any]], reference: Reference) -> list[Any]:
     rows = []
-    for (where, value), said, people in zip(lines, reference.answers, reference.annotators, strict=True):
-        row = _numbers(value, where, labels=len(said))
-        if row.shape != said.shape:
-            raise InputError(
-                f"{where}: {_shape(row)} for {_shape(said)} in {name}; give an answer for each of {', '.join(people)}"
-            )
+    for (where, value), answers, people in zip(lines, reference.answers, reference.annotators, strict=True):
+        row = _numbers(value, where, labels=len(answers))
+        if row.shape != answers.shape:
+            wanted = f"{_shape(answers)} in {name}; give an answer for each of {', '.join(people)}"
+            raise InputError(f"{where}: {_shape(row)} for {wanted}")
         rows.append(row)
     return rows
 

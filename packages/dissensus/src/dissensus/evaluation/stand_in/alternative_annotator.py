@@ -114,16 +114,16 @@ class AlternativeAnnotatorTest:
             return {}
         names, part = np.unique(self.part, return_inverse=True)
         people = np.bincount(part)
-        rates = np.bincount(part, self.won) / people
-        advantage = np.bincount(part, self.model_as_good) / people
+        rates, advantages = (np.bincount(part, share) / people for share in (self.won, self.model_as_good))
+        rows = zip(names.tolist(), people.tolist(), rates.tolist(), advantages.tolist(), strict=True)
         return {
             str(name): {
-                "annotators": int(people[place]),
-                "winning_rate": float(rates[place]),
-                "advantage_probability": float(advantage[place]),
-                "passed": bool(rates[place] >= PASSES),
+                "annotators": annotators,
+                "winning_rate": rate,
+                "advantage_probability": advantage,
+                "passed": rate >= PASSES,
             }
-            for place, name in enumerate(names.tolist())
+            for name, annotators, rate, advantage in rows
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -339,18 +339,18 @@ def _aligned(
     # With an expert, the expert's own votes are what others are compared with, and are not themselves compared.
     vote = np.flatnonzero((answer >= 0) & (others > 0) & (~counted if expert is not None else True))
     judged = _Judged(cell=cell, label=label, counted=counted, others=others, n_cells=n_cells)
-    said = label[vote], answer[vote]
+    labels = label[vote], answer[vote]
     if score == "accuracy":
-        human, model = _shares(judged, vote, said, len(answers.classes))
+        human, model = _shares(judged, vote, labels, len(answers.classes))
     elif score == "rmse":
         if not votes.ordered and not names_are_places(votes):
             raise InputError(
                 "alternative annotator test: the RMSE needs classes that are a scale, and these are "
                 f"{', '.join(votes.classes[:5])}; add ordered=, or choose accuracy"
             )
-        human, model = _distances(judged, vote, said, answers.places(votes))
+        human, model = _distances(judged, vote, labels, answers.places(votes))
     else:
-        human, model = _similarities(judged, vote, said, answers.classes, score)
+        human, model = _similarities(judged, vote, labels, answers.classes, score)
     weight = None
     if balanced:
         frequency = np.bincount(label[counted], minlength=len(votes.classes))
@@ -375,28 +375,28 @@ class _Judged:
         return np.asarray(np.bincount(self.cell, held, minlength=self.n_cells)[self.cell[vote]] - held[vote])
 
 
-def _shares(judged: _Judged, vote: Ints, said: tuple[Ints, Ints], classes: int) -> tuple[Floats, Floats]:
+def _shares(judged: _Judged, vote: Ints, labels: tuple[Ints, Ints], classes: int) -> tuple[Floats, Floats]:
     """(compared,) the share of the others who said the same as the annotator, and as the model."""
     place = judged.cell * classes + judged.label
     counts = np.bincount(place[judged.counted], minlength=judged.n_cells * classes)
     begin, others = judged.cell[vote] * classes, judged.others[vote]
     own, ours = judged.counted[vote], judged.label[vote]
-    human, model = ((counts[begin + label] - (own & (label == ours))) / others for label in said)
+    human, model = ((counts[begin + label] - (own & (label == ours))) / others for label in labels)
     return human, model
 
 
-def _distances(judged: _Judged, vote: Ints, said: tuple[Ints, Ints], places: Floats) -> tuple[Floats, Floats]:
+def _distances(judged: _Judged, vote: Ints, labels: tuple[Ints, Ints], places: Floats) -> tuple[Floats, Floats]:
     """(compared,) minus the root mean squared distance from the others, of the annotator and of the model."""
     # Distances do not change when the scale is moved, and small numbers lose less in the difference of squares.
     at = places - np.nanmean(places)
     x, n = at[judged.label], judged.others[vote]
     mean, square = judged.sum(x, vote) / n, judged.sum(x * x, vote) / n
-    human, model = (-np.sqrt(np.maximum(square - 2 * at[label] * mean + at[label] ** 2, 0.0)) for label in said)
+    human, model = (-np.sqrt(np.maximum(square - 2 * at[label] * mean + at[label] ** 2, 0.0)) for label in labels)
     return human, np.where(np.isnan(model), -np.inf, model)
 
 
 def _similarities(
-    judged: _Judged, vote: Ints, said: tuple[Ints, Ints], classes: tuple[str, ...], similarity: Similarity
+    judged: _Judged, vote: Ints, labels: tuple[Ints, Ints], classes: tuple[str, ...], similarity: Similarity
 ) -> tuple[Floats, Floats]:
     """(compared,) the mean similarity with the others of the vote, and of the model's answer.
 
@@ -411,7 +411,7 @@ def _similarities(
     right = order[np.repeat(begin, times) + places_within(times)]
     other = right != vote[left]
     left, right = left[other], right[other]
-    pair = np.concatenate([label[left] * len(classes) + judged.label[right] for label in said])
+    pair = np.concatenate([label[left] * len(classes) + judged.label[right] for label in labels])
     distinct, where = np.unique(pair, return_inverse=True)
     one, two = ([classes[code] for code in codes.tolist()] for codes in np.divmod(distinct, len(classes)))
     value = np.asarray(similarity(one, two), dtype=np.float64)
