@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.own_code import beside, own_function, own_source, source_fingerprint
+from dissensus.own_code import beside, own_function, own_source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,15 +36,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("changed", [name for name in FILES if name != "unread_a.py"])
 def test_a_change_in_any_file_that_it_imports_is_another_network(folder: Path, changed: str) -> None:
-    before = source_fingerprint("nets_a")
+    before = own_source("nets_a:net")
     (folder / changed).write_text(FILES[changed] + "# edited\n")
-    assert source_fingerprint("nets_a") != before
+    assert own_source("nets_a:net") != before
 
 
 def test_files_that_it_does_not_import_do_not_count(folder: Path) -> None:
-    before = source_fingerprint("nets_a")
+    before = own_source("nets_a:net")
     (folder / "unread_a.py").write_text("nothing = 4\n")
-    assert source_fingerprint("nets_a") == before
+    assert own_source("nets_a:net") == before
     assert len(before) == 16
 
 
@@ -56,16 +56,16 @@ def test_a_module_of_a_package_is_followed_by_its_full_name(tmp_path: Path, monk
     for name in ("parts", "more"):
         (package / f"{name}.py").write_text("block = 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = source_fingerprint("package_b.nets")
+    found = own_source("package_b.nets:net")
     for name in ("parts", "more"):
         (package / f"{name}.py").write_text("block = 2\n")
-        assert source_fingerprint("package_b.nets") != found
-        found = source_fingerprint("package_b.nets")
+        assert own_source("package_b.nets:net") != found
+        found = own_source("package_b.nets:net")
 
 
 def test_a_module_without_source_has_no_fingerprint() -> None:
-    assert source_fingerprint("sys") == ""
-    assert source_fingerprint("not_there_at_all") == ""
+    assert own_source("sys:net") == ""
+    assert own_source("not_there_at_all:net") == ""
 
 
 def test_a_file_beside_the_study_is_found_with_what_it_imports_and_the_path_stays(tmp_path: Path) -> None:

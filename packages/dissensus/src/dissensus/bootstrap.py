@@ -123,10 +123,7 @@ def resampled_weights(times: Ints, *, resamples: int, seed: Seed) -> Iterator[tu
     many draws fall in each block, then where they fall inside), which is the same distribution and keeps memory small
     for any number of items.
 
-    Args:
-        times: (rows,) how many items each row stands for, at least 1; the largest first draws fastest.
-        resamples: number of resamples, 0 or more.
-        seed: of the draws.
+    Every row stands for at least one item; with the most frequent rows first, draws are fastest.
 
     Yields:
         The rows of each block, and their (1 + resamples, rows of the block) weights: first those of the sample itself.

@@ -31,7 +31,7 @@ class InputError(ValueError):
         super().__init__(" ".join(sentence.splitlines()))
 
 
-def choices(given: object, known: Iterable[str]) -> str:
+def choices(name: object, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: what was perhaps meant, and all names that are known.
 
     Examples:
@@ -39,17 +39,17 @@ def choices(given: object, known: Iterable[str]) -> str:
         "'sotf' is not a delivery; did you mean 'soft'? choose soft, sls, multipass"
     """
     names = list(known)
-    return f"{meant(given, names) or ';'} choose {', '.join(names)}"
+    return f"{meant(name, names) or ';'} choose {', '.join(names)}"
 
 
-def meant(given: object, known: Iterable[str]) -> str:
+def meant(name: object, known: Iterable[str]) -> str:
     """As `choices`, where the names are too many to be listed: only what was perhaps meant, or nothing.
 
     Examples:
         >>> meant("cat-7.pgn", (f"cat-{number}.png" for number in range(20)))
         "; did you mean 'cat-7.png'?"
     """
-    near = difflib.get_close_matches(str(given), list(known), n=1, cutoff=0.62)
+    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.62)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 

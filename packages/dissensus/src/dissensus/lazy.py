@@ -22,12 +22,9 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` for a package whose public names live elsewhere.
 
-    They are what the package imports under `if TYPE_CHECKING:`, so that they are written down once.
-
-    Args:
-        package: its name.
-        parts: by public name, the part that brings it where it is installed (`dissensus.parts`).
-        guesses: by the right call, the names that people try first; each is answered with that call.
+    They are what the package imports under `if TYPE_CHECKING:`, so that they are written down once. `parts` has by
+    public name the part that brings it where it is installed (`dissensus.parts`), and `guesses` by the right call the
+    names that people try first, which are answered with that call.
     """
     others = parts or {}
 

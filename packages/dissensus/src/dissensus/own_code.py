@@ -57,11 +57,6 @@ def own_function(name: str, *, folder: Path | None, kind: str) -> Callable[..., 
     return made  # type: ignore[no-any-return]
 
 
-def own_source(name: str, *, folder: Path | None) -> str:
-    """The fingerprint (`source_fingerprint`) of the code behind `own_function`'s name."""
-    return source_fingerprint(name.rpartition(":")[0], folder=folder)
-
-
 @contextmanager
 def beside(folder: Path | None) -> Iterator[None]:
     """The context that own code is loaded and called in: what it imports from its folder is found.
@@ -87,14 +82,14 @@ def beside(folder: Path | None) -> Iterator[None]:
                 del sys.modules[name]
 
 
-def source_fingerprint(module: str, *, folder: Path | None = None) -> str:
-    """A hash of a module's source file and of the modules in the same folder, or below it, that it imports.
+def own_source(name: str, *, folder: Path | None = None) -> str:
+    """A hash of the source file behind `own_function`'s name and of the modules beside or below it that it imports.
 
     Imports are followed from file to file, wherever in a file they stand. What lies in other folders (PyTorch, say)
     does not count: versions of packages are recorded with a run, not part of its key. Empty for a module that has no
-    source file. The module is a file or a dotted name, as `own_function` takes it before the colon.
+    source file.
     """
-    files = source_files(module, folder=folder)
+    files = source_files(name.rpartition(":")[0], folder=folder)
     if not files:
         return ""
     digest = hashlib.sha256()
@@ -107,7 +102,7 @@ def source_fingerprint(module: str, *, folder: Path | None = None) -> str:
 def source_files(module: str, *, folder: Path | None = None) -> dict[str, Path]:
     """The source file of a module and those it imports from the same folder, by their place in that folder.
 
-    Empty for a module that has no source file. The arguments are those of `source_fingerprint`.
+    Empty for a module that has no source file. It is a file or a dotted name, as `own_function` takes it before ":".
     """
     start = _file(module, folder) or _installed(module)
     if start is None:

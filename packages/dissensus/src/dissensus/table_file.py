@@ -57,13 +57,10 @@ _MARKS: Final = {"TSV": "\t"}
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a file, and where each stands in it.
+    """Rows of a file, or of a table in memory, whose path is then a word for it.
 
-    Attributes:
-        path: the file, or a word for a table that came in memory.
-        table: the rows.
-        numbers: (rows,) the place of each row among the file's rows, from 0; None where no row was left out.
-        header: whether the file's first line holds the names of its columns.
+    `numbers` are the (rows,) places among the file's rows, from 0, or None where no row was left out; `header` says
+    whether the file's first line holds the names of its columns.
     """
 
     path: Path
@@ -84,11 +81,7 @@ class Rows:
 class OpenTable:
     """A table that has been opened, and of which only the names of its columns have been read.
 
-    Attributes:
-        path: the file, or a word for a table that came in memory.
-        columns: the names of its columns.
-        header: whether the file's first line holds them.
-        held: the rows, of a table that came in memory.
+    The path and the header are as in `Rows`; of a table that came in memory, `held` are the rows.
     """
 
     path: Path

@@ -286,22 +286,22 @@ def object_in(text: str) -> dict[Any, Any] | list[Any] | None:
     for part in [*re.findall(r"\{[^{}]*\}", text), *re.findall(r"\[[^\[\]{}]*\]", text)]:
         for read in (json.loads, ast.literal_eval):
             with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-                held = read(part)
-                if isinstance(held, dict | list):
-                    return held
+                value = read(part)
+                if isinstance(value, dict | list):
+                    return value
     return None
 
 
-def _verbalised(held: Mapping[str, Any]) -> Answers:
+def _verbalised(stated: Mapping[str, Any]) -> Answers:
     """Numbers or percentages by answer; what lacks to 1, or to 100 %, is nothing said.
 
     Numbers without a sign are percent where one is more than 1 and all together more than 1.5: 0.9 and 0.8 are two
     probabilities that do not fit together.
     """
-    shares = {str(name): number_of(value) for name, value in held.items()}
+    shares = {str(name): number_of(value) for name, value in stated.items()}
     if any(share < 0 or share == math.inf for share in shares.values()):
         raise InputError("a stated probability is negative or endless")
-    signed = [isinstance(value, str) and "%" in value for value in held.values()]
+    signed = [isinstance(value, str) and "%" in value for value in stated.values()]
     if any(signed) and any(0 < share < 1 and not sign for share, sign in zip(shares.values(), signed, strict=True)):
         raise InputError("beside percentages a number below 1 could be a probability or less than 1 %")
     percent = any(signed) or (max(shares.values(), default=0.0) > 1 and sum(shares.values()) > 1.5)
@@ -357,14 +357,14 @@ def _records(path: Path, kind: str) -> list[tuple[str | None, Any]]:
     try:
         if kind == "JSONL":
             return [(None, json.loads(line)) for line in text.splitlines() if line.strip()]
-        held = json.loads(text)
+        content = json.loads(text)
     except ValueError as error:
         raise InputError(f"{path}: it is no JSON ({error}); give a whole file") from error
-    if isinstance(held, dict) and isinstance(held.get("samples"), list):
-        return [(None, sample) for sample in held["samples"]]
-    if isinstance(held, dict):
-        return [(name, _under_name(value)) for name, value in held.items()]
-    return [(None, record) for record in held] if isinstance(held, list) else []
+    if isinstance(content, dict) and isinstance(content.get("samples"), list):
+        return [(None, sample) for sample in content["samples"]]
+    if isinstance(content, dict):
+        return [(name, _under_name(value)) for name, value in content.items()]
+    return [(None, record) for record in content] if isinstance(content, list) else []
 
 
 def _under_name(value: Any) -> Any:

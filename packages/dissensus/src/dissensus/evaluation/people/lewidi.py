@@ -91,15 +91,10 @@ class LewidiScore:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What the annotators of a dataset's file said.
+    """What the annotators of a dataset's file said, in its order of items.
 
-    Attributes:
-        dataset: its name.
-        path: the file.
-        items: ids, in its order.
-        soft: (items, labels, values) its soft labels, as rounded as they are there.
-        answers: by item, (labels, annotators) what each annotator said, as numbers.
-        annotators: by item, the annotators in order.
+    `soft` are the (items, labels, values) soft labels, as rounded as they are there; by item, `answers` are (labels,
+    annotators) what each annotator said, as numbers, and `annotators` their names in order.
     """
 
     dataset: str
@@ -205,14 +200,14 @@ def _score_file(name: str, text: str, place: Path) -> LewidiScore:
         predictions.append(_distributions(name, lines, reference))
         if training is not None:
             predictions.append(np.repeat(training.soft.mean(axis=0, keepdims=True), len(lines), axis=0))
-        scores = [round(float(soft_scores(reference, made).mean()), DECIMALS) for made in predictions]
+        scores = [round(float(soft_scores(reference, prediction).mean()), DECIMALS) for prediction in predictions]
     else:
         measure = "normalised absolute distance" if dataset in SCALES else "error rate"
         rule = "each annotator's most frequent answer"
         predictions.append(_predicted_answers(name, lines, reference))
         if training is not None:
             predictions.append(most_frequent_answers(training, reference))
-        scores = [float(perspectivist_scores(reference, made).mean()) for made in predictions]
+        scores = [float(perspectivist_scores(reference, prediction).mean()) for prediction in predictions]
     return LewidiScore(
         dataset=dataset,
         split=split,

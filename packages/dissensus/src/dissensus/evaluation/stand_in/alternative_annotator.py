@@ -49,13 +49,9 @@ SAME: Final = 1e-9
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Alignment:
-    """Each compared vote, and the model in its place, against the other annotators of the item.
+    """(compared,) each compared vote's place in the table, and its alignment score with the item's other annotators.
 
-    Attributes:
-        vote: (compared,) which vote of the table it is.
-        human: (compared,) alignment score of the vote.
-        model: (compared,) alignment score of the model's answer with the same annotators; -inf for an answer that is no
-            place on the scale.
+    Beside it that of the model's answer with the same annotators; -inf for an answer that is no place on the scale.
     """
 
     vote: Ints
