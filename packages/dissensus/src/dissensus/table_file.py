@@ -23,6 +23,7 @@ import numpy as np
 
 from dissensus.errors import InputError, meant_path
 from dissensus.parquet_probe import is_harmless
+from dissensus.parts import installed
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -269,10 +270,9 @@ def open_bytes(path: Path) -> BinaryIO:
         return cast("BinaryIO", gzip.open(path, "rb"))
     if path.suffix.lower() != ".zst":
         return path.open("rb")
-    try:
-        import zstandard
-    except ImportError:
-        raise InputError(f"{path}: this needs the package zstandard; pip install 'dissensus[files]'") from None
+    installed("zstandard", "files", wanted_by=str(path))
+    import zstandard
+
     return cast("BinaryIO", io.BufferedReader(_Decompressed(zstandard.open(path, "rb"))))
 
 
@@ -360,12 +360,9 @@ def _read_excel(path: Path) -> pl.DataFrame:
     """The first sheet of a workbook, every cell as text."""
     import polars as pl
 
-    try:
-        import fastexcel
-    except ImportError:
-        raise InputError(
-            f"{path}: Excel files need the package fastexcel; pip install 'dissensus[files]', or save the sheet as CSV"
-        ) from None
+    installed("fastexcel", "files", wanted_by=str(path))
+    import fastexcel
+
     try:
         return pl.DataFrame(fastexcel.read_excel(path).load_sheet(0, dtypes="string").to_polars())
     except fastexcel.FastExcelError as error:

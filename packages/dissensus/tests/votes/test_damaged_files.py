@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from functools import cache, partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissensus.errors import InputError
+from dissensus.table_file import open_table
 from dissensus.votes.counting import count_votes
 from dissensus.votes.reading import read_votes
 from dissensus.votes.table import Annotators, Votes
@@ -155,3 +157,16 @@ def test_garbage(name: str, content: bytes) -> None:
 def test_the_undamaged_file_is_read(name: str, form: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(whole_file(name, form))
     assert len(read_votes(tmp_path / name)) >= 24
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "package"),
+    [("votes.csv.zst", b"\x28\xb5\x2f\xfd", "zstandard"), ("votes.xlsx", b"PK\x03\x04", "fastexcel")],
+)
+def test_a_file_whose_reader_is_not_installed_says_what_to_install(
+    name: str, start: bytes, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_bytes(start + b"some bytes")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InputError, match=rf'{name}: {package} is not installed; .*"dissensus\[files\]"'):
+        open_table(tmp_path / name)
