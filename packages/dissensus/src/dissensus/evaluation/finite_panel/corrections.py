@@ -308,7 +308,7 @@ def _manhattan(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
     return _distances(counts, runs, sizes, counts.sum(axis=1))
 
 
-def _less_entropy(term: Callable[[Table, Table], Floats]) -> BracketBy:
+def _less_entropy(term: Callable[[Table, Table], Any]) -> BracketBy:
     """Brackets of a term of votes' shares and q, which is known, less people's entropy."""
 
     def by(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
