@@ -214,7 +214,7 @@ def test_single_judgements_have_no_ruler() -> None:
 
 def test_predictions_of_another_shape_are_refused() -> None:
     ruler = ruler_of(counted(labels_of(true_distributions("flat", 20), 4).counts))
-    with pytest.raises(InputError, match="one distribution an item"):
+    with pytest.raises(InputError, match="one distribution per item"):
         worth_in_people(ruler, np.full((20, 3), 1 / 3))
 
 

@@ -39,7 +39,7 @@ LONGEST_SCALE: Final = 1000
 _LABELS_OF_WORKERS: Final = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*-?\d+\s*[,}]')
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     """What one person answered to one question about one item.
 
     Attributes:
@@ -66,7 +66,7 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Export:
+class ToolExport:
     """What a tool exports, and how its votes are found in it; what its other attributes say stands in `tools.toml`.
 
     Attributes:
@@ -75,7 +75,7 @@ class Export:
     """
 
     name: str
-    answers: Callable[[Records, str | None], Iterable[Answer]]
+    answers: Callable[[Records, str | None], Iterable[ToolAnswer]]
     what: str
     known: Sequence[str]
     item: str
@@ -98,7 +98,7 @@ class Export:
 
 
 def read_export(
-    export: Export,
+    export: ToolExport,
     path: Path,
     *,
     label: str | None = None,
@@ -149,7 +149,7 @@ def read_export(
     notes += [f"{several:,} of {len(kept):,} answers choose several labels"] * bool(several)
     is_rating = all(answer.rating for answer in kept)
     # The column of labels has the name of the question, which may say that it is a rating.
-    name = "label" if question in Answer._fields else question
+    name = "label" if question in ToolAnswer._fields else question
     table = {
         "item": _names([answer.item for answer in kept]),
         "annotator": annotator,
@@ -188,7 +188,7 @@ def labels_of(value: Any) -> list[str] | None:
     return [str(label).lower() if isinstance(label, bool) else str(label) for label in labels if label is not None]
 
 
-def _answers(export: Export, path: Path, label: str | None, *, in_folder: bool) -> Iterator[Answer]:
+def _answers(export: ToolExport, path: Path, label: str | None, *, in_folder: bool) -> Iterator[ToolAnswer]:
     """The answers of a file, each with a function in place of its row that says where it stands."""
     records, place = _records(table_file.open_file(path))
     try:
@@ -205,7 +205,7 @@ def _answers(export: Export, path: Path, label: str | None, *, in_folder: bool) 
         ) from None
 
 
-def _choose(export: Export, answers: Sequence[Answer], path: Path, label: str | None) -> str:
+def _choose(export: ToolExport, answers: Sequence[ToolAnswer], path: Path, label: str | None) -> str:
     """The question whose answers are the votes: the one that the user names, or the only one."""
     questions = list(dict.fromkeys(answer.question for answer in answers if answer.labels is not None))
     if not questions:
@@ -218,7 +218,7 @@ def _choose(export: Export, answers: Sequence[Answer], path: Path, label: str | 
     return label or questions[0]
 
 
-def _scale(answers: Sequence[Answer]) -> tuple[str, ...]:
+def _scale(answers: Sequence[ToolAnswer]) -> tuple[str, ...]:
     """The scale from 1 to the highest rating, including ratings that nobody gave."""
     ratings = [(int(label), answer) for answer in answers for label in answer.labels or () if label.isdecimal()]
     highest, answer = max(ratings, key=itemgetter(0), default=(1, answers[0]))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
-from dissensus.votes.official.exports import Answer, Export
+from dissensus.votes.official.exports import ToolAnswer, ToolExport
 from dissensus.votes.official.opening import begins
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ JSON_MIN: Final = ("annotator", "annotation_id", "created_at", "updated_at", "le
 """The keys of a JSON-MIN record that are neither the task's data nor answers."""
 
 
-def _answers(records: Records, _: str | None) -> Iterator[Answer]:
+def _answers(records: Records, _: str | None) -> Iterator[ToolAnswer]:
     for number, record in enumerate(records, start=1):
         try:
             if "annotations" in record or "completions" in record:
@@ -41,10 +41,10 @@ def _answers(records: Records, _: str | None) -> Iterator[Answer]:
             ) from None
 
 
-def _answers_of_task(task: dict[str, Any]) -> Iterator[Answer]:
+def _answers_of_task(task: dict[str, Any]) -> Iterator[ToolAnswer]:
     item = task["id"]
     for _ in task.get("predictions") or ():
-        yield Answer("", item, None, "", None, "predictions")
+        yield ToolAnswer("", item, None, "", None, "predictions")
     annotations = task["annotations"] if "annotations" in task else task["completions"]
     for number, annotation in enumerate(annotations, start=1):
         place = f"task {item}, annotation {annotation.get('id', number)}"
@@ -52,15 +52,15 @@ def _answers_of_task(task: dict[str, Any]) -> Iterator[Answer]:
         if isinstance(annotator, dict):
             annotator = annotator.get("email") or annotator.get("id")
         if annotation.get("was_cancelled"):
-            yield Answer(place, item, annotator, "", None, "cancelled")
+            yield ToolAnswer(place, item, annotator, "", None, "cancelled")
             continue
         if not annotation["result"]:
-            yield Answer(place, item, annotator, "", None)
+            yield ToolAnswer(place, item, annotator, "", None)
         answered = set()
         for result in annotation["result"]:
             kind, control = result["type"], result["from_name"]
             if kind not in VALUES:
-                yield Answer(place, item, annotator, "", None, f"{kind} (no votes)")
+                yield ToolAnswer(place, item, annotator, "", None, f"{kind} (no votes)")
                 continue
             if control in answered:
                 raise InputError(
@@ -69,10 +69,10 @@ def _answers_of_task(task: dict[str, Any]) -> Iterator[Answer]:
                 )
             answered.add(control)
             labels = _labels(result["value"].get(VALUES[kind]))
-            yield Answer(place, item, annotator, control, labels, "", seconds, time, kind == "rating")
+            yield ToolAnswer(place, item, annotator, control, labels, "", seconds, time, kind == "rating")
 
 
-def _answers_of_annotation(record: dict[str, Any]) -> Iterator[Answer]:
+def _answers_of_annotation(record: dict[str, Any]) -> Iterator[ToolAnswer]:
     """The answers of one annotation, in JSON-MIN or a table."""
     item, annotator, keys = record["id"], record["annotator"], list(record)
     if keys.index("id") < keys.index("annotator"):
@@ -83,7 +83,7 @@ def _answers_of_annotation(record: dict[str, Any]) -> Iterator[Answer]:
     for key in keys:
         for kind, labels in _short_answers(record[key]) if key not in JSON_MIN else ():
             seconds, time = record.get("lead_time"), record.get("created_at")
-            yield Answer(place, item, annotator, key, labels, "", seconds, time, kind == "rating")
+            yield ToolAnswer(place, item, annotator, key, labels, "", seconds, time, kind == "rating")
 
 
 def _short_answers(value: Any) -> list[tuple[str, list[str] | None]]:
@@ -108,7 +108,7 @@ def _labels(selected: Any) -> list[str] | None:
     ] or None
 
 
-_EXPORT: Final = Export(
+_EXPORT: Final = ToolExport(
     "label-studio",
     _answers,
     "Label Studio: a JSON, JSON-MIN, CSV or TSV export; --label names the control where there are several",

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
-from dissensus.votes.official.exports import Answer, Export, labels_of
+from dissensus.votes.official.exports import ToolAnswer, ToolExport, labels_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _UNMARKED: Final = (None, "", False, "false", "False")
 
 
-def _prodigy(records: Records, _: str | None) -> Iterator[Answer]:
+def _prodigy(records: Records, _: str | None) -> Iterator[ToolAnswer]:
     """Choices are in `accept`, and count where the answer is accept; else `label` was accepted or rejected."""
     for row, record in enumerate(records):
         answer, is_choice = record["answer"], "accept" in record or "options" in record
@@ -31,19 +31,21 @@ def _prodigy(records: Records, _: str | None) -> Iterator[Answer]:
         question = "accept" if is_choice else str(record["label"])
         labels = labels_of(record.get("accept", [])) if is_choice else [answer]
         left_out = {"accept": "", "ignore": "ignored", "reject": "rejected" if is_choice else ""}[answer]
-        yield Answer(row, record["_input_hash"], annotator, question, labels, left_out, time=record.get("_timestamp"))
+        yield ToolAnswer(
+            row, record["_input_hash"], annotator, question, labels, left_out, time=record.get("_timestamp")
+        )
 
 
-def _doccano(records: Records, _: str | None) -> Iterator[Answer]:
+def _doccano(records: Records, _: str | None) -> Iterator[ToolAnswer]:
     for row, record in enumerate(records):
         label = record["label"]
         labels = label.split("#") if isinstance(label, str) and label else labels_of(label or [])
         if labels is None:
             raise InputError("the labels are of parts of a text, and not of whole documents")
-        yield Answer(row, record["id"], None, "label", labels)
+        yield ToolAnswer(row, record["id"], None, "label", labels)
 
 
-def _mturk(records: Records, _: str | None) -> Iterator[Answer]:
+def _mturk(records: Records, _: str | None) -> Iterator[ToolAnswer]:
     """Forms have a column for each question; crowd elements keep all of them as JSON in one."""
     for row, record in enumerate(records):
         answers = {name: value for name, value in record.items() if name.startswith("Answer.")}
@@ -55,10 +57,10 @@ def _mturk(records: Records, _: str | None) -> Iterator[Answer]:
             # The boxes that are ticked in a form stand in one cell.
             boxes = isinstance(value, str) and "|" in value and not value.startswith(("[", "{"))
             labels = value.split("|") if boxes else labels_of(value)
-            yield Answer(row, item, annotator, question, labels, left_out, seconds)
+            yield ToolAnswer(row, item, annotator, question, labels, left_out, seconds)
 
 
-def _toloka(records: Records, _: str | None) -> Iterator[Answer]:
+def _toloka(records: Records, _: str | None) -> Iterator[ToolAnswer]:
     """An item is what a task showed; a task with a golden answer tests its worker."""
     for row, record in enumerate(records):
         parts: dict[str, dict[str, Any]] = defaultdict(dict)
@@ -71,10 +73,10 @@ def _toloka(records: Records, _: str | None) -> Iterator[Answer]:
         if any(value is not None for value in parts["GOLDEN"].values()):
             left_out = "control tasks (GOLDEN)"
         for question, value in parts["OUTPUT"].items():
-            yield Answer(row, item, annotator, question, labels_of(value), left_out, time=time)
+            yield ToolAnswer(row, item, annotator, question, labels_of(value), left_out, time=time)
 
 
-def _crowdflower(records: Records, label: str | None) -> Iterator[Answer]:
+def _crowdflower(records: Records, label: str | None) -> Iterator[ToolAnswer]:
     """A question is a column that test questions have a gold answer to, or the one that is named."""
     if "_worker_id" not in records[0]:
         raise InputError(
@@ -90,10 +92,10 @@ def _crowdflower(records: Records, label: str | None) -> Iterator[Answer]:
             value = record[question]
             # The boxes that are ticked stand in one cell, on a line each.
             labels = value.split("\n") if isinstance(value, str) else labels_of(value)
-            yield Answer(row, record["_unit_id"], record["_worker_id"], question, labels, left_out)
+            yield ToolAnswer(row, record["_unit_id"], record["_worker_id"], question, labels, left_out)
 
 
-def _qualtrics(records: Records, label: str | None) -> Iterator[Answer]:
+def _qualtrics(records: Records, label: str | None) -> Iterator[ToolAnswer]:
     """Questions are items: those of one text, in a matrix or a loop, or those that `label` names."""
     texts, imports, *respondents = records
     columns = [name for name, code in imports.items() if '"QID' in str(code)]
@@ -111,29 +113,29 @@ def _qualtrics(records: Records, label: str | None) -> Iterator[Answer]:
     for row, record in enumerate(respondents, start=2):
         status = str(record["Status"]).lower()
         if re.search("preview|test|spam", status) or status in ("1", "2", "8", "9", "12", "17"):
-            yield Answer(row, None, None, "", None, "previews, tests or spam")
+            yield ToolAnswer(row, None, None, "", None, "previews, tests or spam")
             continue
         for name in columns:
             labels = None if record[name] is None else [str(record[name])]
-            yield Answer(row, name, record["ResponseId"], label or "answer", labels)
+            yield ToolAnswer(row, name, record["ResponseId"], label or "answer", labels)
 
 
-def _labelbox(records: Records, _: str | None) -> Iterator[Answer]:
+def _labelbox(records: Records, _: str | None) -> Iterator[ToolAnswer]:
     for row, record in enumerate(records):
         item = record["data_row"]["id"]
         labels = [label for project in record["projects"].values() for label in project["labels"]]
         if not labels:
-            yield Answer(row, item, None, "", None, "data rows without labels")
+            yield ToolAnswer(row, item, None, "", None, "data rows without labels")
         for label in labels:
             details, effort = label["label_details"], label.get("performance_details") or {}
             for answer in label["annotations"]["classifications"]:
                 options = [answer["radio_answer"]] if "radio_answer" in answer else answer.get("checklist_answers")
                 chosen = None if options is None else labels_of([option["name"] for option in options])
                 left_out, seconds = "skipped" * bool(effort.get("skipped")), effort.get("seconds_to_create")
-                yield Answer(row, item, details["created_by"], answer["name"], chosen, left_out, seconds)
+                yield ToolAnswer(row, item, details["created_by"], answer["name"], chosen, left_out, seconds)
 
 
-def _argilla(records: Records, _: str | None) -> Iterator[Answer]:
+def _argilla(records: Records, _: str | None) -> Iterator[ToolAnswer]:
     """Responses of version 1, of records of version 2, and of these as a flat table; suggestions are a model's."""
     for row, record in enumerate(records):
         item = next((record[key] for key in ("id", "external_id", "_server_id") if record.get(key) is not None), row)
@@ -154,12 +156,12 @@ def _argilla(records: Records, _: str | None) -> Iterator[Answer]:
         for question, answers in responses.items():
             for answer in answers:
                 left_out = str(answer.get("status") or "submitted").replace("submitted", "")
-                yield Answer(row, item, answer["user_id"], question, labels_of(answer["value"]), left_out)
+                yield ToolAnswer(row, item, answer["user_id"], question, labels_of(answer["value"]), left_out)
             if suggestions.get(question) is not None:
-                yield Answer(row, item, None, question, None, "suggestions of a model")
+                yield ToolAnswer(row, item, None, question, None, "suggestions of a model")
 
 
-def _potato(records: Records, _: str | None) -> Iterator[Answer]:
+def _potato(records: Records, _: str | None) -> Iterator[ToolAnswer]:
     """A scheme has its labels as keys, with a mark; where it has one key only, the answers are its values."""
     marks: list[dict[str, dict[str, str]]] = []
     keys: dict[str, set[str]] = defaultdict(set)
@@ -186,18 +188,18 @@ def _potato(records: Records, _: str | None) -> Iterator[Answer]:
             marked = schemes.get(scheme, {})
             labels = marked.values() if len(keys[scheme]) == 1 < len(values[scheme]) else marked
             left_out = "" if is_human else "answers of a tool or a model"
-            yield Answer(row, item, annotator, scheme, list(labels) or None, left_out)
+            yield ToolAnswer(row, item, annotator, scheme, list(labels) or None, left_out)
 
 
-def _peerannot(records: Records, _: str | None) -> Iterator[Answer]:
+def _peerannot(records: Records, _: str | None) -> Iterator[ToolAnswer]:
     for row, (task, answers) in enumerate(records):
-        yield from (Answer(row, task, worker, "label", labels_of(label)) for worker, label in answers.items())
+        yield from (ToolAnswer(row, task, worker, "label", labels_of(label)) for worker, label in answers.items())
 
 
-def _snli(records: Records, _: str | None) -> Iterator[Answer]:
+def _snli(records: Records, _: str | None) -> Iterator[ToolAnswer]:
     for row, record in enumerate(records):
         for label in record["annotator_labels"]:
-            yield Answer(row, record["pairID"], None, "annotator_labels", labels_of(label))
+            yield ToolAnswer(row, record["pairID"], None, "annotator_labels", labels_of(label))
 
 
 _ANSWERS: Final = (
@@ -206,7 +208,7 @@ _ANSWERS: Final = (
 _DESCRIPTIONS: Final = tomllib.loads((resources.files(__package__) / "tools.toml").read_text(encoding="utf-8"))
 
 TOOLS: Final = {
-    name: Export(name, answers, **about).format()
+    name: ToolExport(name, answers, **about).format()
     for answers, (name, about) in zip(_ANSWERS, _DESCRIPTIONS.items(), strict=True)
 }
 """The formats of every tool but Label Studio, which has a module of its own."""
