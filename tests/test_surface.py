@@ -278,3 +278,41 @@ def test_every_result_is_a_frame_and_has_a_page_for_notebooks() -> None:
         assert result.to_pandas().shape == frame.shape, name
         assert "<table" in result._repr_html_(), name
         assert not any(dtype.is_nested() for dtype in frame.dtypes), name
+
+
+def test_metrics_are_there_whatever_was_touched_before() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from dissensus import metrics; print(metrics.kl.__name__)"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "kl"), done.stderr
+
+
+def test_counts_keep_the_names_of_their_frame_and_refuse_one_name_twice() -> None:
+    votes = dis.votes_from_counts(pd.DataFrame({"p": [3, 1], "n": [0, 2]}, index=["a", "b"]))
+    assert (votes.classes, votes.items.tolist()) == (("p", "n"), ["a", "b"])
+    assert dis.label(dis.votes_from_counts([[3, 0], [1, 2]], items=["a", "b"])).to_pandas().shape[0] == 2
+    with pytest.raises(dis.InputError, match="2 names of items for 2; give each one name of its own"):
+        dis.votes_from_counts([[3, 0], [1, 2]], items=["a", "a"])
+    with pytest.raises(dis.InputError, match="1 names of classes for 2"):
+        dis.votes_from_counts([[3, 0], [1, 2]], classes=["p"])
+
+
+def test_a_plan_takes_systems_as_evaluate_does_and_refuses_what_is_none() -> None:
+    truth = np.random.default_rng(0).dirichlet([0.4, 0.4, 0.4], 60)
+    votes = dis.simulate_votes(truth, 4, annotators=8, seed=0)
+    frame = pd.DataFrame(truth, columns=votes.classes).assign(item=votes.items.tolist())
+    systems = {"a": truth * 0.8 + 0.2 / 3, "b": np.full_like(truth, 1 / 3)}
+    expected = dis.plan(votes, budget=300, systems=systems).best
+    shuffled = {
+        name: frame.assign(**dict(zip(votes.classes, table.T, strict=True))).sample(frac=1, random_state=0)
+        for name, table in systems.items()
+    }
+    found = dis.plan(votes, budget=300, systems=shuffled).best
+    assert expected is not None
+    assert found is not None
+    assert (found.items, found.k) == (expected.items, expected.k)
+    with pytest.raises(dis.InputError, match="sum"):
+        dis.plan(votes, budget=300, systems={"a": truth * 2, "b": truth})

@@ -43,7 +43,9 @@ def lazy_names(
             # A module of the package itself would be looked up here again.
             inner = where == package
             module = importlib.import_module(f"{package}.{there}" if inner else where)
-            value = module if inner else getattr(module, there)
+            value = module if inner else getattr(module, there, None)
+            # A room within a room may not be loaded yet.
+            value = importlib.import_module(f"{where}.{there}") if value is None else value
             # A room that can be called (`report`) stays what its name means, whatever was imported before.
             room = sys.modules.get(f"{package}.{name}")
             value = room if callable(room) else value

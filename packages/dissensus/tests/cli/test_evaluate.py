@@ -244,7 +244,7 @@ def test_items_on_one_side_only_are_refused_unless_only_common_ones_are_asked_fo
     [
         (("--metrics", "kld"), "no metric 'kld'"),
         (("--strata", "colour"), "no column 'colour'"),
-        (("--given", "probabilities", "--compare", "sharp"), "say that these are logits"),
+        (("--given", "probabilities", "--compare", "sharp"), "give probabilities, of logits their softmax"),
         (("--compare", "good"), "given twice"),
         (("--compare", "absent.csv"), "no such file"),
     ],

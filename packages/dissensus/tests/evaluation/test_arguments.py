@@ -152,3 +152,71 @@ def test_only_common_items_are_evaluated_where_that_is_asked_for_and_said() -> N
     assert "20 of 30 items with votes have a prediction of every system" in result.warnings[0]
     half = evaluate(LABELS.take(np.arange(20)), MODEL[:20], votes=VOTES, resamples=0)
     assert [row.value for row in result.overall.rows] == [row.value for row in half.overall.rows]
+
+
+TURNED = FRAME.iloc[SHUFFLED]
+NAMES = [str(item) for item in VOTES.items]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        FRAME.set_axis(NAMES).iloc[SHUFFLED],
+        FRAME.set_axis(pd.Index(NAMES, name="foo")).iloc[SHUFFLED],
+        FRAME.set_axis(pd.MultiIndex.from_arrays([["x"] * len(NAMES), NAMES])).iloc[SHUFFLED],
+        FRAME.assign(text=NAMES).iloc[SHUFFLED],
+        FRAME.assign(key=NAMES, question="why", id=range(len(NAMES))).iloc[SHUFFLED],
+    ],
+    ids=["unnamed index", "index of another name", "level", "text", "key beside a question and a row number"],
+)
+def test_shuffled_rows_are_matched_by_whatever_holds_the_items(model: pd.DataFrame) -> None:
+    assert score(VOTES, model) == pytest.approx(EXPECTED)
+
+
+def test_shuffled_rows_that_name_no_item_are_refused() -> None:
+    with pytest.raises(InputError, match="the index of the frame names no item that people judged"):
+        evaluate(VOTES, TURNED)
+    with pytest.raises(
+        InputError, match="an item has several rows; give each item one row, and several seeds as an array"
+    ):
+        evaluate(VOTES, pd.concat([FRAME.assign(item=NAMES, seed=seed) for seed in (1, 2)]))
+
+
+def test_classes_are_named_by_numbers_and_truth_values_too() -> None:
+    rows = [{"item": f"t{i}", "annotator": a, "label": (1, 2, 10)[(i + a) % 3]} for i in range(9) for a in range(4)]
+    votes = read_votes(rows)
+    labels = frequency(votes)
+    frame = pd.DataFrame(labels.probabilities, columns=[int(name) for name in votes.classes])
+    expected = float(labels.entropy.mean())
+    assert score(votes, frame[[10, 1, 2]]) == pytest.approx(expected)
+    by_item = {
+        str(item): {float(name): p for name, p in zip(votes.classes, row, strict=True)}
+        for item, row in zip(votes.items, labels.probabilities, strict=True)
+    }
+    assert score(votes, by_item) == pytest.approx(expected)
+    truths = read_votes([{"item": i, "annotator": a, "label": (i + a) % 2 == 0} for i in range(8) for a in range(3)])
+    assert systems_in(np.array([True, False] * 4), frequency(truths))[1]["model"].probabilities.shape == (1, 8, 2)
+
+
+def test_a_mistyped_class_is_not_one_more_class() -> None:
+    wrong = {name: {"cat": 0.5, "dog": 0.3, "owll": 0.2} for name in NAMES}
+    with pytest.raises(
+        InputError, match="'owll' is none of the classes that people voted for, and 'owl' has no probab"
+    ):
+        evaluate(VOTES, wrong)
+
+
+def test_labels_of_a_frame_are_matched_and_a_bad_classifier_is_judged() -> None:
+    winner = [CLASSES[k] for k in LABELS.majority().label]
+    frame = pd.DataFrame({"item": NAMES, "label": winner}).iloc[SHUFFLED]
+    assert systems_in(frame, LABELS)[1]["model"].probabilities[0].tolist() == LABELS.one_hot().tolist()
+    assert evaluate(VOTES, ["owl"] * len(NAMES), resamples=0).items == len(NAMES)
+
+
+def test_columns_beside_predictions_are_matched_by_their_index() -> None:
+    truth = pd.Series(LABELS.majority().label, index=NAMES)
+    result = evaluate(VOTES, MODEL, original=truth.iloc[SHUFFLED], metrics=["accuracy_original"], resamples=0)
+    plain = evaluate(VOTES, MODEL, original=truth.to_numpy(), metrics=["accuracy_original"], resamples=0)
+    assert result.overall.rows == plain.overall.rows
+    with pytest.raises(InputError, match=r"question: \(3,\) values for 30 items; give one for each item"):
+        evaluate(VOTES, MODEL, question=["a", "b", "c"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.arrays import column_names, places_of
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.metrics.distances import FLOOR
 from dissensus.evaluation.predictions import MODEL, TRAINED_ON, align_predictions, read_predictions, trained_on_rows
@@ -111,7 +111,7 @@ def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str,
         return _matched(name, given.probabilities, given.items, people, classes=given.classes)
     if isinstance(given, Mapping) and is_by_item(given, people.items):
         return _of_dictionary(name, given, people, stated)
-    if _is_table(given):
+    if _is_table(given) or (hasattr(given, "columns") and hasattr(given, "index")):
         return _of_frame(name, given, people, stated)
     index: Any = getattr(given, "index", None)
     if getattr(given, "ndim", 0) == 1 and hasattr(index, "tolist"):
@@ -125,34 +125,50 @@ def _of_dictionary(
     name: str, given: Mapping[Any, Any], people: LabelDistribution, stated: tuple[str, ...] | None
 ) -> Predictions:
     """Predictions by item: a label, a row of probabilities, or probabilities by class; a class not named has none."""
+    known = people.classes
     items, rows = np.array([str(item) for item in given], dtype=np.dtypes.StringDType()), list(given.values())
     if isinstance(rows[0], Mapping):
-        by_class = [{str(label): float(share) for label, share in row.items()} for row in rows]
-        stated = tuple(dict.fromkeys([*people.classes, *(label for row in by_class for label in row)]))
+        by_class = [{class_named(label, known): float(share) for label, share in row.items()} for row in rows]
+        named = dict.fromkeys(label for row in by_class for label in row)
+        unknown, lacking = (
+            [label for label in named if label not in known],
+            [label for label in known if label not in named],
+        )
+        if unknown and lacking:
+            raise InputError(
+                f"{name}: '{unknown[0]}' is none of the classes that people voted for, and '{lacking[0]}' has no "
+                f"probability{choices(unknown[0], known)}"
+            )
+        stated = tuple(dict.fromkeys([*known, *named]))
         rows = [[row.get(label, 0.0) for label in stated] for row in by_class]
     return _matched(name, rows, items, people, classes=stated)
 
 
 def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[str, ...] | None) -> Predictions:
-    """Predictions of a frame with a column per class, or with as many columns of numbers as are stated.
+    """Predictions of a frame with a column per class, or one of labels, or as many columns of numbers as are stated.
 
-    Rows are of the items in a column or index called like one. A column that is no class of the votes is one more class
-    where rows sum to 1 only with it.
+    A column that is no class of the votes is one more class where rows sum to 1 only with it.
     """
     from dissensus.table_file import table_in_memory
     from dissensus.votes.columns import guess
 
+    numbered = hasattr(frame, "index") and list(frame.columns) == list(range(len(frame.columns)))
+    if hasattr(frame, "index"):
+        # The columns of a pandas frame may be called by numbers.
+        frame = frame.rename(columns={column: class_named(column, people.classes) for column in frame.columns})
     table = table_in_memory(frame).rows().table
     beside = [column for column in table.columns if column not in people.classes]
-    column, index = guess("item", beside), getattr(frame, "index", None)
-    by_index = column is None and guess("item", [str(getattr(index, "name", ""))]) is not None
-    items = np.asarray(index) if by_index else None if column is None else table[column].to_numpy()
+    column, items = _items_of(name, frame, table, beside, people)
     numeric = [other for other in beside if other not in (column, TRAINED_ON) and table[other].dtype.is_numeric()]
     classes = tuple(label for label in table.columns if label in people.classes)
     lacking = [label for label in people.classes if label not in classes]
+    answers = guess("label", beside) if guess("annotator", beside) is None else None
+    if not classes and answers is not None and stated is None:
+        return _matched(name, table[answers].to_list(), items, people, classes=None)
     if not lacking and numeric and not np.allclose(table[list(classes)].to_numpy().sum(axis=1), 1, atol=1e-3):
         classes = (*classes, *numeric)
-    if lacking and (stated is None or len(stated) != len(classes) + len(numeric)):
+    wanted = len(people.classes) if stated is None and numbered else len(stated or ())
+    if lacking and (not wanted or len(classes) + len(numeric) != wanted):
         raise InputError(
             f"{name}: no column is called after the class '{lacking[0]}'; its columns are {', '.join(table.columns)}. "
             f"Name a column after each class, or, if these are votes, {RIGHT_CALL}"
@@ -161,6 +177,71 @@ def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[st
     marked = TRAINED_ON in beside
     seen = trained_on_rows(table[TRAINED_ON], lambda row: f"{name}: row {row}") if marked else None
     return _matched(name, rows, items, people, classes=stated if lacking else classes, trained_on=seen)
+
+
+def _items_of(
+    name: str, frame: Any, table: Any, beside: Sequence[str], people: LabelDistribution
+) -> tuple[str | None, Names | None]:
+    """The column of a frame that holds the items, and (rows,) their names; None where rows are in the items' order.
+
+    It is the column, or index, whose values are the items that people judged, whatever it is called; else the one
+    that is called like items. A frame whose index is in another order than it was made in has lost the items' order.
+    """
+    from dissensus.votes.columns import guess
+
+    wanted = set(map(str, people.items.tolist()))
+
+    def holds_items(values: Sequence[Any]) -> bool:
+        names = set(map(str, values))
+        return len(names) == len(values) and 2 * len(names & wanted) > min(len(wanted), len(names))
+
+    guessed = guess("item", beside)
+    text = [other for other in beside if not table[other].dtype.is_float() and not table[other].dtype.is_nested()]
+    for column in dict.fromkeys([*([guessed] if guessed in text else []), *text]):
+        if holds_items(table[column].to_list()):
+            return column, table[column].to_numpy()
+    index = getattr(frame, "index", None)
+    if index is not None:
+        for level in range(index.nlevels):
+            values = index.get_level_values(level)
+            if holds_items(values.tolist()):
+                return None, np.array(list(map(str, values)), dtype=np.dtypes.StringDType())
+    if guessed is not None:
+        return guessed, table[guessed].to_numpy()
+    if index is not None and people.scheme != "given" and list(index) != list(range(len(frame))):
+        raise InputError(
+            f"{name}: the index of the frame names no item that people judged, and is not 0, 1, 2, ...; give the items "
+            "in a column 'item', or, where rows are in the items' order, an array"
+        )
+    return None, None
+
+
+def class_named(label: Any, classes: Sequence[str]) -> str:
+    """The class that a label names: 2 and 2.0 name the class '2', True the class 'true'; else the label as text."""
+    text = str(label)
+    if text in classes:
+        return text
+    if isinstance(label, bool | np.bool_):
+        return text.lower()
+    try:
+        return next((known for known in classes if float(known) == float(text)), text)
+    except ValueError:
+        return text
+
+
+def per_item(values: Any, items: Names, *, what: str) -> Any:
+    """(items,) a value per item: as they come, or of a pandas series by an index that names the items."""
+    if values is None:
+        return None
+    index: Any = getattr(values, "index", None)
+    if hasattr(index, "tolist"):
+        by_item = dict(zip(map(str, index.tolist()), values.tolist(), strict=True))
+        if all(str(item) in by_item for item in items.tolist()):
+            return np.array([by_item[str(item)] for item in items.tolist()])
+    column = np.asarray(values)
+    if column.shape != (len(items),):
+        raise InputError(f"{what}: {column.shape} values for {len(items):,} items; give one for each item")
+    return column
 
 
 def _matched(
@@ -173,6 +254,11 @@ def _matched(
     trained_on: Any = None,
 ) -> Predictions:
     """Predictions whose rows have item names; where these are None, those of the items that people judged."""
+    if items is not None and len(set(items.tolist())) < len(items):
+        raise InputError(
+            f"{name}: an item has several rows; give each item one row, and several seeds as an array of seeds by "
+            "items by classes"
+        )
     known = people if items is None else _of_items(people, items)
     return replace(_of_array(name, rows, known, classes), trained_on=trained_on)
 
@@ -199,7 +285,7 @@ def _of_array(name: str, given: Any, people: LabelDistribution, stated: tuple[st
             f"{len(people):,} items and {len(classes)} classes; give one row for each item that people judged, and "
             "state classes= where the model has other classes"
         )
-    if stated is None and people.scheme != "given":
+    if stated is None and people.scheme != "given" and not is_hard(given):
         _refuse_other_order(name, runs.mean(axis=0), people)
     return Predictions(probabilities=runs, items=people.items, classes=classes, seeds=tuple(range(len(runs))))
 
@@ -247,7 +333,8 @@ def hard_labels(name: str, given: Any, people: LabelDistribution, stated: Sequen
     Whole numbers are places only where they are not all classes: ratings from 1 to 5 are called so.
     """
     labels = to_numpy(given)
-    names = [str(label) for label in labels.tolist()]
+    known = {label: class_named(label, people.classes) for label in set(labels.tolist())}
+    names = [known[label] for label in labels.tolist()]
     if stated is not None and labels.dtype.kind in "iu" and not set(names) <= set(people.classes):
         unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
         names = [str(stated[place]) for place in labels] if not unknown.size else names
@@ -284,8 +371,9 @@ def _holds_distributions(frame: Any) -> bool:
 
 def is_by_item(given: Mapping[Any, Any], items: Names) -> bool:
     """Whether the keys of a dictionary are items that people judged, and no names of systems."""
-    one = np.ndim(next(iter(given.values()), 0)) < 2
-    return one and bool(given) and {str(key) for key in given} <= set(map(str, items.tolist()))
+    names = {str(key) for key in given}
+    known = names & set(map(str, items.tolist()))
+    return bool(given) and np.ndim(next(iter(given.values()))) < 2 and 2 * len(known) > len(names)
 
 
 def _is_by_class(given: Mapping[Any, Any], people: LabelDistribution) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices
-from dissensus.evaluation.arguments import people_in, refuse_swapped, systems_in
+from dissensus.evaluation.arguments import people_in, per_item, refuse_swapped, systems_in
 from dissensus.evaluation.baselines import MAJORITY, make_baselines, marginal
 from dissensus.evaluation.comparison.differences import (
     GIVEN_THIS_SEED,
@@ -360,7 +360,7 @@ def evaluate(
     *,
     classes: Sequence[str] | None = None,
     seeds: Mapping[str, Sequence[int]] | Sequence[int] | None = None,
-    votes: Votes | None = None,
+    votes: Votes | Any | None = None,
     metrics: Sequence[str] | None = None,
     strata: str | Sequence[str] | Mapping[str, Any] = "agreement",
     baselines: bool = True,
@@ -420,7 +420,9 @@ def evaluate(
     refuse_swapped(human, model)
     people, own = people_in(human)
     training = people_in(training)[0] if isinstance(training, Votes) else training
-    votes = own if votes is None else votes
+    votes = own if votes is None else people_in(votes)[1]
+    question = per_item(question, people.items, what="question")
+    original = per_item(original, people.items, what="original")
     judged = people
     people, named, left_out = systems_in(model, people, classes=classes, only_common=only_common)
     if people is not judged:

@@ -12,9 +12,11 @@ import numpy as np
 
 from dissensus.bootstrap import json_fields, json_value
 from dissensus.errors import InputError
+from dissensus.evaluation.arguments import systems_in
 from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.frames import Framed
+from dissensus.labels.schemes import frequency
 from dissensus.planning.comparing import HIDDEN, POWER, WORTH, real_pair, simulated_pair
 from dissensus.planning.fitted import fit_panel
 from dissensus.planning.next_items import NextVotes, next_votes
@@ -159,7 +161,7 @@ def plan(
     budget: float | None = None,
     difference: float | None = None,
     prices: Prices | None = None,
-    systems: Mapping[str, Table] | None = None,
+    systems: Any | None = None,
     seed: int = 0,
 ) -> Plan:
     """How many items with how many votes, from a pilot.
@@ -172,8 +174,8 @@ def plan(
         difference: between those systems, in the metric of the goal; None takes a simulated pair of which the worse
             system knows nothing of every tenth item.
         prices: of votes and items.
-        systems: by name, (items, classes) probabilities of one or two systems for the pilot's items, in their order;
-            two of them take the place of the simulated pair, and the better one by the goal on the pilot stays so.
+        systems: one or two by name, as `evaluate` takes predictions, for the pilot's items; two of them take the place
+            of the simulated pair, and the better one by the goal on the pilot stays so.
         seed: random seed.
 
     Examples:
@@ -185,6 +187,8 @@ def plan(
         2000
     """
     votes, prices = votes_in(votes), prices or Prices()
+    if systems is not None:
+        systems = _of_pilot(systems, votes)
     _check(votes, goal, budget, difference, systems)
     counts = votes.counts[votes.panel_size > 0]
     metrics = ["soft_nll", "accuracy", "tvd", *(["wasserstein"] if votes.ordered else [])]
@@ -252,6 +256,16 @@ def delivery_advice(votes_per_item: float) -> str:
     """What to train with, in the words of the benchmark (`answers.json` has them from `docs/results/bench.json`)."""
     answers = json.loads(Path(__file__).with_name("answers.json").read_text(encoding="utf-8"))
     return str(answers["few" if votes_per_item < FEW else "many"])
+
+
+def _of_pilot(systems: Any, votes: Votes) -> dict[str, Table]:
+    """By system, (items, classes) probabilities for the pilot's items and classes, however they are handed in."""
+    _, named, _ = systems_in(systems, frequency(votes))
+    for name, system in named.items():
+        if set(system.classes) != set(votes.classes):
+            raise InputError(f"plan: {name} has classes that nobody voted for; leave them out")
+    order = {name: [system.classes.index(label) for label in votes.classes] for name, system in named.items()}
+    return {name: system.probabilities.mean(axis=0)[:, order[name]] for name, system in named.items()}
 
 
 def _affordable(budget: float, price: float) -> int:

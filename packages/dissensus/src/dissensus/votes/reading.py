@@ -178,7 +178,12 @@ def read_votes(
 
 def votes_in(votes: Any) -> Votes:
     """Votes as they are, or those of whatever `read_votes` reads."""
-    return votes if isinstance(votes, Votes) else read_votes(votes)
+    if isinstance(votes, Votes):
+        return votes
+    try:
+        return read_votes(votes)
+    except InputError as error:
+        raise InputError(f"{error} (say so where it is read: dis.read_votes(table, ...))") from None
 
 
 def understand(source: Any, options: Options | None = None) -> Reading:

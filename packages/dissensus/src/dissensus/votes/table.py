@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.arrays import places_within, row_sum
+from dissensus.arrays import column_names, places_within, row_sum
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -347,18 +347,35 @@ class Votes:
 
 
 def votes_from_counts(
-    counts: Any, *, items: Names | None = None, classes: Sequence[str] | None = None, ordered: bool = False
+    counts: Any,
+    *,
+    items: Names | Sequence[Any] | None = None,
+    classes: Sequence[str] | None = None,
+    ordered: bool = False,
 ) -> Votes:
     """Anonymous votes from an (items, classes) table of whole counts.
 
     >>> votes_from_counts([[2, 1], [0, 3]], classes=["cat", "dog"])
     Votes(6 votes, 2 items, 2 classes, anonymous)
     """
-    table = np.asarray(counts)
+    if classes is None and column_names(counts) is not None:
+        classes = column_names(counts)
+    index: Any = getattr(counts, "index", None)
+    if items is None and hasattr(index, "tolist") and index.tolist() != list(range(len(counts))):
+        items = index.tolist()
+    try:
+        table = np.asarray(counts.detach() if hasattr(counts, "detach") else counts)
+    except ValueError:
+        raise InputError("counts: rows have unequal lengths; give one number per class in each") from None
     if table.ndim != 2 or table.size == 0:
         raise InputError(f"counts: expected a table of items by classes, got an array of shape {table.shape}")
     n_items, n_classes = table.shape
+    if items is not None and not isinstance(items, np.ndarray):
+        items = np.array(list(map(str, items)), dtype=np.dtypes.StringDType())
     names = np.arange(n_items, dtype=np.int64) if items is None else items
+    for what, named, number in (("items", names, n_items), ("classes", classes, n_classes)):
+        if named is not None and (len(named) != number or len(set(map(str, named))) < number):
+            raise InputError(f"counts: {len(named)} names of {what} for {number}; give each one name of its own")
     check_counts(table, names)
     cell = np.repeat(np.arange(table.size, dtype=np.int64), table.astype(np.int64).ravel())
     return Votes(

@@ -63,14 +63,14 @@ def check_distributions(
     if low[item] < -ROUNDING:
         raise InputError(
             f"{what}: {_rows(int((low < -ROUNDING).sum()))} a negative value, worst {name(item)} with {low[item]:.6g}; "
-            "give probabilities, or say that these are logits"
+            "give probabilities, of logits their softmax"
         )
     off = np.abs(total - 1.0)
     item = int(off.argmax())
     if off[item] > tolerance:
         raise InputError(
             f"{what}: {_rows(int((off > tolerance).sum()))} a sum other than 1, worst {name(item)}, which sums to "
-            f"{total[item]:.6g} ({off[item]:.2g} off); give every class's probability, or say that these are logits"
+            f"{total[item]:.6g} ({off[item]:.2g} off); give every class's probability, of logits their softmax"
         )
 
 
