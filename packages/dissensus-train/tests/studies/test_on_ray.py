@@ -177,7 +177,7 @@ def test_an_address_where_nobody_listens_is_refused_before_ray_tries_for_minutes
 
 
 def test_a_missing_ray_is_named(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("dissensus.parts.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"ray is not installed; get it with `pip install \"dissensus\[ray\]\"`"):
         plan_study(read_study(study), tmp_path / "ray", engine="ray")
 
