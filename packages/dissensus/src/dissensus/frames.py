@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 
-class Framed:
+class Framed(ABC):
     """A result that is a table, too: its `records` are the rows of a frame, and a notebook shows it below its text."""
 
+    @abstractmethod
     def records(self) -> Sequence[Mapping[str, Any]]:
         """The rows; a nested one is spread over columns of its own, such as `value_low`."""
-        raise NotImplementedError
 
     def to_polars(self) -> Any:
         """The rows as a Polars frame."""

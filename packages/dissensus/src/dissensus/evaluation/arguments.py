@@ -50,11 +50,11 @@ def people_in(human: Any) -> tuple[LabelDistribution, Votes | None]:
         return frequency(human), human
     if isinstance(human, str | Path) or _is_table(human):
         from dissensus.labels.reading import read_labels
-        from dissensus.votes.reading import read_votes
+        from dissensus.votes.reading import votes_in
 
         if not isinstance(human, str | Path) and _holds_distributions(human):
             return read_labels(human), None
-        votes = read_votes(human)
+        votes = votes_in(human)
         return frequency(votes), votes
     p = checked_human(human)
     return LabelDistribution(
@@ -113,11 +113,9 @@ def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str,
         return _of_dictionary(name, given, people, stated)
     if _is_table(given) or (hasattr(given, "columns") and hasattr(given, "index")):
         return _of_frame(name, given, people, stated)
-    index: Any = getattr(given, "index", None)
-    if getattr(given, "ndim", 0) == 1 and hasattr(index, "tolist"):
-        labels = dict(zip(index.tolist(), given.tolist(), strict=True))
-        if is_by_item(labels, people.items):
-            return _of_dictionary(name, labels, people, stated)
+    by_index = _by_index(given) if getattr(given, "ndim", 0) == 1 else {}
+    if is_by_item(by_index, people.items):
+        return _of_dictionary(name, by_index, people, stated)
     return _of_array(name, given, people, stated)
 
 
@@ -130,10 +128,8 @@ def _of_dictionary(
     if isinstance(rows[0], Mapping):
         by_class = [{class_named(label, known): float(share) for label, share in row.items()} for row in rows]
         named = dict.fromkeys(label for row in by_class for label in row)
-        unknown, lacking = (
-            [label for label in named if label not in known],
-            [label for label in known if label not in named],
-        )
+        unknown = [label for label in named if label not in known]
+        lacking = [label for label in known if label not in named]
         if unknown and lacking:
             raise InputError(
                 f"{name}: '{unknown[0]}' is none of the classes that people voted for, and '{lacking[0]}' has no "
@@ -233,15 +229,19 @@ def per_item(values: Any, items: Names, *, what: str) -> Any:
     """(items,) a value per item: as they come, or of a pandas series by an index that names the items."""
     if values is None:
         return None
-    index: Any = getattr(values, "index", None)
-    if hasattr(index, "tolist"):
-        by_item = dict(zip(map(str, index.tolist()), values.tolist(), strict=True))
-        if all(str(item) in by_item for item in items.tolist()):
-            return np.array([by_item[str(item)] for item in items.tolist()])
+    by_index = _by_index(values)
+    if by_index and all(str(item) in by_index for item in items.tolist()):
+        return np.array([by_index[str(item)] for item in items.tolist()])
     column = np.asarray(values)
     if column.shape != (len(items),):
         raise InputError(f"{what}: {column.shape} values for {len(items):,} items; give one for each item")
     return column
+
+
+def _by_index(values: Any) -> dict[str, Any]:
+    """The values of a pandas series by the names in its index; empty of anything that has none."""
+    index: Any = getattr(values, "index", None)
+    return dict(zip(map(str, index.tolist()), values.tolist(), strict=True)) if hasattr(index, "tolist") else {}
 
 
 def _matched(
@@ -272,7 +272,8 @@ def _of_items(people: LabelDistribution, items: Names) -> LabelDistribution:
 
 def _of_array(name: str, given: Any, people: LabelDistribution, stated: tuple[str, ...] | None) -> Predictions:
     """Predictions of numbers without names, or of one label per item."""
-    if is_hard(given):
+    hard = is_hard(given)
+    if hard:
         runs, classes = hard_labels(name, given, people, stated), people.classes
     else:
         if are_counts(given, name):
@@ -285,7 +286,7 @@ def _of_array(name: str, given: Any, people: LabelDistribution, stated: tuple[st
             f"{len(people):,} items and {len(classes)} classes; give one row for each item that people judged, and "
             "state classes= where the model has other classes"
         )
-    if stated is None and people.scheme != "given" and not is_hard(given):
+    if stated is None and people.scheme != "given" and not hard:
         _refuse_other_order(name, runs.mean(axis=0), people)
     return Predictions(probabilities=runs, items=people.items, classes=classes, seeds=tuple(range(len(runs))))
 
@@ -306,7 +307,7 @@ def _refuse_other_order(name: str, model: Any, people: LabelDistribution) -> Non
     surprise = -np.log(np.maximum(model, FLOOR))
     _, order = linear_sum_assignment(people.probabilities.T @ surprise)
     gain = (people.probabilities * (surprise - surprise[:, order])).sum(axis=1)
-    if gain.sum() > 0 and gain.mean() > SURE * gain.std() / np.sqrt(len(gain)) and len(gain) > 1:
+    if gain.mean() > SURE * gain.std() / np.sqrt(len(gain)) and len(gain) > 1:
         better = [""] * len(order)
         for label, column in zip(people.classes, order, strict=True):
             better[column] = label

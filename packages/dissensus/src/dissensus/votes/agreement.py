@@ -155,9 +155,9 @@ def agreement(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0) -> A
     if isinstance(votes, np.ndarray):
         votes = votes_from_counts(votes)
     elif not isinstance(votes, Votes):
-        from dissensus.votes.reading import read_votes
+        from dissensus.votes.reading import votes_in
 
-        votes = read_votes(votes)
+        votes = votes_in(votes)
     rows, seed = _rows(votes), _replayable(seed)
     recipes = [_nominal(rows)]
     if votes.ordered and single_choice(votes):

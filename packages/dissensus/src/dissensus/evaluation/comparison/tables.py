@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,14 +39,14 @@ class TextTable(Framed):
 
     rows: tuple[Any, ...]
 
+    @abstractmethod
     def grid(self) -> tuple[list[str], list[list[str]]]:
         """Header and cells of the table, as text."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def notes(self) -> tuple[str, ...]:
         """What a reader must know, each sentence once."""
-        raise NotImplementedError
 
     def __len__(self) -> int:
         return len(self.rows)
