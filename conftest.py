@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Deadlines measure the machine, not the code: a shared runner would make them flaky.
-settings.register_profile("house", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+# Deadlines measure the machine, not the code, and a gate must answer twice alike: the same examples every time.
+# `pytest --hypothesis-profile=explore` looks for new ones.
+settings.register_profile("explore", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("house", settings.get_profile("explore"), derandomize=True)
 settings.load_profile("house")
 
 

@@ -124,8 +124,9 @@ def test_contested_items_are_planned_and_every_decision_is_kept(tmp_path: Path) 
         plan = database.read_now(lambda cursor: plan_allocation(cursor, project))
         assert plan == database.read_now(lambda cursor: plan_allocation(cursor, project))
         assert [each.gain for each in plan] == sorted((each.gain for each in plan), reverse=True)
-        contested = [each for each in plan if int(each.name.removeprefix("item")) < 5]
-        assert len(contested) >= len(plan) - 2
+        # The best plan holds contested items and no other; the draw adds some of the rest, with a probability it says.
+        for each in plan:
+            assert ("; in the best plan" in each.reason) == (int(each.name.removeprefix("item")) < 5), each
         done = database.write_now(lambda cursor: allocate(cursor, project, now=NOW + 1000))
         assert done == plan
         rows = database.read_now(
