@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 __all__ = ["InputError", "choices"]
@@ -15,7 +15,9 @@ __all__ = ["InputError", "choices"]
 class InputError(ValueError):
     """Bad input, told in one sentence: where it is, what is wrong, and what would be right.
 
-    The command line prints the sentence and ends with exit code 2, without a traceback.
+    The command line prints the sentence and ends with exit code 2, without a traceback. Where the input can mean
+    several things, `readings` holds by what it may mean the keyword arguments that say so: Python shows these below the
+    sentence, and the command line the command that was typed with their options added.
 
     Examples:
         >>> from dissensus.votes import read_votes
@@ -24,11 +26,38 @@ class InputError(ValueError):
         ... except InputError as error:
         ...     print(error)
         nowhere.csv: there is no such file; check the name and the folder
+        >>> print(InputError("votes.csv: each row adds up to 6", readings={"votes": {"format": "counts"}}))
+        votes.csv: each row adds up to 6
+          format='counts'  # votes
     """
 
-    def __init__(self, sentence: str) -> None:
+    def __init__(self, sentence: str, *, readings: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         # A sentence may quote a cell that holds line breaks; it stays on one line.
-        super().__init__(" ".join(sentence.splitlines()))
+        self.sentence = " ".join(sentence.splitlines())
+        self.readings = {} if readings is None else {meaning: dict(ways) for meaning, ways in readings.items()}
+        super().__init__(self.sentence)
+
+    def __str__(self) -> str:
+        lines = {
+            ", ".join(f"{name}={value!r}" for name, value in ways.items()): meaning
+            for meaning, ways in self.readings.items()
+        }
+        return "\n".join([self.sentence, *commented(lines)])
+
+    def within(self, frame: str) -> InputError:
+        """The same refusal with its sentence in the place of `{}`: where it was met adds to what was wrong."""
+        return InputError(frame.replace("{}", self.sentence), readings=self.readings)
+
+
+def commented(lines: Mapping[str, str]) -> list[str]:
+    """Lines to be copied, indented, each with what it means as a comment behind it.
+
+    Examples:
+        >>> commented({"ls": "list", "pwd": "where am I"})
+        ['  ls   # list', '  pwd  # where am I']
+    """
+    width = max(map(len, lines), default=0)
+    return [f"  {line:<{width}}  # {' '.join(meaning.splitlines())}" for line, meaning in lines.items()]
 
 
 def choices(name: object, known: Iterable[str]) -> str:

@@ -42,7 +42,7 @@ class TestDamagedCounts:
     def test_one_bad_cell_never_makes_classes_annotators(self, read: Any, cell: str, row: int) -> None:
         lines = COUNTS.splitlines()
         lines[row + 1] = f"i{row},{row},{cell},1"
-        with pytest.raises(InputError, match=r"format='wide' .* format='counts'|a count is"):
+        with pytest.raises(InputError, match=r"(?s)format='wide' .* format='counts'|a count is"):
             read("\n".join(lines))
         with pytest.raises(InputError, match=f"line {row + 2}"):
             read("\n".join(lines), format="counts")

@@ -392,7 +392,7 @@ def test_bad_votes_are_refused_in_one_sentence(write: Any, case: str) -> None:
         read_votes(path, **options)
     sentence = str(refused.value)
     assert sentence.startswith(str(path))
-    assert "\n" not in sentence
+    assert "\n" not in refused.value.sentence
     for fragment in fragments:
         assert fragment in sentence.removeprefix(str(path))
 
@@ -422,7 +422,7 @@ def test_a_broken_file_is_refused_in_one_sentence(write: Any, case: str) -> None
         read_votes(path)
     sentence = str(refused.value)
     assert sentence.startswith(str(path))
-    assert "\n" not in sentence
+    assert "\n" not in refused.value.sentence
     for fragment in fragments:
         assert fragment in sentence
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from dissensus.cli.joining import joined_group
-from dissensus.errors import InputError, choices
+from dissensus.cli.options import option_words
+from dissensus.errors import InputError, choices, commented
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 REFUSED: type[Any] = typer.BadParameter.__mro__[2]
 """Whatever Typer refuses: an unknown option, a value that does not fit, something that is missing."""
@@ -103,10 +104,7 @@ def as_typed(sentence: str, arguments: Sequence[str]) -> str:
         >>> as_typed("state classes=['a', 'b'], or keep its column with item_attributes=", ["labels", "votes.csv"])
         'state --classes a,b, or keep its column with --keep'
     """
-    command: Any = typer.main.get_command(app)
-    for word in arguments:
-        command = getattr(command, "commands", {}).get(word, command)
-    options = {option.name: option for option in command.params}
+    options = _options(arguments)
 
     def typed(match: re.Match[str]) -> str:
         name, value = match.groups()
@@ -121,6 +119,45 @@ def as_typed(sentence: str, arguments: Sequence[str]) -> str:
     return re.sub(r"(?<![\w.?&-])([a-z][a-z_]*)=(\[[^\]]*\]|'[^']*'|[\w*-]*)", typed, sentence)
 
 
+def _options(arguments: Sequence[str]) -> dict[str, Any]:
+    """By name, the options of the command that was typed."""
+    command: Any = typer.main.get_command(app)
+    for word in arguments:
+        command = getattr(command, "commands", {}).get(word, command)
+    return {option.name: option for option in command.params}
+
+
+def typed_again(arguments: Sequence[str], ways: Mapping[str, Any]) -> str | None:
+    """The command that was typed, with options in place of those that it had; None where it does not take them all.
+
+    Examples:
+        >>> typed_again(["labels", "my votes.csv", "--format", "wide"], {"format": "counts", "classes": ["a", "b c"]})
+        "dissensus labels 'my votes.csv' --format counts --classes 'a,b c'"
+    """
+    options = _options(arguments)
+    if not options.keys() >= ways.keys():
+        return None
+    words, value_follows = [], False
+    replaced = [options[name] for name in ways]
+    spellings = {spelling: option for option in replaced for spelling in (*option.opts, *option.secondary_opts)}
+    for word in arguments:
+        name, _, value = word.partition("=")
+        if not value_follows and name not in spellings:
+            words.append(word)
+        value_follows = not value_follows and name in spellings and not value and not spellings[name].is_flag
+    for name, value in ways.items():
+        words += option_words(name, value, max(options[name].opts, key=len), *options[name].secondary_opts)
+    return shlex.join(["dissensus", *words])
+
+
+def _refusal(error: InputError, arguments: Sequence[str]) -> list[str]:
+    """What the command line says of bad input: the sentence, and for each reading the command that would work."""
+    again = {meaning: typed_again(arguments, ways) for meaning, ways in error.readings.items()}
+    if None in again.values():
+        return str(error).splitlines()
+    return [error.sentence, *commented({str(command): meaning for meaning, command in again.items()})]
+
+
 def main() -> None:
     """Run the command line; bad input is one sentence on standard error and exit code 2."""
     try:
@@ -130,7 +167,8 @@ def main() -> None:
             raise InputError("--json and -o both go to standard output; give one of them the name of a file")
         raise SystemExit(app(args=arguments, standalone_mode=False))
     except InputError as error:
-        sys.stderr.write(f"dissensus: {as_typed(str(error), sys.argv[1:])}\n")
+        sentence, *ways = _refusal(error, sys.argv[1:])
+        sys.stderr.write("\n".join([f"dissensus: {as_typed(sentence, sys.argv[1:])}", *ways, ""]))
         raise SystemExit(2) from None
     except REFUSED as error:
         from typer import rich_utils

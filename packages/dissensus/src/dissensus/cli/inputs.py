@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dissensus.cli.options import READING, SEVERAL, Given, typed_name
+from dissensus.cli.options import READING, Given, option_words, typed_name
 from dissensus.cli.printing import note
 from dissensus.errors import InputError, choices
 
@@ -24,13 +24,7 @@ def typed(*words: object, reading: Options | None = None) -> str:
     """A command as one types it: with what was typed on how to read the votes, and names with blanks quoted."""
     flags: list[str] = []
     for name in [] if reading is None else reading.given(*READING):
-        value, option = getattr(reading, name), typed_name(name)
-        if isinstance(value, bool):
-            flags.append(option.split("/")[not value])
-        else:
-            values = value if isinstance(value, tuple) and name not in SEVERAL else [value]
-            for one in values:
-                flags += [option, ",".join(one) if isinstance(one, tuple) else one]
+        flags += option_words(name, getattr(reading, name), *typed_name(name).split("/"))
     return shlex.join(["dissensus", *map(str, words), *flags])
 
 

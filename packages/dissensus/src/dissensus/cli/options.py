@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import inspect
+import io
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -157,8 +159,27 @@ def _reading_option(name: str) -> inspect.Parameter:
 def _as_read(name: str, value: Any) -> Any:
     """What was typed, as `Options` takes it: lists are separated by commas."""
     if name in SEVERAL and value is not None:
-        return tuple(part.strip() for part in value.split(","))
+        return tuple(part.strip() for part in next(csv.reader([value], skipinitialspace=True)) or [""])
     return tuple(value) if isinstance(value, list) else value
+
+
+def option_words(name: str, value: Any, yes: str, no: str = "") -> list[str]:
+    """How an option is typed with a value: `yes` is how it is called, `no` how its negation is.
+
+    Examples:
+        >>> option_words("missing", ["-1", "a, b"], "--missing"), option_words("attributes", ["age"], "--attribute")
+        (['--missing=-1,"a, b"'], ['--attribute', 'age'])
+    """
+    if isinstance(value, bool):
+        return [yes if value else no]
+    values = [value] if isinstance(value, str) else list(map(str, value))
+    if name in SEVERAL:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(values)
+        values = [line.getvalue() if values != [""] else ""]
+    # What begins with a dash would be taken for an option.
+    pairs = ([f"{yes}={one}"] if one.startswith("-") else [yes, one] for one in values)
+    return [word for pair in pairs for word in pair]
 
 
 def over(compute_on: str, address: str | None, *, device: str = "cpu") -> Over:

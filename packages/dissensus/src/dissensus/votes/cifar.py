@@ -42,7 +42,7 @@ def read_cifar_10h_counts(path: Path) -> Votes:
     try:
         return votes_from_counts(counts, classes=CIFAR_CLASSES)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise error.within(f"{path}: {{}}") from None
 
 
 def read_cifar_10n_labels(path: Path) -> Votes:

@@ -183,7 +183,7 @@ def votes_in(votes: Any) -> Votes:
     try:
         return read_votes(votes)
     except InputError as error:
-        raise InputError(f"{error} (say so where it is read: dis.read_votes(table, ...))") from None
+        raise error.within("{} (say so where it is read: dis.read_votes(table, ...))") from None
 
 
 def understand(source: Any, options: Options | None = None) -> Reading:
@@ -215,7 +215,7 @@ def _understand_open_file(file: Any, options: Options) -> Reading:
         try:
             return _understand_file(path, options)
         except InputError as error:
-            raise InputError(str(error).replace(str(path), name)) from None
+            raise InputError(error.sentence.replace(str(path), name), readings=error.readings) from None
 
 
 def _understand_file(path: Path, options: Options) -> Reading:
@@ -325,11 +325,13 @@ def _is_long(table: OpenTable, options: Options) -> bool:
     return True
 
 
-def _ambiguous(table: OpenTable, *formats: str) -> InputError:
-    ways = " or ".join(f"format='{name}' ({FORMATS[name]})" for name in formats)
+def _ambiguous(table: OpenTable, *formats: str, labels: Sequence[str] = ()) -> InputError:
+    """A refusal whose readings are formats, and columns that may hold the label of a long file."""
     return InputError(
-        f"{table.path}: the columns {listed(table.columns)} can mean more than one thing; choose {ways}, or, where "
-        "these are no names but the first row, name all columns with columns="
+        f"{table.path}: the columns {listed(table.columns)} can mean more than one thing; choose one of these, or, "
+        "where they are no names but the first row, name all columns with columns=",
+        readings={FORMATS[name]: {"format": name} for name in formats}
+        | {f"one row per vote, for what '{name}' says": {"format": "long", "label": name} for name in labels},
     )
 
 
@@ -579,7 +581,7 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     cells = rows.table[list(annotators or [name for name in beside if name not in about])]
     chosen = options.format or ("wide" if annotators else _wide_or_counts(cells, table))
     if chosen is None:
-        raise _ambiguous(table, "long", "wide", "counts")
+        raise _ambiguous(table, "wide", "counts", labels=cells.columns[:3] if item is not None else ())
     if annotators:
         notes.extend(
             [f"not used: {listed(unused)}"]

@@ -197,7 +197,7 @@ def _answers(export: ToolExport, path: Path, label: str | None, *, in_folder: bo
             annotator = path.stem if in_folder else answer.annotator
             yield answer._replace(row=partial(where, answer.row), annotator=annotator, question=str(answer.question))
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise error.within(f"{path}: {{}}") from None
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
         raise InputError(
             f"{path}: {export.tool} does not write such a file ({type(error).__name__}: {error}); export it again, or "

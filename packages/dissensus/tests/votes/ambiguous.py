@@ -1,0 +1,13 @@
+"""Files that mean more than one thing: each must be refused with readings, and each reading must be read.
+
+A row is a name, the content, and the options that the user gives already. `test_advice.py` types what is advised.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+AMBIGUOUS: Final[list[tuple[str, str, list[str]]]] = [
+    ("numbers.csv", "item,x,y\na,1,2\nb,2,2\nc,1,3\n", []),
+    ("numbers and a name with blanks.csv", "my item,x,y\na,1,2\nb,2,2\nc,1,3\n", ["--item", "my item"]),
+]
