@@ -162,7 +162,7 @@ def test_a_frame_of_predictions_carries_it_too(scored: ScoredStudy, bundle: Path
         found = evaluate(human, given, resamples=0)
         assert found.verdict[0].startswith(BEGINS)
         assert found.classes == human.classes
-    with pytest.raises(InputError, match="model: row 0: column 'trained_on' says 'imagenet'"):
+    with pytest.raises(InputError, match="model, row 1: column 'trained_on' says 'imagenet'"):
         evaluate(human, frame.with_columns(pl.lit("imagenet").alias("trained_on")), resamples=0)
 
 

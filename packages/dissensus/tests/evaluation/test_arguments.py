@@ -176,10 +176,46 @@ def test_shuffled_rows_are_matched_by_whatever_holds_the_items(model: pd.DataFra
 def test_shuffled_rows_that_name_no_item_are_refused() -> None:
     with pytest.raises(InputError, match="the index of the frame names no item that people judged"):
         evaluate(VOTES, TURNED)
-    with pytest.raises(
-        InputError, match="an item has several rows; give each item one row, and several seeds as an array"
-    ):
-        evaluate(VOTES, pd.concat([FRAME.assign(item=NAMES, seed=seed) for seed in (1, 2)]))
+    with pytest.raises(InputError, match=r"30 items have more than one row, .* in a column 'seed'"):
+        evaluate(VOTES, pd.concat([FRAME.assign(item=NAMES)] * 2))
+
+
+def test_a_frame_says_by_a_column_of_seeds_which_run_a_row_is_of() -> None:
+    second = pd.DataFrame(0.5 * MODEL + 0.5 / 3, columns=CLASSES)
+    runs = pd.concat([FRAME.assign(item=NAMES, seed=7), second.assign(item=NAMES, seed=8)])
+    system = systems_in(runs.sample(frac=1, random_state=0), LABELS)[1]["model"]
+    assert system.seeds == (7, 8)
+    np.testing.assert_allclose(system.probabilities, np.stack([MODEL, second.to_numpy()]))
+
+
+def test_further_columns_of_a_frame_are_classes_by_the_rule_of_files() -> None:
+    unvoted = FRAME.mul(0.9).assign(item=NAMES, fox=0.1)
+    assert systems_in(unvoted, LABELS)[1]["model"].classes == (*CLASSES, "fox")
+    assert systems_in(FRAME.assign(item=NAMES, score=3.5), LABELS)[1]["model"].classes == CLASSES
+    with pytest.raises(InputError, match="nor with the further columns 'fox'"):
+        systems_in(unvoted.assign(fox=0.3), LABELS)
+
+
+def test_strata_of_a_series_follow_its_index() -> None:
+    kind = pd.Series(np.where(np.arange(30) < 10, "old", "new"), index=NAMES)
+    expected = evaluate(VOTES, MODEL, strata={"kind": kind.to_numpy()}, resamples=0).strata["kind"]
+    by_name = evaluate(VOTES, MODEL, strata={"kind": kind.iloc[SHUFFLED]}, resamples=0).strata["kind"]
+    assert [row.value for row in by_name.rows] == [row.value for row in expected.rows]
+    known = pd.DataFrame(MODEL, columns=CLASSES).assign(item=NAMES).iloc[5:]
+    fewer = evaluate(VOTES, known, strata={"kind": kind}, only_common=True, resamples=0).strata["kind"]
+    assert {row.items for row in fewer.rows if row.stratum == "old"} == {5}
+
+
+def test_one_metric_may_be_named_without_a_list_and_seeds_name_systems() -> None:
+    assert evaluate(VOTES, MODEL, metrics="kl", resamples=0).metrics == ("kl",)
+    with pytest.raises(InputError, match="seeds= names 'modle', which is no system; did you mean 'model'"):
+        evaluate(VOTES, MODEL, seeds={"modle": [3]})
+
+
+def test_votes_that_are_not_those_of_the_labels_are_told() -> None:
+    others = read_votes([row | {"item": f"other {row['item']}"} for row in ROWS])
+    assert not any("do not fit" in warning for warning in evaluate(LABELS, MODEL, votes=VOTES, resamples=0).warnings)
+    assert any("do not fit" in warning for warning in evaluate(LABELS, MODEL, votes=others, resamples=0).warnings)
 
 
 def test_classes_are_named_by_numbers_and_truth_values_too() -> None:

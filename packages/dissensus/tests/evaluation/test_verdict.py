@@ -183,3 +183,12 @@ def test_where_votes_cannot_be_divided_strata_have_scores_and_no_verdict_and_the
     note = next(note for note in found.notes if note.startswith("strata by votes"))
     assert reason in note
     assert "no verdict rests on them" in note
+
+
+def test_without_intervals_nothing_is_said_of_chance() -> None:
+    truth = true_distributions("flat", 100, classes=3, seed=[0])
+    without = judged(truth, {"truth": truth, "rival": powered(truth, 4.0)}, votes=8, resamples=0, baselines=True)
+    assert without.verdict[2] == "Nothing is said of chance: resamples=0 asks for no intervals."
+    assert "[" not in without.verdict[0] + str(without.worth["truth"])
+    asked = judged(truth, {"truth": truth, "rival": powered(truth, 4.0)}, votes=8, baselines=True)
+    assert without.worth["truth"].estimate.value == asked.worth["truth"].estimate.value

@@ -13,7 +13,14 @@ from dissensus.arrays import column_names, places_of
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.metrics.distances import FLOOR
-from dissensus.evaluation.predictions import MODEL, TRAINED_ON, align_predictions, read_predictions, trained_on_rows
+from dissensus.evaluation.predictions import (
+    MODEL,
+    SEED,
+    TRAINED_ON,
+    align_predictions,
+    read_predictions,
+    table_predictions,
+)
 from dissensus.evaluation.probabilities import Predictions, are_counts, checked_human, checked_probabilities
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.labels.schemes import frequency
@@ -145,6 +152,8 @@ def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[st
 
     A column that is no class of the votes is one more class where rows sum to 1 only with it.
     """
+    import polars as pl
+
     from dissensus.table_file import table_in_memory
     from dissensus.votes.columns import guess
 
@@ -152,27 +161,31 @@ def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[st
     if hasattr(frame, "index"):
         # The columns of a pandas frame may be called by numbers.
         frame = frame.rename(columns={column: class_named(column, people.classes) for column in frame.columns})
-    table = table_in_memory(frame).rows().table
+    rows = table_in_memory(frame).rows()
+    table = rows.table
     beside = [column for column in table.columns if column not in people.classes]
     column, items = _items_of(name, frame, table, beside, people)
+    lacking = [label for label in people.classes if label not in table.columns]
+    if not lacking and (items is not None or table.height == len(people)):
+        # As a file of the same columns, with the items where a file has them.
+        ids = pl.Series("item", (people.items if items is None else items).tolist())
+        held = table.drop(column or ()).with_columns(ids)
+        own = () if stated is None else (*people.classes, *(label for label in stated if label not in people.classes))
+        return table_predictions(
+            replace(rows, path=Path(name), table=held), people.classes, order=own or None, item="item"
+        )
     numeric = [other for other in beside if other not in (column, TRAINED_ON) and table[other].dtype.is_numeric()]
-    classes = tuple(label for label in table.columns if label in people.classes)
-    lacking = [label for label in people.classes if label not in classes]
+    classes = [label for label in table.columns if label in people.classes]
     answers = guess("label", beside) if guess("annotator", beside) is None else None
     if not classes and answers is not None and stated is None:
         return _matched(name, table[answers].to_list(), items, people, classes=None)
-    if not lacking and numeric and not np.allclose(table[list(classes)].to_numpy().sum(axis=1), 1, atol=1e-3):
-        classes = (*classes, *numeric)
     wanted = len(people.classes) if stated is None and numbered else len(stated or ())
     if lacking and (not wanted or len(classes) + len(numeric) != wanted):
         raise InputError(
             f"{name}: no column is called after the class '{lacking[0]}'; its columns are {', '.join(table.columns)}. "
             f"Name a column after each class, or, if these are votes, {RIGHT_CALL}"
         )
-    rows = table[[*classes, *numeric] if lacking else list(classes)].to_numpy()
-    marked = TRAINED_ON in beside
-    seen = trained_on_rows(table[TRAINED_ON], lambda row: f"{name}: row {row}") if marked else None
-    return _matched(name, rows, items, people, classes=stated if lacking else classes, trained_on=seen)
+    return _matched(name, table[[*classes, *numeric]].to_numpy(), items, people, classes=stated)
 
 
 def _items_of(
@@ -189,7 +202,7 @@ def _items_of(
 
     def holds_items(values: Sequence[Any]) -> bool:
         names = set(map(str, values))
-        return len(names) == len(values) and 2 * len(names & wanted) > min(len(wanted), len(names))
+        return (len(names) == len(values) or SEED in beside) and 2 * len(names & wanted) > min(len(wanted), len(names))
 
     guessed = guess("item", beside)
     text = [other for other in beside if not table[other].dtype.is_float() and not table[other].dtype.is_nested()]
@@ -245,13 +258,7 @@ def _by_index(values: Any) -> dict[str, Any]:
 
 
 def _matched(
-    name: str,
-    rows: Any,
-    items: Names | None,
-    people: LabelDistribution,
-    *,
-    classes: tuple[str, ...] | None,
-    trained_on: Any = None,
+    name: str, rows: Any, items: Names | None, people: LabelDistribution, *, classes: tuple[str, ...] | None
 ) -> Predictions:
     """Predictions whose rows have item names; where these are None, those of the items that people judged."""
     if items is not None and len(set(items.tolist())) < len(items):
@@ -260,7 +267,7 @@ def _matched(
             "items by classes"
         )
     known = people if items is None else _of_items(people, items)
-    return replace(_of_array(name, rows, known, classes), trained_on=trained_on)
+    return _of_array(name, rows, known, classes)
 
 
 def _of_items(people: LabelDistribution, items: Names) -> LabelDistribution:

@@ -361,7 +361,7 @@ def evaluate(
     classes: Sequence[str] | None = None,
     seeds: Mapping[str, Sequence[int]] | Sequence[int] | None = None,
     votes: Votes | Any | None = None,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     strata: str | Sequence[str] | Mapping[str, Any] = "agreement",
     baselines: bool = True,
     majority: Any | None = None,
@@ -425,9 +425,13 @@ def evaluate(
     original = per_item(original, people.items, what="original")
     judged = people
     people, named, left_out = systems_in(model, people, classes=classes, only_common=only_common)
-    if people is not judged:
-        kept = places_of(people.items, judged.items)
-        question, original = (None if column is None else np.asarray(column)[kept] for column in (question, original))
+    kept = places_of(people.items, judged.items) if people is not judged else np.arange(len(people))
+    question, original = (None if column is None else np.asarray(column)[kept] for column in (question, original))
+    if isinstance(strata, Mapping):
+        strata = {
+            idea: made if _are_strata(made) else per_item(made, judged.items, what=f"strata '{idea}'")[kept]
+            for idea, made in strata.items()
+        }
     labels, models, warnings = _over_all_classes(named, people)
     warnings = [*left_out, *warnings]
     if len(labels.classes) < 2:
@@ -436,6 +440,9 @@ def evaluate(
             "predictions, with the other classes"
         )
     numbered = seeds if seeds is None or isinstance(seeds, Mapping) else {MODEL: seeds}
+    for name in numbered or ():
+        if name not in named:
+            raise InputError(f"evaluation: seeds= names '{name}', which is no system{choices(name, named)}")
     numbers = {
         name: seed_numbers(name, len(system.probabilities), numbered) if numbered and name in numbered else system.seeds
         for name, system in named.items()
@@ -631,6 +638,7 @@ def _of_votes(panel: Panel | None, why: str, ruler: Ruler | str) -> list[str]:
     if panel is None:
         return [f"no best achievable, no corrected scores and no worth in people: {why}"]
     notes = [f"no worth in people: {ruler}"] if isinstance(ruler, str) else []
+    notes += [f"the votes do not fit the labels, whose counts are used without them: {why}"] if why else []
     alone = int((panel.size == 1).sum())
     notes += (
         [f"{alone:,} of {len(panel):,} items have a single vote, which says little of what people think"]
@@ -658,8 +666,9 @@ def _of_scores(rows: Sequence[Score], models: Mapping[str, Runs]) -> list[str]:
     return [f"{note} ({'; '.join(where)})" for note, where in said.items()]
 
 
-def _metrics(names: Sequence[str] | None, labels: LabelDistribution, original: Any | None) -> tuple[Metric, ...]:
+def _metrics(names: str | Sequence[str] | None, labels: LabelDistribution, original: Any | None) -> tuple[Metric, ...]:
     has = {"ordered": labels.ordered, "original": original is not None}
+    names = [names] if isinstance(names, str) else names
     if names is None:
         more = [name for name, metric in METRICS.items() if metric.needs and all(has[need] for need in metric.needs)]
         names = [*DEFAULT_METRICS, *more]

@@ -100,9 +100,25 @@ def read_predictions(
     if answers is not None:
         raise InputError(f"{path}: it holds numbers for each class, and no answers; leave out answers=")
     arrays = _arrays(path, kind_of(path, also=ALSO))
-    numbers = _from_table(path, names, item) if arrays is None else _from_arrays(path, arrays, names)
+    if arrays is None:
+        return table_predictions(read_rows(path), names.votes, order=names.stated, item=item, given=given)
+    numbers = _from_arrays(path, arrays, names)
     _refuse_repeated(path, numbers.items)
     return _settled(path, numbers, given)
+
+
+def table_predictions(
+    rows: Rows,
+    classes: Sequence[str],
+    *,
+    order: Sequence[str] | None = None,
+    item: str | None = None,
+    given: Given | None = None,
+) -> Predictions:
+    """The predictions of a table of items, with the arguments of `read_predictions`."""
+    numbers = _from_rows(rows, _Names(tuple(classes), None if order is None else tuple(order)), item)
+    _refuse_repeated(rows.path, numbers.items)
+    return _settled(rows.path, numbers, given)
 
 
 def rows_predictions(
@@ -440,15 +456,14 @@ def _from_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], classes
     )
 
 
-def _from_table(path: Path, classes: _Names, item: str | None) -> _Numbers:
+def _from_rows(rows: Rows, classes: _Names, item: str | None) -> _Numbers:
     from dissensus.votes.cells import encode_names, name_like, refuse_missing
     from dissensus.votes.encoding import to_names
 
-    rows = read_rows(path)
     column = item_column(rows, item, [name for name in rows.table.columns if name not in classes.all])
     held = _class_numbers(rows, classes, beside=(column, SEED, TRAINED_ON))
     if TRAINED_ON in rows.table.columns and TRAINED_ON not in (*classes.all, column):
-        held = replace(held, trained_on=trained_on_rows(rows.table[TRAINED_ON], rows.where))
+        held = replace(held, trained_on=_trained_on_rows(rows.table[TRAINED_ON], rows.where))
     notes = (f"items are in the column '{column}'", *held.notes)
     ids = name_like(rows.table[column], where=rows.where)
     refuse_missing(ids, where=rows.where)
@@ -461,7 +476,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Numbers:
     wrong = np.flatnonzero(times != 1)
     if wrong.size:
         raise InputError(
-            f"{path}: item {items[wrong[0] % items.size]} has {times[wrong[0]]} rows with seed "
+            f"{rows.path}: item {items[wrong[0] % items.size]} has {times[wrong[0]]} rows with seed "
             f"{seeds[wrong[0] // items.size]}; give each item one row per seed"
         )
 
@@ -481,7 +496,7 @@ def _from_table(path: Path, classes: _Names, item: str | None) -> _Numbers:
     )
 
 
-def trained_on_rows(column: pl.Series, where: Callable[[int], str]) -> Mask:
+def _trained_on_rows(column: pl.Series, where: Callable[[int], str]) -> Mask:
     """(rows,) what the column `trained_on` says; anything but true and false, or 1 and 0, is refused."""
     import polars as pl
 

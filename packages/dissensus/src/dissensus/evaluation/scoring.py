@@ -206,7 +206,7 @@ def with_classes(labels: LabelDistribution, classes: tuple[str, ...]) -> LabelDi
 
 
 def panel_or_reason(labels: LabelDistribution, votes: Votes | None) -> tuple[Panel | None, str]:
-    """The judgements behind the labels, or the reason why they cannot be told.
+    """The judgements behind the labels, or None; and why there are none, or why they are not those of the votes.
 
     Votes that do not fit the labels are left out where counts of single votes suffice.
     """
@@ -215,7 +215,7 @@ def panel_or_reason(labels: LabelDistribution, votes: Votes | None) -> tuple[Pan
     why = ""
     for known in (votes, None) if votes is not None else (None,):
         try:
-            return panel_of(labels, known), ""
+            return panel_of(labels, known), why
         except InputError as error:
             why = why or str(error).removeprefix("panel: ")
     return None, why

@@ -29,6 +29,8 @@ def verdict(evaluation: Evaluation) -> tuple[str, str, str]:
     rival = closest_minus_rival(evaluation, best, evaluation.reference, evaluation.models)
     buts = speaks_against(evaluation, best, rival)
     nothing = "No baseline comes as close, and no stratum that can tell speaks against it."
+    if not evaluation.resamples:
+        nothing = "Nothing is said of chance: resamples=0 asks for no intervals."
     return _closest(evaluation, best, rival), _worth(evaluation, best), f"But {buts[0]}." if buts else nothing
 
 
@@ -91,7 +93,7 @@ def speaks_against(evaluation: Evaluation, best: str, rival: Difference | None) 
         _baseline(evaluation, best),
         _chance(rival),
         _worse_stratum(evaluation, best, evaluation.baselines if rival is None else (rival.reference,)),
-        _one_run(of_one_run(evaluation, best, rival), best),
+        _one_run(of_one_run(evaluation, best, rival) if evaluation.resamples else (), best),
     )
     return [reason for reason in reasons if reason]
 
@@ -103,7 +105,7 @@ def _baseline(evaluation: Evaluation, best: str) -> str:
     name = min(evaluation.baselines, key=evaluation.distance)
     row = _on_headline(evaluation, name, best, [best])
     ahead = evaluation.distance(name) < evaluation.distance(best)
-    if row is None or (row.mark and not ahead):
+    if row is None or ((row.mark or not evaluation.resamples) and not ahead):
         return ""
     sure = f"the baseline {name} {'beats it' if row.mark == WORSE else 'does no worse'}"
     doubt = sure if ahead else f"it is not significantly closer than the baseline {name}"
@@ -111,7 +113,7 @@ def _baseline(evaluation: Evaluation, best: str) -> str:
 
 
 def _chance(rival: Difference | None) -> str:
-    if rival is None or rival.mark:
+    if rival is None or rival.mark or rival.value.low is None:
         return ""
     why = "the interval of their difference holds 0" if rival.p_holm is None else f"p {equals(rival.p_holm)} (Holm)"
     return f"chance alone may have put it before {rival.reference}: {why}"

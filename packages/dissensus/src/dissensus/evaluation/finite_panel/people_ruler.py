@@ -390,7 +390,7 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
     Args:
         ruler: of the same items.
         model: (items, classes) probabilities, or (seeds, items, classes).
-        resamples: of items; at least 2.
+        resamples: of items; 0 gives no interval.
         seed: of the resamples.
     """
     panel = ruler.panel
@@ -416,12 +416,13 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
     if len(runs) == 1:
         notes.append("over items, given this seed")
     inside = [min(max(n, 0.0), end) for n in (value, min(least, value), max(most, value))]
+    low_end, high_end = inside[1:] if resamples else (None, None)
     return Worth(
-        estimate=Estimate(inside[0], inside[1], inside[2], 0.95, resamples),
+        estimate=Estimate(inside[0], low_end, high_end, 0.95, resamples),
         fewer=value < 0,
         more=value > end,
-        low_open=least < 0,
-        high_open=most > end,
+        low_open=least < 0 and resamples > 0,
+        high_open=most > end and resamples > 0,
         most=ruler.most,
         notes=tuple(notes),
     )
