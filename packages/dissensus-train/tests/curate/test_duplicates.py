@@ -180,14 +180,17 @@ def test_a_group_of_many_duplicates_is_one_group() -> None:
 
 
 def test_images_are_compared_as_they_look_whatever_their_file(tmp_path: Path) -> None:
-    """16 bits and floats are scaled and not cut off, EXIF turns are made, sizes differ."""
+    """16 bits and floats are scaled and not cut off, a folder on one scale; EXIF turns are made, sizes differ."""
     base = photographs(40, size=48, seed=2)[:, 0]
+    tmp_path, other = tmp_path / "one", tmp_path / "other"
+    for folder in (tmp_path, other):
+        folder.mkdir()
     for place, image in enumerate(base):
         Image.fromarray(image).save(tmp_path / f"{place:02}.png")
     Image.fromarray(base[0].astype(np.uint16) * 257).save(tmp_path / "deep.png")
-    Image.fromarray(base[1].astype(np.uint16) * 16).save(tmp_path / "twelve.tiff")
+    Image.fromarray(base[1].astype(np.uint16) * 16).save(other / "twelve.tiff")
     Image.fromarray((base[2] / 255).astype(np.float32)).save(tmp_path / "float.tiff")
-    Image.fromarray(base[3].astype(np.float32)).save(tmp_path / "wide.tiff")
+    Image.fromarray(base[3].astype(np.float32)).save(other / "wide.tiff")
     turned = Image.Exif()
     turned[274] = 6
     Image.fromarray(np.rot90(base[4])).save(tmp_path / "turned.png", exif=turned)
@@ -195,7 +198,7 @@ def test_images_are_compared_as_they_look_whatever_their_file(tmp_path: Path) ->
     # Two deep images that differ below what a byte can tell are no exact duplicates.
     Image.fromarray(base[6].astype(np.uint16) * 257).save(tmp_path / "one.png")
     Image.fromarray(base[6].astype(np.uint16) * 257 + 1).save(tmp_path / "two.png")
-    found = find_duplicates([read_source(tmp_path, streamed=True)])
+    found = find_duplicates([read_source(folder, streamed=True) for folder in (tmp_path, other)])
     names = found.items.items
     pairs = {frozenset(pair) for pair in zip(names[found.one].tolist(), names[found.other].tolist(), strict=True)}
     originals = ("deep", "twelve", "float", "wide", "turned", "narrow")
@@ -212,6 +215,19 @@ def test_images_are_compared_as_they_look_whatever_their_file(tmp_path: Path) ->
         for one, other in zip(found.one[found.exact], found.other[found.exact], strict=True)
     }
     assert exact == {frozenset(("04.png", "turned.png"))}
+
+
+@pytest.mark.parametrize("ink", [0, 255])
+def test_icons_that_differ_in_what_is_transparent_are_not_duplicates(tmp_path: Path, ink: int) -> None:
+    """All pixels of one colour, black or that of the background itself: what differs is where there are any."""
+    rng = np.random.default_rng(1)
+    for place in range(30):
+        icon = np.full((24, 24, 4), ink, dtype=np.uint8)
+        icon[..., 3] = np.kron(rng.integers(0, 2, (6, 6)), np.ones((4, 4))) * 255
+        Image.fromarray(icon, "RGBA").save(tmp_path / f"{place:02}.png")
+    (tmp_path / "again.png").write_bytes((tmp_path / "00.png").read_bytes())
+    found = find_duplicates([read_source(tmp_path, streamed=True)])
+    assert found.items.items[~found.kept].tolist() == ["again.png"]
 
 
 def test_files_that_cannot_be_read_are_all_named_or_left_out(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ class TrainedModel:
         if self.known is None:
             return None
         as_given = isinstance(items, Items) or self.recipe.reads == "features"
-        return np.isin(fingerprints(items if as_given else _as_items(items, self.recipe.reads)), self.known)
+        return np.isin(fingerprints(items if as_given else _as_items(items, self.recipe)), self.known)
 
     def _unit(self, annotator: str) -> int:
         """The place of a person or group among those the networks know."""
@@ -129,7 +129,7 @@ class TrainedModel:
         if self.recipe.reads == "features":
             features: Features = items if sp.issparse(items) else np.asarray(items, dtype=np.float32)
         else:
-            shown = items if isinstance(items, Items) else _as_items(items, self.recipe.reads)
+            shown = items if isinstance(items, Items) else _as_items(items, self.recipe)
             if shown.kind != ("images" if self.recipe.reads == "images" else "texts"):
                 raise InputError(f"predict: the model reads {self.recipe.reads}, and these are {shown.kind}")
             if self.encoder is None:
@@ -217,11 +217,12 @@ def _member(folder: Path, recipe: Recipe, seed: int) -> nn.Module:
     return network.eval()
 
 
-def _as_items(given: Any, reads: str) -> Items:
+def _as_items(given: Any, recipe: Recipe) -> Items:
+    reads = recipe.reads
     if reads == "images":
         if isinstance(given, np.ndarray):
             return Items(names=np.arange(len(given)), pixels=given)
-        return Items(names=np.arange(len(given)), files=tuple(map(Path, given)))
+        return Items(names=np.arange(len(given)), files=tuple(map(Path, given)), reading=recipe.reading)
     columns: Sequence[Any] = given if reads == "pairs" else (given,)
     if reads == "pairs" and len(columns) != 2:
         raise InputError("predict: the model reads pairs of texts; give two lists, as in (premises, hypotheses)")
@@ -242,7 +243,8 @@ def _contents(items: Items | Features) -> Iterator[bytes]:
         for texts in zip(*items.texts, strict=True):
             yield "\0".join(" ".join(str(text).split()) for text in texts).encode("utf-8", "surrogatepass")
     elif isinstance(items, Items):
-        for picture in map(read_picture, items.files) if items.pixels is None else items.pixels:
+        read = (read_picture(path, items.read_as) for path in items.files)
+        for picture in read if items.pixels is None else items.pixels:
             yield str(picture.shape).encode() + picture.tobytes()
     else:
         for row in items:

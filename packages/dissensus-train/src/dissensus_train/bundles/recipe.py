@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError, meant_path
+from dissensus.items.pictures import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,6 +71,12 @@ class Recipe:
     fingerprints: Mapping[str, Any]
     versions: Mapping[str, str]
     people: Mapping[str, Any] | None = None
+
+    @property
+    def reading(self) -> Reading:
+        """How image files become bytes, as those that it was trained on did."""
+        given = self.learnt.get("images", {}).get("reading", {})
+        return Reading(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
 
     def weights_of(self, seed: int) -> str:
         """The file of a member's weights."""

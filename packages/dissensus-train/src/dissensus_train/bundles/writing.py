@@ -16,6 +16,7 @@ from dissensus.evaluation.comparison.tables import shown
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import soft_nll
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.item_names import without_ending
 from dissensus.items import Items
 from dissensus.own_code import source_files
 from dissensus.pages import as_markdown, markdown
@@ -162,6 +163,7 @@ def _recipe(
             "delivery": first.delivery,
             "options": dict(first.options),
             "training": asdict(first.training),
+            **({"images": images_of(data.items)} if data.items is not None and data.items.files else {}),
         },
         scores={
             "split": scored.split,
@@ -202,6 +204,12 @@ def _people(run: Run, data: TrainingData, network: nn.Module, *, pseudonyms: str
         units = pseudonyms_of(units, pseudonyms)
     about = {"kind": run.people.kind, "by": run.people.by, "layer": network.layer}
     return {**about, "units": units, "heard": panel.heard[:-1].tolist()}
+
+
+def images_of(items: Items) -> dict[str, Any]:
+    """How the files of images are read and called, so that those of new items are."""
+    endings = bool((without_ending(items.names) != items.names.astype(np.dtypes.StringDType())).any())
+    return {"reading": asdict(items.read_as), "endings": endings}
 
 
 def _reads(data: TrainingData, *, reads_items: bool) -> str:

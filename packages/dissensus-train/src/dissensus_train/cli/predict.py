@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,12 +64,19 @@ def predict(
 
 def _read(model: TrainedModel, path: Path, *, item: str | None, text: str | None) -> tuple[Any, Any]:
     """The names of the items, and what the model is given of them."""
+    import numpy as np
+
+    from dissensus.item_names import without_ending
     from dissensus.items.reading import read_all_features, read_images, read_texts
 
     if model.recipe.reads == "features":
         return read_all_features(path)
     if model.recipe.reads == "images":
-        shown = read_images(path)
+        shown = read_images(path, reading=model.recipe.reading)
+        # Called as the study's votes called theirs, unless two differ in their endings alone.
+        bare = without_ending(shown.names)
+        if model.recipe.learnt.get("images", {}).get("endings") is False and np.unique(bare).size == bare.size:
+            shown = replace(shown, names=bare)
     else:
         columns = () if text is None else tuple(name.strip() for name in text.split(","))
         shown = read_texts(path, item=item, text=columns)

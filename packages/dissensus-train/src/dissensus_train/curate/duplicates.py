@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from scipy.sparse import csgraph
 
 from dissensus.errors import InputError
 from dissensus.items.encoders import encoded, fit_encoder
-from dissensus.items.pictures import as_bytes, decoded
+from dissensus.items.pictures import as_seen, decoded
 from dissensus.items.shown import Items
 from dissensus.progress import Step, silent
 from dissensus_train.curate.item_list import ItemList, listed
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints, Mask, Names
     from dissensus.datasets.sources import Source
+    from dissensus.items.pictures import Reading
     from dissensus.progress import Progress
     from dissensus_train.curate.near_images import Planes
 
@@ -222,7 +224,7 @@ def _images(sources: Sequence[Source], names: Names, good: Ints) -> Items:
     """The images of all sources for an encoder; those in memory must agree in size."""
     if all(source.files is not None for source in sources):
         files = np.concatenate([np.asarray(source.files) for source in sources])[good]
-        return Items(names=names, files=tuple(Path(path) for path in files.tolist()))
+        return Items(names=names, files=tuple(Path(path) for path in files.tolist()), reading=sources[0].reading)
     shapes = {None if source.images is None else source.images.shape[1:] for source in sources}
     if None in shapes or len(shapes) > 1:
         raise InputError("duplicates: an encoder needs images of one shape, or folders alone; bring them to one shape=")
@@ -328,7 +330,9 @@ def _looked_at(sources: Sequence[Source], progress: Progress) -> tuple[Planes, A
                     digests += [_digest(image) for image in images]
                     continue
                 assert source.files is not None
-                for plane, digest, sentence in pool.map(_read, source.files[start : start + _TOGETHER].tolist()):
+                for plane, digest, sentence in pool.map(
+                    partial(_read, reading=source.reading), source.files[start : start + _TOGETHER].tolist()
+                ):
                     if plane is None:
                         bad[len(digests)] = sentence
                     else:
@@ -338,11 +342,11 @@ def _looked_at(sources: Sequence[Source], progress: Progress) -> tuple[Planes, A
     return planes, np.array(digests, dtype="V16"), bad
 
 
-def _read(path: str) -> tuple[Planes | None, bytes, str]:
+def _read(path: str, reading: Reading) -> tuple[Planes | None, bytes, str]:
     """The canvas of an image file and the hash of its pixels, or a sentence where it cannot be read."""
     try:
         values = decoded(Path(path))
-        return canvas(as_bytes(values, where=path)), _digest(values), ""
+        return canvas(as_seen(values, reading, where=path)), _digest(values), ""
     except InputError as error:
         return None, b"", str(error)
 

@@ -16,6 +16,7 @@ from dissensus.datasets.vader import word_texts
 from dissensus.errors import InputError
 from dissensus.items.encoders import encoded
 from dissensus.items.ngrams import character_ngrams
+from dissensus.items.pictures import Reading
 from dissensus.items.reading import read_images
 from dissensus.items.shown import Items
 from dissensus.table_file import KINDS
@@ -103,7 +104,9 @@ def read_ood_set(path: str | Path, data: TrainingData, *, name: str | None = Non
             f"{'a table of texts, or ' if len(data.shape) == 1 else ''}an .npz with an array 'features' made as the "
             "study's were"
         )
-    source = read_source(path, name=name, shape=(shape[0], shape[1], shape[2]))
+    # Pixels are read as those of the study's own files.
+    reading = Reading() if data.items is None else data.items.read_as
+    source = read_source(path, name=name, shape=(shape[0], shape[1], shape[2]), reading=reading)
     assert source.images is not None
     # Divided, as features are made of bytes: multiplied by the inverse, the same image would differ in its last bit.
     images = (source.images.astype(np.float32) / np.float32(255 / scale)).reshape(-1, *data.shape)
@@ -116,7 +119,7 @@ def _shown(path: Path, data: TrainingData, *, text: str | None) -> Items | None:
     if data.items is None:
         return None
     if path.is_dir():
-        items = read_images(path)
+        items = read_images(path, reading=data.items.read_as)
     else:
         source = read_source(path, text=text)
         texts = () if source.texts is None else (source.texts,)

@@ -32,7 +32,7 @@ Entry = TypeVar("Entry")
 ITEM_KEYS: Final = ("texts", "images", "features")
 """What a study of one's own files may give of its items; one of them."""
 
-DATASET_KEYS: Final = ("votes", "format", *ITEM_KEYS, "item", "encoder", "normalise", "original")
+DATASET_KEYS: Final = ("votes", "format", *ITEM_KEYS, "item", "background", "encoder", "normalise", "original")
 """What a study holds as its table `dataset` has it."""
 
 SHARES: Final = {"train": 0.7, "validation": 0.15, "test": 0.15}
@@ -112,6 +112,7 @@ class Study:
         texts: a file of texts.
         images: a folder of images, or a file that holds them.
         item: the column of `texts` that names items, where it cannot be told.
+        background: the colour behind transparent pixels of image files.
         text: the columns of `texts` that hold them, one or two, where they cannot be told.
         encoder: what makes features of texts or images; None takes the dataset's, or the usual one of their kind.
         normalise: whether networks see features with mean 0 and deviation 1; None does as the encoder says.
@@ -154,6 +155,7 @@ class Study:
     texts: str | None = None
     images: str | None = None
     item: str | None = None
+    background: str | None = None
     text: tuple[str, ...] = ()
     encoder: str | None = None
     normalise: bool | None = None
@@ -207,6 +209,7 @@ class DatasetTable(TomlTable):
     images: Written | None = None
     features: Written | None = None
     item: Written | None = None
+    background: Written | None = None
     text: Annotated[
         str | Annotated[tuple[str, ...], Meta(min_length=1, max_length=2)],
         Meta(extra={"write": "the column of texts, or a list of two for pairs"}),
@@ -381,6 +384,8 @@ def _check_dataset(study: Study, brought: LabelledSet | None) -> None:
     for key in ("item", "text"):
         if getattr(study, key) and study.texts is None:
             raise TableError(("dataset", key), "names a column of texts, and there are none; leave it out")
+    if study.background is not None and study.images is None:
+        raise TableError(("dataset", "background"), "is behind transparent images, and there are none; leave it out")
     if study.encoder is not None and study.features is not None:
         raise TableError(("dataset", "encoder"), "encodes texts or images, and features are given; leave one out")
 

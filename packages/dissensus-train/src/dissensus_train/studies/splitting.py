@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dissensus.arrays import places_of
 from dissensus.errors import InputError
+from dissensus.item_names import places_of_items
 from dissensus_train.studies.labelled_sets import SPLITS
 from dissensus_train.studies.spec import SHARES
 from dissensus_train.training.data import TRAIN, split_items
@@ -94,7 +94,7 @@ def read_splits(path: Path, items: Names) -> tuple[dict[str, Ints], Ints | None]
 
 def places_in_file(path: Path, items: Names, names: Names, what: str) -> Ints:
     """(items,) the place of each among the names of a file; refuses an item that is not there."""
-    place = places_of(items, names)
+    place = places_of_items(items, names)
     without = np.flatnonzero(place < 0)
     if without.size:
         more = f" and {without.size - 1:,} more" if without.size > 1 else ""

@@ -22,7 +22,7 @@ from dissensus.datasets.images import (
     read_svhn,
 )
 from dissensus.errors import InputError, choices
-from dissensus.items.pictures import as_bytes, brought_to, image_paths, read_picture
+from dissensus.items.pictures import Reading, as_bytes, brought_to, image_paths, read_picture
 from dissensus.items.reading import TEXT_COLUMNS, distinct, named_like
 from dissensus.items.shown import Items
 from dissensus.table_file import KINDS, open_file, read_rows
@@ -46,6 +46,7 @@ class Source:
         items: (items,) names, each once.
         images: (items, channels, height, width) uint8; None for texts and files.
         files: (items,) paths of image files that are read when they are needed; see `read_source`.
+        reading: how these become bytes.
         texts: (items,) texts; None for images.
         labels: (items,) names of classes; None where the source has none.
         columns: by name, (items,) further columns of a table, as text.
@@ -58,6 +59,7 @@ class Source:
     texts: Names | None = None
     labels: Names | None = None
     columns: Mapping[str, Names] = field(default_factory=dict)
+    reading: Reading = Reading()  # noqa: RUF009 - frozen
 
     def __len__(self) -> int:
         return len(self.items)
@@ -86,6 +88,7 @@ def read_source(
     item: str | None = None,
     text: str | None = None,
     label: str | None = None,
+    reading: Reading = Reading(),  # noqa: B008 - frozen
 ) -> Source:
     """Items from a folder of images, an `.npz`, the official file of an image set, or a table of texts.
 
@@ -103,11 +106,12 @@ def read_source(
         item: the column of a table that names items; rows are numbered where there is none.
         text: the column of a table that holds the text.
         label: the column of a table that holds the class. In a folder, a class is the name of a sub-folder.
+        reading: how the image files of a folder become bytes.
     """
     path = Path(path)
     name = name or (path.name if path.is_dir() else path.name.split(".")[0])
     if path.is_dir():
-        source = _folder(path, name, shape, streamed=streamed and shape is None)
+        source = _folder(path, name, shape, streamed=streamed and shape is None, reading=reading)
     elif path.suffix.lower() in KINDS and not path.name.endswith("_2828.csv"):
         return _table(path, name, item=item, text=text, label=label)
     elif path.suffix == ".npz":
@@ -141,22 +145,24 @@ def _official(path: Path) -> tuple[Images, Any, dict[str, Names]]:
     return *read(path), {}
 
 
-def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None, *, streamed: bool) -> Source:
+def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None, *, streamed: bool, reading: Reading) -> Source:
     paths = image_paths(folder)
+    reading = reading.of(paths)
     parents = [path.parent.relative_to(folder).as_posix() for path in paths]
     return Source(
         name=name,
         items=np.array([path.relative_to(folder).as_posix() for path in paths]),
-        images=None if streamed else _pixels(paths, shape),
+        images=None if streamed else _pixels(paths, shape, reading),
         files=np.array([str(path) for path in paths]) if streamed else None,
         labels=np.array(parents) if "." not in parents else None,
+        reading=reading,
     )
 
 
-def _pixels(paths: list[Path], shape: tuple[int, int, int] | None) -> Images:
+def _pixels(paths: list[Path], shape: tuple[int, int, int] | None, reading: Reading) -> Images:
     if shape is not None:
-        return np.concatenate([brought_to(read_picture(path)[None], shape) for path in paths])
-    return Items(names=np.arange(len(paths)), files=tuple(paths)).images(np.arange(len(paths)))
+        return np.concatenate([brought_to(read_picture(path, reading)[None], shape) for path in paths])
+    return Items(names=np.arange(len(paths)), files=tuple(paths), reading=reading).images(np.arange(len(paths)))
 
 
 def _npz(path: Path, name: str) -> Source:

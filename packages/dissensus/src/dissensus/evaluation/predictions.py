@@ -10,10 +10,10 @@ import numpy as np
 from scipy.special import softmax
 
 from dissensus.array_file import read_npy, read_npz
-from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.model_outputs import ALSO, item_column, number_of, object_in, read_outputs
 from dissensus.evaluation.probabilities import Given, Predictions, checked_logits, checked_probabilities
+from dissensus.item_names import places_of_items
 from dissensus.table_file import kind_of, open_bytes, open_file, read_rows
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def read_column(path: str | Path, column: str, items: Names, *, item: str | None
             f"{rows.where(row)}: item {names[code[row]]} has '{values[row]}' in column '{column}', and "
             f"'{values[int(first[code[row]])]}' before; give one value per item"
         )
-    place = places_of(items, names)
+    place = places_of_items(items, names)
     if (place < 0).any():
         raise InputError(f"{path}: column '{column}' has no value for item {items[int(place.argmin())]}; give one")
     return to_names(values.gather(first[place]))
@@ -227,7 +227,7 @@ def align_predictions(
         only_common: evaluate the items that people judged and every system predicted, and say how many they are;
             without it an item that has only votes or only a prediction is refused.
     """
-    places = {name: places_of(human.items, system.items) for name, system in predictions.items()}
+    places = {name: places_of_items(human.items, system.items) for name, system in predictions.items()}
     if not only_common:
         for name, system in predictions.items():
             _refuse_one_sided(name, human.items, system.items, places[name])

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.array_file import read_npy, read_npz
-from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices, meant_path
-from dissensus.items.pictures import image_paths
+from dissensus.item_names import places_of_items
+from dissensus.items.pictures import Reading, image_paths
 from dissensus.items.shown import Items
 from dissensus.table_file import Rows, open_file, read_rows
 from dissensus.votes.columns import guess
@@ -78,7 +78,7 @@ def read_texts(path: Path, names: Names | None = None, *, item: str | None = Non
     )
 
 
-def read_images(folder: Path, names: Names | None = None) -> Items:
+def read_images(folder: Path, names: Names | None = None, *, reading: Reading = Reading()) -> Items:  # noqa: B008
     """Image files of a folder and its sub-folders; an item is called by its path in the folder, or its file's name.
 
     The ending may be left out. Images are read when they are needed, not here.
@@ -86,13 +86,14 @@ def read_images(folder: Path, names: Names | None = None) -> Items:
     Args:
         folder: where they lie.
         names: the items whose images are wanted, in this order; all of the folder's where they are not given.
+        reading: how they become bytes; their range of values is that of the wanted images where it has none.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder; give the folder that holds the images")
     paths = image_paths(folder)
     called = [path.relative_to(folder).as_posix() for path in paths]
     if names is None:
-        return Items(names=np.array(called, dtype=np.dtypes.StringDType()), files=tuple(paths))
+        return Items(names=np.array(called, dtype=np.dtypes.StringDType()), files=tuple(paths), reading=reading)
     spellings: dict[str, list[int]] = {}
     for number, path in enumerate(paths):
         inside = path.relative_to(folder)
@@ -113,7 +114,15 @@ def read_images(folder: Path, names: Names | None = None) -> Items:
             f"{folder}: item '{names[several]}' may be {called[first]} or {called[second]}; call items by their path "
             "in the folder"
         )
-    return Items(names=names, files=tuple(paths[places[0]] for places in matches))
+    shown = np.array([places[0] for places in matches], dtype=np.int64)
+    _, first, item = np.unique(shown, return_index=True, return_inverse=True)
+    again = np.flatnonzero(first[item] != np.arange(len(shown)))
+    if again.size:
+        raise InputError(
+            f"{folder}: items '{names[first[item[again[0]]]]}' and '{names[again[0]]}' are both "
+            f"{called[shown[again[0]]]}; call an item by one name"
+        )
+    return Items(names=names, files=tuple(paths[places[0]] for places in matches), reading=reading)
 
 
 def read_features(path: Path, names: Names) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -250,7 +259,7 @@ def _one_row_an_item(rows: Rows, item: str, chosen: Sequence[str], names: Names 
 
 
 def _places(names: Names, known: Names, *, path: Path, what: str) -> Ints:
-    place = places_of(names, known)
+    place = places_of_items(names, known)
     without = np.flatnonzero(place < 0)
     if without.size:
         item = f"'{names[without[0]]}'{_and_more(without.size)}"

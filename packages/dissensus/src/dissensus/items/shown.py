@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.items.pictures import Images, brought_to, read_picture, squared
+from dissensus.items.pictures import Images, Reading, brought_to, read_picture, squared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +29,7 @@ class Items:
         pixels: (items, channels, height, width) uint8, for images that are in memory, all of one size.
         files: (items,) image files, each read at its size when it is needed.
         columns: by name, (items,) further columns of the items' file, as text.
+        reading: how files become bytes.
     """
 
     names: Names
@@ -36,6 +37,7 @@ class Items:
     pixels: Images | None = None
     files: tuple[Path, ...] = ()
     columns: Mapping[str, Names] = field(default_factory=dict)
+    reading: Reading = Reading()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         kinds = [bool(self.texts), self.pixels is not None, bool(self.files)]
@@ -70,7 +72,14 @@ class Items:
             pixels=None if self.pixels is None else self.pixels[members],
             files=tuple(self.files[member] for member in members) if self.files else (),
             columns={name: values[members] for name, values in self.columns.items()},
+            # Some of a set are read as all of it is.
+            reading=self.read_as,
         )
+
+    @cached_property
+    def read_as(self) -> Reading:
+        """How files become bytes, in one range of values for all of them."""
+        return self.reading.of(self.files)
 
     def images(self, members: Ints, *, channels: int | None = None, side: int | None = None) -> Images:
         """(members, channels, height, width) uint8 pixels of some items.
@@ -92,7 +101,7 @@ class Items:
         read = (
             [self.pixels[member] for member in members]
             if self.pixels is not None
-            else [read_picture(self.files[member]) for member in members]
+            else [read_picture(self.files[member], self.read_as) for member in members]
         )
         wanted = channels or max((picture.shape[0] for picture in read), default=1)
         if side is not None:
@@ -112,7 +121,7 @@ class Items:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of what the items show, in their order: texts, pixels, or the bytes of their files."""
+        """A hash of what the items show, in their order: texts, pixels, or the bytes and the reading of their files."""
         digest = hashlib.sha256(f"{len(self)} {len(self.texts)}".encode())
         for column in self.texts:
             for text in column.tolist():
@@ -122,6 +131,8 @@ class Items:
         if self.pixels is not None:
             digest.update(str(self.pixels.shape).encode())
             digest.update(np.ascontiguousarray(self.pixels).data)
+        if self.files:
+            digest.update(repr(self.read_as).encode())
         for path in self.files:
             digest.update(hashlib.sha256(path.read_bytes()).digest())
         return digest.hexdigest()[:16]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from dissensus.arrays import places_of
 from dissensus.errors import InputError
+from dissensus.item_names import places_of_items
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.table_file import open_table, table_in_memory
 from dissensus.votes.cells import arrange_classes, distinct_names, encode_names
@@ -110,7 +110,8 @@ def read_classes(
     rows = table.rows([item, label])
     names = distinct_names(rows.table[item], where=rows.where)
     code, labels = encode_names(rows.table[label], where=rows.where)
-    asked = np.flatnonzero(places_of(names, items) >= 0)
+    place = places_of_items(names, items)
+    asked = np.flatnonzero(place >= 0)
     if not asked.size:
         raise InputError(f"{table.path}: none of the {len(names):,} gold items has votes; check their names")
     if asked.size < len(names) and notes is not None:
@@ -120,7 +121,7 @@ def read_classes(
         [str(name) for name in labels[used].tolist()], classes, where=lambda k: rows.where(int(asked[first[k]]))
     )
     named = np.array(order, dtype=object)[np.asarray(rank)[np.searchsorted(used, code[asked])]]
-    return dict(zip((str(name) for name in names[asked].tolist()), named.tolist(), strict=True))
+    return dict(zip((str(name) for name in items[place[asked]].tolist()), named.tolist(), strict=True))
 
 
 def labels_beside(path: str | Path, human: LabelDistribution, *, item: str | None = None) -> Shares:
@@ -136,7 +137,7 @@ def labels_beside(path: str | Path, human: LabelDistribution, *, item: str | Non
         known = read_classes(path, human.items, human.classes)
         names = np.array(list(known), dtype=np.dtypes.StringDType())
         rows = np.eye(len(human.classes))[[human.classes.index(name) for name in known.values()]]
-    place = places_of(human.items, names)
+    place = places_of_items(human.items, names)
     missing = np.flatnonzero(place < 0)
     if missing.size:
         raise InputError(

@@ -9,7 +9,7 @@ import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, table
-from dissensus_train.cli.curate.typed import Item, Label, Paths, Shape, Text, named, read_sources, splits_of
+from dissensus_train.cli.curate.typed import Background, Item, Label, Paths, Shape, Text, named, read_sources, splits_of
 
 
 def duplicates(
@@ -43,6 +43,7 @@ def duplicates(
         bool, typer.Option("--skip-bad", help="List images that cannot be read and leave them out.")
     ] = False,
     shape: Shape = None,
+    background: Background = "white",
     item: Item = None,
     text: Text = None,
     label: Label = None,
@@ -57,7 +58,7 @@ def duplicates(
     from dissensus_train.curate.duplicates import find_duplicates
     from dissensus_train.curate.item_list import write_columns, write_items
 
-    read = read_sources(sources, shape=shape, item=item, text=text, label=label, streamed=True)
+    read = read_sources(sources, shape=shape, item=item, text=text, label=label, background=background, streamed=True)
     with bar_or_lines() as progress:
         duplicated = find_duplicates(
             read,

@@ -10,7 +10,18 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note
 from dissensus.errors import InputError
-from dissensus_train.cli.curate.typed import Item, Label, Out, Paths, Shape, Text, named, read_sources, show_counts
+from dissensus_train.cli.curate.typed import (
+    Background,
+    Item,
+    Label,
+    Out,
+    Paths,
+    Shape,
+    Text,
+    named,
+    read_sources,
+    show_counts,
+)
 
 Model = Annotated[
     str, typer.Option(help="linear, simple-ffn, deeper-ffn, lenet, resnet18, or package.module:function.")
@@ -42,6 +53,7 @@ def map_(
     device: opt.Device = "auto",
     seed: opt.Seed = 0,
     shape: Shape = None,
+    background: Background = "white",
     item: Item = None,
     text: Text = None,
     label: Label = None,
@@ -53,7 +65,7 @@ def map_(
 
     rules = {"easy": easy, "ambiguous": ambiguous, "hard": hard}
     ruled = {region: rule for region, rule in rules.items() if rule is not None}
-    read = read_sources(sources, shape=shape, item=item, text=text, label=label)
+    read = read_sources(sources, shape=shape, item=item, text=text, label=label, background=background)
     mapped = map_items(
         read,
         model=model,
@@ -96,6 +108,7 @@ def size(
     device: opt.Device = "auto",
     seed: opt.Seed = 0,
     shape: Shape = None,
+    background: Background = "white",
     item: Item = None,
     text: Text = None,
     label: Label = None,
@@ -107,7 +120,9 @@ def size(
     from dissensus_train.training.settings import Training
 
     items, tested = (
-        None if name is None else read_sources([name], shape=shape, item=item, text=text, label=label)[0]
+        None
+        if name is None
+        else read_sources([name], shape=shape, item=item, text=text, label=label, background=background)[0]
         for name in (source, test)
     )
     assert items is not None

@@ -27,6 +27,10 @@ Paths = Annotated[
 Shape = Annotated[
     str | None, typer.Option(help="Bring images to channels,height,width.", rich_help_panel="Reading sources")
 ]
+Background = Annotated[
+    str,
+    typer.Option(help="Colour behind transparent pixels of image files.", rich_help_panel="Reading sources"),
+]
 Item = Annotated[str | None, typer.Option(help="Column of item names.", rich_help_panel="Reading sources")]
 Text = Annotated[str | None, typer.Option(help="Column of texts.", rich_help_panel="Reading sources")]
 Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="Reading sources")]
@@ -49,11 +53,15 @@ def read_sources(
     item: str | None,
     text: str | None,
     label: str | None,
+    background: str = "white",
     streamed: bool = False,
 ) -> list[Source]:
     """The sources that a command names, as its options say."""
     from dissensus.datasets.sources import read_source
+    from dissensus.items.pictures import Reading
 
+    reading = Reading(background)
+    columns = {"item": item, "text": text, "label": label}
     brought = None
     if shape is not None:
         numbers = shape.replace("x", ",").split(",")
@@ -68,9 +76,7 @@ def read_sources(
         if not Path(path).exists():
             near = meant_path(Path(path)) or "; give a source, or NAME=PATH"
             raise InputError(f"{path}: there is no such file or folder{near}")
-        read.append(
-            read_source(path, name=name or None, shape=brought, streamed=streamed, item=item, text=text, label=label)
-        )
+        read.append(read_source(path, name=name or None, shape=brought, streamed=streamed, reading=reading, **columns))
     return read
 
 

@@ -16,6 +16,7 @@ from dissensus.evaluation.people.groups import GroupScores, group_scores
 from dissensus.evaluation.people.two_way import mean_over_votes, two_way_spread
 from dissensus.evaluation.people.vote_scores import VotePredictions, score_votes
 from dissensus.frames import Framed
+from dissensus.item_names import places_of_items
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def item_predictions(votes: Votes, items: Names, probabilities: Table) -> VotePr
         probabilities: (items, classes) for them.
     """
     assert votes.annotators is not None
-    place = places_of(votes.items, items)[votes.item]
+    place = places_of_items(votes.items, items)[votes.item]
     rows = np.flatnonzero(place >= 0)
     return VotePredictions(votes.item[rows], votes.annotators.code[rows], np.asarray(probabilities[place[rows]]))
 

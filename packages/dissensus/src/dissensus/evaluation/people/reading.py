@@ -10,6 +10,7 @@ from dissensus.arrays import places_of
 from dissensus.errors import InputError
 from dissensus.evaluation.people.vote_scores import VotePredictions
 from dissensus.evaluation.predictions import rows_predictions
+from dissensus.item_names import places_of_items
 from dissensus.table_file import open_table, read_rows
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _places(rows: Rows, column: str, names: Names, *, what: str, only_common: bo
     from dissensus.votes.cells import encode_names
 
     code, here = encode_names(rows.table[column], where=rows.where)
-    place = places_of(here, names)[code]
+    place = (places_of_items if what == "item" else places_of)(here, names)[code]
     unknown = np.flatnonzero(place < 0)
     if not unknown.size:
         return place, []

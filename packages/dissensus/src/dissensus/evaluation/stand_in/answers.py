@@ -14,6 +14,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.arguments import is_by_item, systems_in
 from dissensus.evaluation.model_outputs import read_column_predictions
 from dissensus.evaluation.predictions import MODEL, read_predictions
+from dissensus.item_names import places_of_items
 from dissensus.labels.schemes import frequency
 from dissensus.table_file import open_file
 from dissensus.votes.reading import votes_in
@@ -73,12 +74,12 @@ def named_answers(votes: Votes, said: Mapping[Any, Any]) -> Answers:
     names = np.array(list(map(str, said)), dtype=np.dtypes.StringDType())
     # One more answer, none, stands at the end, where the place of an item without an answer points.
     answers = np.array([*(code[answer] for answer in words), -1], dtype=np.int32)
-    return Answers(label=answers[places_of(votes.items, names)], classes=classes)
+    return Answers(label=answers[places_of_items(votes.items, names)], classes=classes)
 
 
 def likeliest_answers(votes: Votes, predictions: Predictions) -> Answers:
     """A model's likeliest class of each item, in the mean over its seeds; the first of several that are as likely."""
-    place = places_of(votes.items, predictions.items)
+    place = places_of_items(votes.items, predictions.items)
     mean = predictions.probabilities.mean(axis=0)
     label = np.append(mean.argmax(axis=1), -1).astype(np.int32)
     unsure = float((mean.max(axis=1) < 1 - 1e-9).mean())
