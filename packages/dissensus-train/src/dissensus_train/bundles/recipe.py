@@ -76,7 +76,8 @@ class Recipe:
     def reading(self) -> Reading:
         """How image files become bytes, as those that it was trained on did."""
         given = self.learnt.get("images", {}).get("reading", {})
-        return Reading(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+        ranges: Any = {name: tuple(given[name]) for name in ("whole", "floats") if given.get(name)}
+        return Reading(given.get("background", "white"), **ranges)
 
     def weights_of(self, seed: int) -> str:
         """The file of a member's weights."""

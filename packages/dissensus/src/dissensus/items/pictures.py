@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ class Reading:
 
         Only files whose first bytes say that they may hold more than 8 bits are decoded.
         """
-        return self if self.whole or self.floats else replace(self, **_ranges_of(paths))
+        return self if self.whole or self.floats else Reading(self.background, **_ranges_of(paths))
 
 
 @lru_cache
@@ -111,7 +111,7 @@ def decoded(path: Path) -> np.ndarray[Any, Any]:
     return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
 
 
-def _ranges_of(paths: Iterable[Path]) -> dict[str, tuple[float, float]]:
+def _ranges_of(paths: Iterable[Path]) -> dict[str, Any]:
     """What becomes 0 and 255 of all images that hold more than 8 bits: by whether they hold whole numbers or floats."""
     seen: dict[str, list[float]] = {}
     for path in filter(_may_be_deep, paths):

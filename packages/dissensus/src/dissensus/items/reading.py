@@ -115,11 +115,11 @@ def read_images(folder: Path, names: Names | None = None, *, reading: Reading = 
             "in the folder"
         )
     shown = np.array([places[0] for places in matches], dtype=np.int64)
-    _, first, item = np.unique(shown, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[item] != np.arange(len(shown)))
+    _, one, item = np.unique(shown, return_index=True, return_inverse=True)
+    again = np.flatnonzero(one[item] != np.arange(len(shown)))
     if again.size:
         raise InputError(
-            f"{folder}: items '{names[first[item[again[0]]]]}' and '{names[again[0]]}' are both "
+            f"{folder}: items '{names[one[item[again[0]]]]}' and '{names[again[0]]}' are both "
             f"{called[shown[again[0]]]}; call an item by one name"
         )
     return Items(names=names, files=tuple(paths[places[0]] for places in matches), reading=reading)
