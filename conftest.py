@@ -26,6 +26,10 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(ROOT), *map(str, sorted(ROOT.glob("packages/*"))), *filter(None, [os.environ.get("PYTHONPATH")])]
 )
 
+# There is a worker per core: threads of their own would only get in each other's way (a third of the suite's time).
+for name in ("OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(name, "1")
+
 # Workers of pytest-xdist are told a width of 80; commands are tested at the width that they choose themselves.
 os.environ.pop("COLUMNS", None)
 

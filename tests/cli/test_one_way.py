@@ -377,6 +377,19 @@ def test_what_is_written_can_go_to_standard_output_or_is_refused(name: str) -> N
         assert ("- is standard output" in option.help) != (option.callback is not None)
 
 
+def test_an_option_that_takes_one_value_is_given_once(dissensus: Callable[..., Done]) -> None:
+    for twice in (("--predictions", "a.csv", "--predictions=b.csv"), ("--item", "x", "--item", "y")):
+        done = dissensus("evaluate", "--votes", "votes.csv", *twice)
+        assert (done.returncode, done.stderr) == (
+            2,
+            f"dissensus: {twice[0]} is given 2 times, and takes one value; give it once\n",
+        )
+    assert (
+        "no such file"
+        in dissensus("evaluate", "--votes", "v.csv", "--predictions", "p.csv", *["--strata", "a"] * 2).stderr
+    )
+
+
 def test_a_folder_or_two_results_on_standard_output_are_refused(tmp_path: Path, dissensus: Callable[..., Done]) -> None:
     dissensus("data", "sample")
     for arguments, why in (

@@ -64,6 +64,10 @@ def work(path: Path, store: Path, number: int, log: Path) -> None:
     plan.writer.close()
 
 
+def _trained(logs: list[Path]) -> list[str]:
+    return [key for log in logs if log.exists() for key in log.read_text().split()]
+
+
 @pytest.mark.parametrize("trial", range(2))
 def test_four_processes_of_which_two_are_killed_train_every_run_once(study: Path, tmp_path: Path, trial: int) -> None:
     study.write_text(STUDY.replace("seeds = 3", "seeds = 8").replace("epochs = 8", "epochs = 10"))
@@ -76,10 +80,12 @@ def test_four_processes_of_which_two_are_killed_train_every_run_once(study: Path
     ]
     for process in processes:
         process.start()
-    while not (store / "claims").is_dir():
-        time.sleep(0.01)
-    for process in generator.sample(processes, 2):
-        time.sleep(generator.uniform(0.0, 0.4))
+    # Each dies after a number of runs, not of seconds: nobody is done before all 16 are, however fast the machine.
+    for process, trained in zip(
+        generator.sample(processes, 2), (generator.randint(0, 3), generator.randint(3, 7)), strict=True
+    ):
+        while not (store / "claims").is_dir() or len(_trained(logs)) < trained:
+            time.sleep(0.005)
         os.kill(process.pid, signal.SIGKILL)
     for process in processes:
         process.join(timeout=120)
@@ -87,5 +93,5 @@ def test_four_processes_of_which_two_are_killed_train_every_run_once(study: Path
     opened = open_study(study, store)
     assert opened.waiting == ()
     assert list((store / "claims").iterdir()) == []
-    trained = [key for log in logs if log.exists() for key in log.read_text().split()]
+    trained = _trained(logs)
     assert len(trained) == len(set(trained)) <= len(opened.runs) == 16

@@ -158,6 +158,16 @@ def _refusal(error: InputError, arguments: Sequence[str]) -> list[str]:
     return [error.sentence, *commented({str(command): meaning for meaning, command in again.items()})]
 
 
+def _refuse_repeated(arguments: Sequence[str]) -> None:
+    """Refuse an option that takes one value and was given twice: Typer would keep the last without a word."""
+    names = [word.partition("=")[0] for word in arguments if word.startswith("-")]
+    repeated = {name for name in names if name != "-" and names.count(name) > 1}
+    for option in _options(arguments).values() if repeated else ():
+        name = next((name for name in option.opts if name in repeated), None)
+        if name is not None and not (option.multiple or option.count or option.is_flag):
+            raise InputError(f"{name} is given {names.count(name)} times, and takes one value; give it once")
+
+
 def main() -> None:
     """Run the command line; bad input is one sentence on standard error and exit code 2."""
     try:
@@ -165,6 +175,7 @@ def main() -> None:
         pairs = set(pairwise(arguments))
         if ("--json", "-") in pairs and pairs & {("-o", "-"), ("--output", "-")}:
             raise InputError("--json and -o both go to standard output; give one of them the name of a file")
+        _refuse_repeated(arguments)
         raise SystemExit(app(args=arguments, standalone_mode=False))
     except InputError as error:
         sentence, *ways = _refusal(error, sys.argv[1:])
