@@ -26,7 +26,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(ROOT), *map(str, sorted(ROOT.glob("packages/*"))), *filter(None, [os.environ.get("PYTHONPATH")])]
 )
 
-# There is a worker per core: threads of their own would only get in each other's way (a third of the suite's time).
+# There is a worker per core: threads of their own only get in each other's way.
 for name in ("OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(name, "1")
 
