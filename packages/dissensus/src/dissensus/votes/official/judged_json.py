@@ -10,6 +10,7 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.votes.cells import are_numbers
 from dissensus.votes.columns import Columns, listed
+from dissensus.votes.kinds import mark_models
 from dissensus.votes.official.opening import Format, begins, official_file, read_json
 from dissensus.votes.rows import votes_from_rows
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from dissensus.votes.table import Votes
 
 ALTTEST_FILE: Final = ".human_annotations.json"
+ALTTEST_MODELS: Final = ".llm_annotations.json"
 
 
 def read_judge_bench(path: Path, *, label: str | None = None, notes: list[str] | None = None) -> Votes:
@@ -66,7 +68,10 @@ def read_judge_bench(path: Path, *, label: str | None = None, notes: list[str] |
 
 
 def read_alttest(path: Path, *, duplicates: Duplicates = "refuse", notes: list[str] | None = None) -> Votes:
-    """Votes of a file of the alternative annotator test (Calderon et al. 2025): each annotator's label of each item."""
+    """Votes of a file of the alternative annotator test (Calderon et al. 2025): each annotator's label of each item.
+
+    Those of a `.llm_annotations.json` are marked as models'.
+    """
     path = official_file(path, f"*{ALTTEST_FILE}")
     content = read_json(path)
     if not isinstance(content, dict) or not all(isinstance(part, dict) and part for part in content.values()):
@@ -74,7 +79,7 @@ def read_alttest(path: Path, *, duplicates: Duplicates = "refuse", notes: list[s
     said = [(item, who, _label(value, path, who)) for who, entry in content.items() for item, value in entry.items()]
     table = pl.DataFrame(said, orient="row", schema={"item": str, "annotator": str, "label": str})
     numbers = are_numbers(table["label"].unique().to_list())
-    return votes_from_rows(
+    votes = votes_from_rows(
         table,
         Columns(item="item", annotator="annotator", label="label"),
         where=lambda row: f"{path}, annotator {table['annotator'][row]}",
@@ -82,6 +87,7 @@ def read_alttest(path: Path, *, duplicates: Duplicates = "refuse", notes: list[s
         duplicates=duplicates,
         notes=notes,
     )
+    return mark_models(votes, ["*"]) if path.name.endswith(ALTTEST_MODELS) else votes
 
 
 def _label(value: Any, path: Path, who: str) -> str:
@@ -98,7 +104,7 @@ JUDGE_BENCH: Final = Format(
 )
 ALTTEST: Final = Format(
     "alttest",
-    "the alternative annotator test: a .human_annotations.json file",
+    "the alternative annotator test: a .human_annotations.json file, or .llm_annotations.json for votes of models",
     read_alttest,
-    lambda path: path.name.endswith(ALTTEST_FILE) and path.is_file(),
+    lambda path: path.name.endswith((ALTTEST_FILE, ALTTEST_MODELS)) and path.is_file(),
 )

@@ -89,7 +89,7 @@ def read_popquorn(path: Path, *, duplicates: Duplicates = "refuse", notes: list[
     )
 
 
-def read_ferplus(path: Path) -> Votes:
+def read_ferplus(path: Path, *, notes: list[str] | None = None) -> Votes:
     """Votes of `fer2013new.csv`, or of the folder that holds it.
 
     Items are image names. A row without an image name is an image that the authors removed, and is left out (173 in
@@ -108,6 +108,8 @@ def read_ferplus(path: Path) -> Votes:
     )
     if not table.height:
         raise InputError(f"{path}: no row has an image name; give the official file unchanged")
+    if notes is not None and rows.table.height > table.height:
+        notes.append(f"left out: {rows.table.height - table.height:,} rows of removed images, and repeated ones")
     named = Rows(path, table.drop("row"), table["row"].to_numpy())
     return votes_from_count_rows(named, item="Image name", classes=FER_PLUS_CLASSES)
 
@@ -141,12 +143,13 @@ def read_crehate(path: Path, *, duplicates: Duplicates = "refuse", notes: list[s
     )
 
 
-def read_emobank(path: Path, *, label: str | None = None) -> Votes:
+def read_emobank(path: Path, *, label: str | None = None, notes: list[str] | None = None) -> Votes:
     """Anonymous ratings 1 to 5 by EmoBank's readers (Buechel and Hahn 2017) of valence, arousal or dominance."""
     path = official_file(path, EMOBANK)
     column = DIMENSIONS.get(label or "valence", label or "")
     if column not in DIMENSIONS.values():
         raise InputError(f"{path}: there is no rating '{label}'; choose {listed(list(DIMENSIONS))}")
+    _tell_choice(column, {short: name for name, short in DIMENSIONS.items()}, notes)
     rows = require_rows(path, "CSV", ["id", column])
     ratings = whole_numbers(rows, column, low=1, high=5).cast(pl.String)
     return votes_from_rows(
@@ -168,12 +171,13 @@ def read_davidson(path: Path) -> Votes:
     return replace(votes, item_attributes={"text": text})
 
 
-def read_crema_d(path: Path, *, label: str | None = None) -> Votes:
+def read_crema_d(path: Path, *, label: str | None = None, notes: list[str] | None = None) -> Votes:
     """Anonymous counts of six emotions for each clip of CREMA-D (Cao et al. 2014), by voice, face or both."""
     path = official_file(path, CREMA_D)
     condition = label or "both"
     if condition not in CONDITIONS:
         raise InputError(f"{path}: there is no condition '{label}'; choose {listed(list(CONDITIONS))}")
+    _tell_choice(condition, {name: name for name in CONDITIONS}, notes)
     rows = require_rows(path, "CSV", ["", *EMOTIONS, "fileName", "numResponses"])
     chosen = rows.table[""].cast(pl.String).str.starts_with(CONDITIONS[condition])
     kept = Rows(path, rows.table.filter(chosen), np.flatnonzero(chosen.to_numpy()))
@@ -206,6 +210,13 @@ def read_goemotions(path: Path, *, duplicates: Duplicates = "refuse", notes: lis
         duplicates=duplicates,
         notes=notes,
     )
+
+
+def _tell_choice(chosen: str, names: dict[str, str], notes: list[str] | None) -> None:
+    """Note which of several votes of a file are read, and how the others are asked for."""
+    if notes is not None:
+        others = " or ".join(f"--label {name}" for key, name in names.items() if key != chosen)
+        notes.append(f"the votes are those of '{names[chosen]}'; {others} reads the others")
 
 
 def _only(rows: Rows, item: str, classes: tuple[str, ...]) -> Rows:
