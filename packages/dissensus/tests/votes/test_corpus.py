@@ -25,6 +25,7 @@ from dissensus.errors import InputError
 from dissensus.votes.official import OFFICIAL
 from dissensus.votes.official.tools import TOOLS
 from dissensus.votes.reading import Options, understand
+from tests.votes.meaning import number_or_text
 from tests.votes.test_official import OTHER_VALUES, places, read_or_refuse, write_json, write_jsonl
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ def labelbox(name: str) -> Judgements:
     for row in lines(name):
         for label in (label for project in row["projects"].values() for label in project["labels"]):
             (answer,) = label["annotations"]["classifications"]
-            yield row["data_row"]["id"], label["label_details"]["created_by"], [answer["radio_answer"]["name"]]
+            chosen = answer.get("checklist_answers") or [answer["radio_answer"]]
+            yield row["data_row"]["id"], label["label_details"]["created_by"], [option["name"] for option in chosen]
 
 
 def argilla(name: str) -> Judgements:
@@ -222,6 +224,7 @@ READ: dict[str, Callable[[str], Judgements]] = {
     "crowdflower_full.csv": crowdflower,
     "qualtrics.csv": qualtrics,
     "labelbox.ndjson": labelbox,
+    "labelbox_checklist.ndjson": labelbox,
     "argilla1_feedback.jsonl": argilla,
     "argilla2_records.json": argilla_records,
     "argilla2_flat.jsonl": argilla_flat,
@@ -258,9 +261,58 @@ REFUSED = {
 }
 
 
+TOLD: dict[str, tuple[dict[str, Any], Callable[[str], Judgements]]] = {
+    "EPICorpus.csv": ({"item": "id_original"}, long("id_original", "user", "label")),
+    "SBIC.v2.dev.csv": ({"item": "HITId", "label": "offensiveYN"}, long("HITId", "WorkerId", "offensiveYN")),
+    "measuring_hate_speech.csv": ({"label": "hatespeech"}, long("comment_id", "annotator_id", "hatespeech")),
+    "gorilla.csv": (
+        {"item": "image", "annotator": "Participant Private ID", "label": "Response", "missing": [""]},
+        lambda name: [
+            (row["image"], row["Participant Private ID"], [row["Response"]]) for row in rows(name) if row["Response"]
+        ],
+    ),
+    "sheet.csv": (
+        {"annotators": ["maria", "jon", "Li Wei"]},
+        lambda name: [(row["Item"], who, [row[who]]) for row in rows(name) for who in ("maria", "jon", "Li Wei")],
+    ),
+}
+"""Files of which nothing says which column is what, with the options that say it."""
+
+FORMS = (
+    "google_forms.csv",
+    "surveymonkey.csv",
+    "mace.csv",
+    "consolidation-request.json",
+    "output.manifest.jsonl",
+    "disagreements.jsonl",
+)
+NO_CLASSES = ("utterances.jsonl",)
+"""Files whose rows are people, whose first line is no header, and that are for other readers; and sliders."""
+
+
 def test_every_file_of_the_corpus_is_here() -> None:
-    assert set(EXPECTED) == set(READ) | set(REFUSED)
-    assert {name for name, expected in EXPECTED.items() if expected["meaning"] is None} == set(REFUSED)
+    assert set(EXPECTED) == {*READ, *REFUSED, *TOLD, *FORMS, *NO_CLASSES}
+    without = {name for name, expected in EXPECTED.items() if expected["meaning"] is None}
+    assert set(REFUSED) <= without <= set(EXPECTED) - set(READ)
+    assert len(EXPECTED) >= 40
+    assert len(READ) >= 30
+
+
+@pytest.mark.parametrize("name", [*TOLD, *FORMS, *NO_CLASSES])
+def test_a_file_that_does_not_say_what_it_holds_is_refused(name: str) -> None:
+    with pytest.raises(InputError):
+        understand(CORPUS / name)
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_file_is_read_as_it_is_told(name: str) -> None:
+    options, judgements = TOLD[name]
+    votes = understand(CORPUS / name, Options(**options)).votes
+    said = Counter((str(item), number_or_text(k)) for item, _, labels in judgements(name) for k in labels)
+    people = {who for _, who, _ in judgements(name)}
+    items = map(str, votes.items[votes.item].tolist())
+    assert Counter(zip(items, [number_or_text(votes.classes[k]) for k in votes.label], strict=True)) == said
+    assert (0 if votes.annotators is None else len(votes.annotators)) == len(people - {None})
 
 
 @pytest.mark.parametrize("name", READ)
