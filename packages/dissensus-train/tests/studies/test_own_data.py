@@ -218,6 +218,47 @@ def test_a_splits_file_that_does_not_fit_is_refused(folder: Path, text: str, res
         study_data(asked)
 
 
+def test_validation_is_taken_from_the_training_items_of_an_official_split(folder: Path) -> None:
+    """Whole groups, and as much of either class; the test items stay as they are."""
+    official = rows("split", "group").replace("dev", "train")
+    made = data(folder, rest=splits_file(folder, official) + "validation = 0.25\n")
+    assert numbers(made, "test") == {k for k in range(N) if (k // 4) % 5 == 0}
+    chosen = numbers(made, "validation")
+    assert len(chosen) == pytest.approx(0.25 * 48, abs=4)
+    assert {k // 4 for k in chosen}.isdisjoint({k // 4 for k in numbers(made, "train")})
+    alone = data(folder, rest=splits_file(folder, rows("split").replace("dev", "train")) + "validation = 0.25\n")
+    majority = alone.human.majority().label[alone.splits["validation"]]
+    assert np.bincount(majority).tolist() == [6, 6]
+    for text, sentence in ((rows("split"), "leave the shares or folds out"), (rows("group"), "does not say who these")):
+        with pytest.raises(InputError, match=sentence):
+            data(folder, rest=splits_file(folder, text) + "validation = 0.25\n")
+
+
+@pytest.mark.parametrize(
+    ("splits", "rest", "sentence"),
+    [
+        (rows("split").replace("dev", "train"), "", "the selection split 'validation' has no items"),
+        (rows("split").replace("train", "test").replace("Train", "dev"), "", "no item with votes is in .* 'train'"),
+        (None, "[splits]\ntrain = 0.9\nvalidation = 0.09\ntest = 0.01\n", "no item is in the split 'test'"),
+        (None, '[grid]\ntargets = ["dawid-skene"]\ndeliveries = ["multipass"]\n', "is not the frequency of votes"),
+        (None, '[training]\nloss = "none.py:mine"\n', "none.py"),
+        (None, "[training]\nclass_weights = { maybe = 1 }\n", "class_weights"),
+        ("one class", "", "every vote .* is for 'yes', so that there is nothing to learn"),
+    ],
+)
+def test_what_needs_no_features_is_refused_before_anything_is_encoded(
+    folder: Path, splits: str | None, rest: str, sentence: str
+) -> None:
+    (folder / "mine.py").write_text("def encode(items):\n    raise RuntimeError('encoded')\n")
+    if splits == "one class":
+        path = folder / "votes.csv"
+        path.write_text(path.read_text().replace(",no", ",yes"))
+    elif splits is not None:
+        rest = splits_file(folder, splits) + rest
+    with pytest.raises(InputError, match=sentence):
+        data(folder, 'encoder = "mine.py:encode"', rest)
+
+
 @pytest.mark.parametrize("keep", ['keep = "best"', 'regime = "fixed-horizon"'])
 def test_every_item_is_tested_on_in_one_fold(folder: Path, keep: str) -> None:
     whole = study(folder, rest=f"[splits]\nfolds = 4\n[training]\n{keep}\n")

@@ -23,7 +23,10 @@ from dissensus.votes.kinds import people_alone
 from dissensus.votes.sampling import subsample
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
 from dissensus_train.studies.splitting import places_in_file, study_splits
+from dissensus_train.training.annotator_side import VOTES
 from dissensus_train.training.data import TRAIN, TrainingData
+from dissensus_train.training.losses import loss_of
+from dissensus_train.training.run import Run, class_weights, delivery_of, selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,15 +50,16 @@ READ_ITEMS: Final = ("hf:", "timm:")
 
 
 def study_data(study: Study, *, progress: Progress = silent) -> TrainingData:
-    """Read what people saw and said, make the splits, the targets and the features."""
+    """Read what people saw and said, make the splits, the targets and the features.
+
+    Encoding may take long: whatever can be refused without features is refused before it.
+    """
     given = _known(study) if study.dataset is not None else _own(study)
     splits = study_splits(study, given)
     panels = {} if given.votes is None else _smaller_panels(study.targets, given.votes)
-    features, encoder = _features(study, given, splits[TRAIN] if TRAIN in splits else np.arange(0), progress)
-    normalise = study.normalise if study.normalise is not None else encoder is None or encoder.normalise
-    return TrainingData(
+    data = TrainingData(
         name=" ".join([study.held, *study.sources]),
-        features=features,
+        features=np.zeros((len(given.human), 0), dtype=np.float32) if given.features is None else given.features,
         human=given.human,
         targets={target.name: _target(target, given, panels, splits) for target in study.targets},
         splits=splits,
@@ -63,9 +67,34 @@ def study_data(study: Study, *, progress: Progress = silent) -> TrainingData:
         panels=panels,
         note=given.note,
         items=given.items,
-        normalise=normalise,
-        encoder=encoder,
+        # Nothing is known of features yet.
+        normalise=False,
+        folder=study.folder,
     )
+    if given.features is None or study.encoder is not None:
+        check_deliveries(_without_data(study), data)
+    features, encoder = _features(study, given, data.splits[TRAIN], progress)
+    normalise = study.normalise if study.normalise is not None else encoder is None or encoder.normalise
+    return replace(data, features=features, encoder=encoder, normalise=normalise)
+
+
+def check_deliveries(runs: Sequence[Run], data: TrainingData) -> None:
+    """Refuse before training what would be refused in its middle, of all that does not depend on the network."""
+    for run in {(run.method, str(run.people)): run for run in runs}.values():
+        loss_of(run.training, data.folder)
+        class_weights(run, data)
+        delivery_of(run, data)(0)
+        selection_of(run, data)
+
+
+def _without_data(study: Study) -> list[Run]:
+    """A run of every target and delivery, and of every way to know people, that is never trained."""
+    about: dict[str, Any] = {"seed": study.seeds[0], "training": study.training, "data": ""}
+    pairs = [(target, method) for target in study.targets for method in study.methods if study.models]
+    return [
+        Run(model="", target=target.name, delivery=method.delivery, options=method.options, **about)
+        for target, method in pairs
+    ] + [Run(model="", target=VOTES, delivery=VOTES, people=model.people, **about) for model in study.annotator_models]
 
 
 def _smaller_panels(targets: Sequence[Target], votes: Votes) -> dict[str, Votes]:

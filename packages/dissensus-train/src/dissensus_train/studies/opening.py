@@ -60,7 +60,7 @@ def open_study(study: Study | str | Path, store: str | Path = STORE, *, progress
     """
     if not isinstance(study, Study):
         study = read_study(study)
-    data = replace(study_data(study, progress=progress), folder=study.folder)
+    data = study_data(study, progress=progress)
     runs = study_runs(study, data)
     opened = OpenStudy(study, data, runs, RunStore(Path(store)))
     named_references(opened)

@@ -12,15 +12,14 @@ import torch
 from dissensus.cores import available_cores
 from dissensus.errors import InputError
 from dissensus.progress import silent
+from dissensus_train.studies.data import check_deliveries
 from dissensus_train.studies.opening import STORE, OpenStudy, open_study
 from dissensus_train.studies.scored import ScoredStudy, score_study
 from dissensus_train.studies.spec import Study, read_study
 from dissensus_train.training.engine import choose_engine, loop_only, train
 from dissensus_train.training.fleet import FLEET
-from dissensus_train.training.losses import loss_of
 from dissensus_train.training.models import network_of
 from dissensus_train.training.progress import EpochEnded, StudyProgress
-from dissensus_train.training.run import RunResult, class_weights, delivery_of, selection_of
 from dissensus_train.training.store import RunWriter
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.engine import EngineChoice
     from dissensus_train.training.on_ray import Cluster
-    from dissensus_train.training.run import Run
+    from dissensus_train.training.run import Run, RunResult
 
 
 LOOK_AGAIN: Final = 1.0
@@ -116,11 +115,7 @@ def _check(runs: Sequence[Run], data: TrainingData) -> None:
     """Refuse before training what would be refused in its middle."""
     for run in {run.network: run for run in runs}.values():
         network_of(run, data)
-        loss_of(run.training, data.folder)
-        class_weights(run, data)
-    for run in {(run.method, str(run.people)): run for run in runs}.values():
-        delivery_of(run, data)(0)
-        selection_of(run, data)
+    check_deliveries(runs, data)
 
 
 def run_plan(plan: StudyPlan, *, progress: Progress = silent) -> Iterator[RunResult]:

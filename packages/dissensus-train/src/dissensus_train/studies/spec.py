@@ -119,7 +119,7 @@ class Study:
         original: a file of the labels that items had before people voted, or a column of `texts`.
         format: of the votes file, where it cannot be told.
         splits: by name, shares of items; empty where the dataset, a file or folds say who is in which split. Only
-            `validation`, where the dataset brings `train`: the share of its training items that validation takes.
+            `validation`, where the dataset or file brings `train`: the share of its training items that it takes.
         split_seed: of the split.
         splits_file: a file that says who is in which split, and which items are to be kept in one.
         folds: into how many parts items are divided, each of which is tested on once; 0 where they are not.
@@ -404,7 +404,8 @@ def _check_splits(study: Study, brought: tuple[str, ...]) -> None:
             )
         return
     total = sum(study.splits.values())
-    carved = set(study.splits) == {"validation"} and "validation" not in brought and "train" in brought
+    official = study.splits_file is not None or ("validation" not in brought and "train" in brought)
+    carved = set(study.splits) == {"validation"} and official
     if carved and not 0 < total < 1:
         raise TableError(("splits", "validation"), f"is {total:g}; give the share of training items it takes, as 0.1")
     if study.splits and not carved and abs(total - 1) > 1e-9:

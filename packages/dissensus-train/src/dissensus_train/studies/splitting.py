@@ -35,17 +35,24 @@ def study_splits(study: Study, given: LabelledItems) -> dict[str, Ints]:
     if study.splits_file is not None:
         fixed, groups = read_splits(study.folder / study.splits_file, given.human.items)
         together = together if groups is None else groups
-        if fixed and (study.splits or study.folds):
+        carved = set(study.splits) == {"validation"} and "validation" not in fixed
+        if fixed and (study.folds or (study.splits and not carved)):
             raise InputError(
                 f"{study.path}: the file {study.splits_file} says who is in which split, and [splits] says otherwise; "
                 "leave the shares or folds out, or the column 'split'"
             )
     if study.folds:
         return _fold(study, majority, together)
+    official = fixed or given.splits
+    if set(study.splits) == {"validation"} and official:
+        return _with_validation(study, official, majority, together)
     if fixed:
         return fixed
     if set(study.splits) == {"validation"}:
-        return _with_validation(study, given, majority, together)
+        raise InputError(
+            f"{study.path}: [splits] validation is a share of the training items, and {study.splits_file} does not say "
+            "who these are; give it a column 'split', or give train and test shares too"
+        )
     shares = study.splits or (SHARES if study.splits_file is not None else {})
     if not shares:
         return {name: members for name, members in given.splits.items() if members.size}
@@ -134,14 +141,16 @@ def _fold(study: Study, majority: Codes, together: Ints | None) -> dict[str, Int
     return made if chosen is None else {**made, "validation": parts[chosen]}
 
 
-def _with_validation(study: Study, given: LabelledItems, majority: Codes, together: Ints | None) -> dict[str, Ints]:
-    """The dataset's own splits, with some of its training items for validation."""
-    share, members = study.splits["validation"], given.splits[TRAIN]
+def _with_validation(
+    study: Study, official: Mapping[str, Ints], majority: Codes, together: Ints | None
+) -> dict[str, Ints]:
+    """Official splits, with some of their training items for validation."""
+    share, members = study.splits["validation"], official[TRAIN]
     shares = {TRAIN: 1 - share, "validation": share}
     grouped = None if together is None else together[members]
     parts = split_items(majority[members], shares, seed=study.split_seed, together=grouped)
     filled = _filled(parts, shares, study, majority[members])
-    return {**given.splits, **{name: members[part] for name, part in filled.items()}}
+    return {**official, **{name: members[part] for name, part in filled.items()}}
 
 
 def _filled(splits: Mapping[str, Ints], shares: Mapping[str, float], study: Study, majority: Codes) -> dict[str, Ints]:

@@ -100,6 +100,11 @@ class TrainingData:
         if np.unique(members).size != members.size:
             raise InputError(f"{name}: an item is in two splits, or twice in one; a split may share no item")
         unseen = self.human.probabilities[self.splits[TRAIN]].sum(axis=0) == 0
+        if (~unseen).sum() < 2:
+            raise InputError(
+                f"{name}: every vote on an item of the split '{TRAIN}' is for '{self.human.classes[unseen.argmin()]}', "
+                "so that there is nothing to learn; give votes for the other classes too"
+            )
         if self.votes is not None and self.votes.none is not None:
             # We add that class ourselves, for judgements that say No to every other; often nobody does.
             unseen[self.votes.none] = False

@@ -297,8 +297,9 @@ def selection_of(run: Run, data: TrainingData, device: torch.device | str = "cpu
         return None
     if settings.selection_split not in data.splits or not data.splits[settings.selection_split].size:
         raise InputError(
-            f"training: the selection split '{settings.selection_split}' has no items in {data.name}; add it, or set "
-            "keep = 'last', patience and plateau off"
+            f"training: the selection split '{settings.selection_split}' has no items in {data.name}; add it (beside "
+            "an official split, validation = 0.1 takes a tenth of the training items), or set keep = 'last', patience "
+            "and plateau off"
         )
     members = data.splits[settings.selection_split]
     rows = torch.from_numpy(members).to(device)
