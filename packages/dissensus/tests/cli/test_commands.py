@@ -189,7 +189,7 @@ def test_inspect_opens_with_three_sentences_and_fits_the_screen(
 def test_a_long_list_of_classes_is_folded(tmp_path: Path) -> None:
     rows = "".join(f"{k % 40},{k % 3},class {k % 96:02}\n" for k in range(960) if k % 40 * 3 + k % 3 == k % 120)
     (tmp_path / "many.csv").write_text("item,annotator,label\n" + rows)
-    done = dissensus("votes", "inspect", tmp_path / "many.csv", "--resamples", "0", "--duplicates", "first")
+    done = dissensus("votes", "inspect", tmp_path / "many.csv", "--duplicates", "first", "--force")
     assert done.returncode == 0, done.stderr
     assert "more" in done.stdout
     assert len(done.stdout.splitlines()) < 60
@@ -291,7 +291,7 @@ def test_a_bad_file_is_one_sentence_exit_code_2_and_nothing_written(
     assert "Traceback" not in done.stderr
     assert sentence in done.stderr
     assert str(path) in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert len([line for line in done.stderr.splitlines() if not line.startswith("  dissensus labels")]) == 1
     assert not out.exists()
 
 

@@ -356,7 +356,7 @@ def ours(path: Path, shape: Shape) -> tuple[Said, tuple[str, ...], str] | str:
     try:
         reading = understand(path, Options(format=shape.told))
     except InputError as error:
-        return str(error)
+        return error.sentence
     votes = reading.votes
     who: list[str | None] = [None] * len(votes)
     if votes.annotators is not None:

@@ -110,7 +110,7 @@ def outcome(read: Callable[[], Votes | CountedVotes]) -> Votes | CountedVotes | 
     try:
         return read()
     except InputError as refused:
-        return str(refused)
+        return refused.sentence
 
 
 def check(name: str, content: bytes, form: str | None) -> None:

@@ -306,7 +306,7 @@ class TestRepeatedJudgements:
 
     @pytest.mark.parametrize(("keep", "labels", "seconds"), [("first", "xy", [1, 2]), ("last", "yy", [2, 3])])
     def test_one_is_kept_when_asked(self, write: Any, keep: Any, labels: str, seconds: list[float]) -> None:
-        reading = understand(write(self.FILE), Options(duplicates=keep))
+        reading = understand(write(self.FILE), Options(duplicates=keep, force=True))
         assert [reading.votes.classes[k] for k in reading.votes.label] == list(labels)
         assert reading.votes.seconds is not None
         assert reading.votes.seconds.tolist() == seconds
@@ -315,7 +315,7 @@ class TestRepeatedJudgements:
     @pytest.mark.parametrize(("keep", "unsure", "seconds"), [("first", False, 3), ("last", True, 4)])
     def test_also_for_responses(self, write: Any, keep: Any, unsure: bool, seconds: float) -> None:
         path = write("item,worker,class,response,seconds\n1,a,x,yes,3\n1,a,x,unsure,4\n")
-        votes = read_votes(path, duplicates=keep)
+        votes = read_votes(path, duplicates=keep, force=True)
         assert said(votes) == [(1, "a", "x", unsure)]
         assert votes.seconds is not None
         assert votes.seconds.tolist() == [seconds]

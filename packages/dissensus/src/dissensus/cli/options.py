@@ -72,16 +72,18 @@ KINDS: Final[dict[str, Any]] = {
     "item_attributes": list[str] | None,
     "ordered": bool | None,
     "duplicates": Literal["refuse", "first", "last"],
+    "merge_items": bool,
+    "force": bool,
 }
 """What an option of reading holds that is not a text; several in one text are separated by commas."""
 
-SEVERAL: Final = ("annotators", "models", "columns", "missing", "classes")
+SEVERAL: Final = ("annotators", "models", "columns", "missing", "classes", "bins")
 
 
 def typed_name(name: str) -> str:
     """How an option of reading is typed."""
     entry = (ENTRIES["columns"] | ENTRIES["reading"])[name]
-    return str(entry.get("names", [f"--{name}"])[0])
+    return str(entry.get("names", [f"--{name.replace('_', '-')}"])[0])
 
 
 def command(of: str, **lists: Callable[[], None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -152,7 +154,7 @@ def _keyword(name: str, hint: Any, *, default: Any) -> inspect.Parameter:
 def _reading_option(name: str) -> inspect.Parameter:
     of, panel = ("columns", "Columns") if name in ENTRIES["columns"] else ("reading", "How votes are read")
     option = described(name, of, hidden=True, panel=panel)
-    default = "refuse" if name == "duplicates" else None
+    default = {"duplicates": "refuse", "merge_items": False, "force": False}.get(name)
     return _keyword(name, Annotated[KINDS.get(name, str | None), option], default=default)
 
 

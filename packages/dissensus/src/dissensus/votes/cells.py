@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -13,14 +12,14 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.votes.columns import listed
-from dissensus.votes.encoding import encode, to_names
+from dissensus.votes.encoding import encode, first_appearances, to_names
 from dissensus.votes.table import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Codes, Floats, Mask, Names, Times
+    from dissensus.arrays import Codes, Floats, Ints, Mask, Names, Times
 
     Where = Callable[[int], str]
     """The file and the line of a row, for a sentence."""
@@ -119,18 +118,51 @@ def _number(label: str) -> Decimal | None:
     return Decimal(label) if _NUMBER.fullmatch(label) else None
 
 
-def variants(labels: Sequence[str], counts: Sequence[int], *, what: str = "labels") -> list[str]:
-    """Sentences on different names that look like one: they differ only in white space or case."""
-    plain = [" ".join(label.split()).casefold() for label in labels]
-    often = Counter(plain)
-    alike: dict[str, list[str]] = {}
-    for label, key, count in zip(labels, plain, counts, strict=True):
-        if often[key] > 1:
-            alike.setdefault(key, []).append(f"'{label}' ({count:,})")
-    return [
-        f"the {what} {' and '.join(names)} differ only in white space or case, and are kept apart"
-        for names in alike.values()
+def spelling(names: pl.Series) -> pl.Series:
+    """Names without what is hardly seen: white space, case, normal forms, invisible marks, how a number is written.
+
+    >>> spelling(pl.Series(["Cat ", "cat", "007", "7.0", "1E5"])).to_list()
+    ['cat', 'cat', '7.0', '7.0', '100000.0']
+    """
+    if names.str.len_bytes().sum() > names.str.len_chars().sum():
+        names = names.str.replace_all("[\u200b-\u200f\u2060\ufeff\u00ad]", "").str.normalize("NFC")
+    plain = names.str.strip_chars().str.to_lowercase()
+    if plain.str.contains(r"\s").any():
+        plain = plain.str.replace_all(r"\s+", " ")
+    # More digits than a float holds could make two names one.
+    numbers = plain.str.contains(r"^[+-]?[0-9]{1,12}(\.[0-9]{0,3})?(e[0-9])?$")
+    if not numbers.any():
+        return plain
+    return plain.cast(pl.Float64, strict=False).cast(pl.String).zip_with(numbers, plain).fill_null(plain)
+
+
+def look_alikes(names: pl.Series) -> pl.DataFrame:
+    """For each spelling that several distinct names share, its `names` and their `places`."""
+    table = pl.DataFrame({"key": spelling(names), "names": names, "places": np.arange(len(names))})
+    return table.filter(table["key"].is_duplicated()).group_by("key", maintain_order=True).all()
+
+
+def variants(names: Sequence[str], counts: Sequence[int] | Ints, *, what: str = "labels") -> list[str]:
+    """Sentences on different names that look like one: of items one on all of them, of others one each."""
+    groups = look_alikes(pl.Series(names, dtype=pl.String))
+    often = [
+        " and ".join(f"'{name}' ({counts[place]:,})" for name, place in zip(*group, strict=True))
+        for group in groups.select("names", "places")[: 1 if what == "items" else None].iter_rows()
     ]
+    how = "differ only in white space, case or spelling, and are kept apart"
+    if what != "items":
+        return [f"the {what} {alike} {how}" for alike in often]
+    number = int(groups["names"].list.len().sum())
+    return [f"{number:,} items such as {often[0]} {how}; merge_items=True makes them one"] if number else []
+
+
+def merged(code: Codes, names: Names, *, notes: list[str]) -> tuple[Codes, Names]:
+    """Codes and names where names that look like one are the first of them."""
+    if names.dtype.kind != "T":
+        return code, names
+    one, first = first_appearances(spelling(pl.Series(names.tolist())))
+    notes.append(f"{len(names) - first.size:,} names of items merged into others that look like them")
+    return one[code], names[first]
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:

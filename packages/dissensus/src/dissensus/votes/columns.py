@@ -22,8 +22,11 @@ SYNONYMS: Final[dict[str, list[str]]] = _NAMES["roles"]
 KIND: Final = "kind"
 """The column that says whether a person or a model gave a vote: taken for it only where its cells say so."""
 
-ABOUT_ITEMS: Final = frozenset(_NAMES["about_items"])
+ABOUT_ITEMS: Final = frozenset([*_NAMES["texts"], *_NAMES["about_items"]])
 """Names of columns of a table with one row per item that describe the item, and are no annotators or classes."""
+
+TEXTS: Final = frozenset(_NAMES["texts"])
+"""Those of them that hold what was judged, or where it lies."""
 
 RATING: Final = re.compile(r"(^|_)(ratings?|scores?|stars?|likert|grades?)(_|$)")
 """What the label column of a rating scale is called."""
@@ -68,6 +71,17 @@ def guess(role: str, available: Iterable[str]) -> str | None:
     spelled = {plain(column): column for column in reversed(list(available))}
     names = _NAMES["gold"] if role == "gold" else SYNONYMS[role]
     return next((spelled[name] for name in names if name in spelled), None)
+
+
+def people_column(available: Sequence[str]) -> str | None:
+    """The column that is named like lists of annotators, beside lists of their labels."""
+    return next((column for column in available if plain(column) in _NAMES["people"]), None)
+
+
+def item_parts(item: str | None, available: Sequence[str]) -> list[str]:
+    """The columns that name an item together, where `item` is no column but several with commas between them."""
+    parts = [] if item is None or item in available else [part.strip() for part in item.split(",")]
+    return parts if len(parts) > 1 and set(parts) <= set(available) else []
 
 
 def choose(role: str, given: str | None, available: Sequence[str], *, path: object) -> str | None:

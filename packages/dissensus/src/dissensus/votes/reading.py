@@ -31,20 +31,26 @@ from dissensus.votes.columns import (
     ABOUT_ITEMS,
     KIND,
     SYNONYMS,
+    TEXTS,
     Columns,
     choose,
     guess,
     is_annotator,
+    item_parts,
     kind_column,
     listed,
+    people_column,
     plain,
     require,
 )
 from dissensus.votes.grid import NPY, votes_from_count_rows, votes_from_npy, votes_from_wide
 from dissensus.votes.kinds import mark_models
+from dissensus.votes.lists import one_row_a_vote, parsed, with_lists
 from dissensus.votes.official import OFFICIAL
 from dissensus.votes.own import OWN, read_own
+from dissensus.votes.roles import finer_items, item_by_values, item_columns, label_columns, label_readings
 from dissensus.votes.rows import Duplicates, votes_from_rows
+from dissensus.votes.scales import binned, refuse_labels
 from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
@@ -90,12 +96,17 @@ class Options:
     ordered: bool | None = None
     separator: str | None = None
     duplicates: Duplicates = "refuse"
+    bins: tuple[str, ...] | None = None
+    merge_items: bool = False
+    force: bool = False
 
     def __post_init__(self) -> None:
         for option in fields(self):
             value = getattr(self, option.name)
+            if option.name == "bins" and value is not None:
+                value = map(str, np.atleast_1d(value).tolist())
             if value is not None and not isinstance(value, str | bool):
-                object.__setattr__(self, option.name, tuple(value))
+                object.__setattr__(self, option.name, ",".join(value) if option.name == "item" else tuple(value))
 
     def given(self, *names: str) -> list[str]:
         """Those of the named options that the user gave."""
@@ -117,7 +128,7 @@ def read_votes(
     source: Any,
     *,
     format: str | None = None,  # noqa: A002 - the command line's --format
-    item: str | None = None,
+    item: str | Sequence[str] | None = None,
     annotator: str | None = None,
     label: str | None = None,
     response: str | None = None,
@@ -134,6 +145,9 @@ def read_votes(
     ordered: bool | None = None,
     separator: str | None = None,
     duplicates: Duplicates = "refuse",
+    bins: int | Sequence[float] | None = None,
+    merge_items: bool = False,
+    force: bool = False,
 ) -> Votes:
     """Votes of a file, a frame or a list of dictionaries, or of an official file of a known dataset.
 
@@ -148,7 +162,8 @@ def read_votes(
             formats take a folder), an open file, a frame of pandas, Polars or Arrow, a Hugging Face dataset, a list of
             dictionaries, or a dictionary of columns.
         format: one of `FORMATS`; None finds it from the extension, the columns and the values.
-        item: the column of items; None guesses each column from its name.
+        item: the column of items, or several that name an item together (`question,model`); None guesses each column
+            from its name, and where several fit, from their values.
         annotator: the column of annotators; a long file without one holds anonymous votes.
         label: the column of labels.
         response: the column of responses (yes, no, unsure) to the class in `label`.
@@ -167,7 +182,10 @@ def read_votes(
         classes: class names in order; None sorts the labels, numbers by size and others by alphabet.
         ordered: whether the classes are a scale; None says so for labels in a column named like a rating.
         separator: what stands between the labels of one cell.
-        duplicates: what to do where one annotator judged one item twice.
+        duplicates: what to do where one annotator judged one item twice: first and last go by time where it is known.
+        bins: for numbers that are no classes, such as those of a slider: how many bins of equal width, or their edges.
+        merge_items: take items whose names differ only in white space, case or spelling of a number for one.
+        force: leave out duplicates though they are more than 2 % of the rows, or take very many labels for classes.
 
     Raises:
         InputError: with the file, the line or item, what is wrong and what would be right.
@@ -259,7 +277,7 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
     votes = reading.votes
     alike = []
     if options.classes is None:
-        alike += variants(votes.classes, np.bincount(votes.label, minlength=len(votes.classes)).tolist())
+        alike += variants(votes.classes, np.bincount(votes.label, minlength=len(votes.classes)))
         unseen = [name for name in votes.classes if not name.isprintable()]
         alike += [f"the label {name!r} holds characters that cannot be seen" for name in unseen]
         odd = [word for word in MISSING if word in votes.classes] if options.missing is None else []
@@ -269,12 +287,27 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
         named["annotator"] = votes.annotators.names
         if named["annotator"].dtype.kind == "T":
             often = np.bincount(votes.annotators.code, minlength=len(votes.annotators))
-            alike += variants(named["annotator"].tolist(), often.tolist(), what="annotators")
+            alike += variants(named["annotator"].tolist(), often, what="annotators")
+    if votes.items.dtype.kind == "T":
+        alike += variants(votes.items.tolist(), np.bincount(votes.item, minlength=len(votes.items)), what="items")
     for what, names in named.items():
         if names.dtype.kind == "T":
             odd = [word for word in MISSING if (names == word).any()]
             alike += [f"the {what} '{word}' looks like a missing name, and is kept as one" for word in odd]
-    return replace(reading, notes=(*reading.notes, *alike))
+    return replace(reading, notes=(*reading.notes, *alike, *_remarks(votes, reading.columns)))
+
+
+def _remarks(votes: Votes, columns: Mapping[str, str]) -> list[str]:
+    """What is odd about votes that were read without a doubt."""
+    remarks = []
+    if votes.seconds is not None and 2 * int((votes.seconds > 1000).sum()) > votes.n_judgements:
+        remarks.append(f"half of '{columns.get('seconds')}' is above 1,000 seconds: are they milliseconds?")
+    said = np.empty(len(votes.items), dtype=np.int32)
+    said[votes.item] = votes.label
+    several = votes.judgement is None and len(votes) >= len(votes.items) + 20
+    if several and (said[votes.item] == votes.label).all():
+        remarks.append("nobody disagrees: all votes of each item are the same")
+    return remarks
 
 
 def _as_written(own: Own, options: Options, table: OpenTable) -> Options:
@@ -339,8 +372,9 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     if options.format == "long":
         _refuse_options(table.path, options, "long", "separator")
     _refuse_options(table.path, options, options.format or "long", "annotators")
-    columns = _choose_columns(table, options)
-    rows = table.rows(columns.names(), as_text=() if own is None else own.text)
+    notes: list[str] = []
+    columns = _choose_columns(table, options, own, notes)
+    rows = _rows_with_item(table, columns, own)
     if (
         columns.kind is not None
         and options.kind is None
@@ -348,7 +382,6 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     ):
         # Some other kind, of items perhaps: a column like any other.
         rows, columns = replace(rows, table=rows.table.drop(columns.kind)), replace(columns, kind=None)
-    notes = [] if columns.annotator is not None else ["no column names the annotators; the votes are anonymous"]
     if columns.seconds is not None and options.seconds is None:
         cells = rows.table[columns.seconds]
         if columns.time is None and holds_times(cells):
@@ -365,12 +398,14 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     if own is None and columns.response is None:
         _refuse_header_row(rows, columns, options)
         rows = _without_missing(rows, columns.label, options, notes)
+        rows = rows if options.format == "long" else with_lists(rows, columns.label, columns.annotator)
+        options, columns = _sets_or_lists(rows, columns, options, notes)
     if columns.response is not None:
         separator = None
     elif own is not None:
         separator = options.separator
     else:
-        separator = _choose_separator(rows, columns.label, options, notes)
+        separator = _choose_separator(rows, columns, options, notes)
     may_be_empty = [columns.label] if separator is not None else []
     may_be_empty += [name for name in (columns.seconds, columns.time) if name is not None]
     if any(rows.table[name].null_count() for name in may_be_empty):
@@ -378,8 +413,21 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
         refuse_short_rows(rows)
     lists = options.format == "lists"
     if lists:
-        rows, columns = _one_row_a_vote(rows, columns, separator, options)
+        words = MISSING if options.missing is None else options.missing
+        missing = ["", *(word for word in words if word not in (options.classes or ()))]
+        rows, columns = one_row_a_vote(rows, columns, separator, missing=missing, notes=notes)
         separator = None
+        if options.annotator is not None and columns.annotator is None:
+            raise InputError(
+                f"{rows.path}: '{options.annotator}' names one person for a whole list, which format='lists' takes for "
+                "the votes of several people; choose format='sets', or name lists of people with annotator="
+            )
+    if columns.annotator is None:
+        notes.insert(0, "no column names the annotators; the votes are anonymous")
+    if options.bins is not None:
+        cells = binned(rows.table[columns.label], options.bins, where=rows.where, notes=notes)
+        rows = replace(rows, table=rows.table.with_columns(cells))
+        options = replace(options, ordered=options.ordered is not False)
     votes = votes_from_rows(
         rows.table,
         columns,
@@ -388,33 +436,155 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
         ordered=options.ordered,
         separator=separator,
         duplicates=options.duplicates,
+        force=options.force,
+        merge_items=options.merge_items,
+        finer=lambda: [] if own is not None else _finer(table, columns),
         exact=own is not None,
         notes=notes,
     )
-    sets = separator is not None or rows.table.schema[columns.label] == pl.List
+    dtype = rows.table.schema[columns.label]
+    if own is None and not isinstance(getattr(dtype, "inner", dtype), pl.Enum):
+        refuse_labels(votes, options, column=columns.label, path=rows.path)
+        _look_at_row_numbers(table, rows, columns, votes, guessed=options.item is None, notes=notes)
+    sets = separator is not None or dtype == pl.List
     name = "lists" if lists else "sets" if sets else "long"
     return Reading(votes=votes, format=name, columns=columns.roles(), notes=tuple(notes))
 
 
-def _choose_columns(table: OpenTable, options: Options) -> Columns:
+def _choose_columns(table: OpenTable, options: Options, own: Own | None, notes: list[str]) -> Columns:
     available, path = table.columns, table.path
     given = {role: getattr(options, role) for role in SYNONYMS}
+    parts = item_parts(options.item, available)
     chosen: dict[str, str | None] = {}
     for role, name in given.items():
-        taken = {*given.values(), *chosen.values(), *options.attributes, *options.item_attributes}
+        taken = {*given.values(), *chosen.values(), *parts, *options.attributes, *options.item_attributes}
         free = [column for column in available if column not in taken]
-        chosen[role] = choose(role, name, available if name is not None else free, path=path)
-    taken = {*chosen.values(), *options.attributes, *options.item_attributes}
+        known = [*available, *(["".join(name or ())] if role == "item" and parts else [])]
+        chosen[role] = choose(role, name, known if name is not None else free, path=path)
+    taken = {*chosen.values(), *parts, *options.attributes, *options.item_attributes}
     chosen[KIND] = kind_column(options.kind, available, taken=taken, path=path)
+    chosen["annotator"] = chosen["annotator"] or people_column([name for name in available if name not in taken])
     if chosen["label"] is None:
         chosen["label"], chosen["response"] = chosen["response"], None
-    for role in ("item", "label"):
-        chosen[role] = require(role, chosen[role], available, path=path)
+        if own is None and options.response is None:
+            _refuse_responses_of_a_model(table, chosen)
+    label = require("label", chosen["label"], available, path=path)
+    if own is None and options.item is None:
+        roles = {name for role, name in chosen.items() if role != "item"}
+        free = [name for name in available if name not in {*roles, *options.attributes, *options.item_attributes}]
+        chosen["item"] = _choose_item(table, free, chosen["annotator"], label, notes=notes)
+    chosen["item"] = chosen["item"] if parts else require("item", chosen["item"], available, path=path)
     for name in options.attributes:
         choose("attributes", name, available, path=path)
     for name in options.item_attributes:
         choose("item_attributes", name, available, path=path)
     return Columns(**chosen, attributes=options.attributes, item_attributes=options.item_attributes)  # type: ignore[arg-type]
+
+
+def _choose_item(
+    table: OpenTable, free: Sequence[str], annotator: str | None, label: str, *, notes: list[str]
+) -> str | None:
+    """The column of items among those that have no other role: by its name, and where several fit, by their values."""
+    candidates = item_columns(free)
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        rows = with_lists(table.rows([*candidates, *filter(None, (annotator, label))]), label, annotator)
+        several = annotator is not None and rows.table.schema[annotator] == pl.List
+        row_is_item = rows.table.schema[label] == pl.List and (annotator is None or several)
+        return item_by_values(rows, candidates, None if several else annotator, row_is_item=row_is_item, notes=notes)
+    if annotator is not None and (ways := finer_items(table.rows().table, None, annotator, (label,))):
+        raise InputError(
+            f"{table.path}: none of the columns {listed(table.columns)} is known to hold the item; name it with item=",
+            readings={f"'{way}' names it: so nobody judges one twice": {"item": way} for way in ways},
+        )
+    return None
+
+
+def _refuse_responses_of_a_model(table: OpenTable, chosen: Mapping[str, str | None]) -> None:
+    """Refuse a column called `response` that describes items, where others differ within them as labels do."""
+    item, annotator, response = (chosen[role] for role in ("item", "annotator", "label"))
+    if response is None or item is None or annotator is None:
+        return
+    whole = table.rows().table
+    labels = label_columns(whole, item, annotator, (chosen["seconds"], chosen["time"]))
+    if labels and response not in labels:
+        raise InputError(
+            f"{table.path}: column '{response}' does not differ within items as labels do; name theirs with label=",
+            readings=label_readings(whole, labels),
+        )
+
+
+def _rows_with_item(table: OpenTable, columns: Columns, own: Own | None) -> Rows:
+    """The rows of the chosen columns; an item of several columns is their text, joined."""
+    parts = item_parts(columns.item, table.columns)
+    names = [name for name in columns.names() if not parts or name != columns.item]
+    rows = table.rows(list(dict.fromkeys([*parts, *names])), as_text=() if own is None else own.text)
+    if not parts:
+        return rows
+    joined = rows.table.select(pl.concat_str(pl.col(parts).cast(pl.String), separator=" | ").alias(columns.item))
+    if joined.n_unique() < rows.table.n_unique(parts):
+        raise InputError(f"{rows.path}: cells of {listed(parts)} hold ' | ', which joins them to one item; rename them")
+    return replace(rows, table=rows.table.with_columns(joined))
+
+
+def _finer(table: OpenTable, columns: Columns) -> list[str]:
+    """Other columns that may name the items, where people seem to judge some twice."""
+    others = (columns.label, columns.response, columns.seconds, columns.time, columns.kind, *columns.attributes)
+    if columns.annotator is None or columns.item not in table.columns:
+        return []
+    return finer_items(table.rows().table, columns.item, columns.annotator, others)
+
+
+def _look_at_row_numbers(
+    table: OpenTable, rows: Rows, columns: Columns, votes: Votes, *, guessed: bool, notes: list[str]
+) -> None:
+    """Remark on items of one row each whose texts repeat, or refuse them where their column is a guess."""
+    texts = [name for name in table.columns if plain(name) in TEXTS and name != columns.item]
+    if len(votes.items) < rows.table.height or rows.table.height < 2 or not texts:
+        return
+    beside = [name for name in (columns.annotator,) if name is not None]
+    cells = table.rows([*texts, *beside]).table
+    for text in texts:
+        if 5 * cells[text].n_unique() > 4 * cells.height or (beside and cells.n_unique([text, *beside]) < cells.height):
+            continue
+        sentence = f"each row has its own '{columns.item}', and '{text}' repeats"
+        if guessed:
+            raise InputError(
+                f"{table.path}: {sentence}; choose what names the items with item=",
+                readings={
+                    f"'{columns.item}' numbers the rows": {"item": text},
+                    "each row is an item of its own, with one vote": {"item": columns.item},
+                },
+            )
+        notes.append(f"{sentence}: it may number the rows")
+
+
+def _sets_or_lists(rows: Rows, columns: Columns, options: Options, notes: list[str]) -> tuple[Options, Columns]:
+    """Whether lists are of one person or of several: people who are lists too, or labels that repeat, say so."""
+    cells, people = rows.table[columns.label], columns.annotator
+    several = people is not None and rows.table.schema[people] == pl.List
+    if people is not None and not several and options.annotator is None and people == people_column([people]):
+        # `annotators` may be how many there were.
+        columns, people = (columns, people) if options.format == "lists" else (replace(columns, annotator=None), None)
+    if cells.dtype != pl.List or options.format is not None:
+        return options, columns
+    if several:
+        return replace(options, format="lists"), columns
+    size = cells.list.len()
+    number, repeated = int((size > 1).sum()), int((cells.list.n_unique() < size).sum())
+    if people is not None or not number or rows.table[columns.item].n_unique() < rows.table.height:
+        return options, columns
+    if 5 * repeated >= number:
+        notes.append(f"{repeated:,} of {number:,} lists name a label twice: they hold the votes of several people")
+        return replace(options, format="lists"), columns
+    raise InputError(
+        f"{rows.path}: the lists of column '{columns.label}' may be of one person each, or of several; choose one",
+        readings={
+            **({} if repeated else {FORMATS["sets"]: {"format": "sets"}}),
+            FORMATS["lists"]: {"format": "lists"},
+        },
+    )
 
 
 def _refuse_header_row(rows: Rows, columns: Columns, options: Options) -> None:
@@ -458,8 +628,9 @@ def _without_missing(rows: Rows, label: str, options: Options, notes: list[str])
     return replace(rows, table=rows.table.filter(~missing), numbers=numbers)
 
 
-def _choose_separator(rows: Rows, label: str, options: Options, notes: list[str]) -> str | None:
+def _choose_separator(rows: Rows, columns: Columns, options: Options, notes: list[str]) -> str | None:
     """What splits the cells of the label column; None where a cell is one label, or a list."""
+    label = columns.label
     cells = rows.table[label]
     if cells.dtype == pl.List:
         if options.format == "long":
@@ -472,9 +643,16 @@ def _choose_separator(rows: Rows, label: str, options: Options, notes: list[str]
         return options.separator
     distinct = cells.unique().drop_nulls().cast(pl.String)
     if options.format in ("sets", "lists"):
-        return separator_mark(distinct) or SEPARATORS[0]
+        mark = separator_mark(distinct) or ("," if distinct.str.contains(",", literal=True).any() else None)
+        if mark is None and options.format == "lists":
+            raise InputError(
+                f"{rows.path}: no cell of column '{label}' holds several labels; name what is between them with "
+                "separator=, or another column with label="
+            )
+        return mark or SEPARATORS[0]
     mark = separator_of(distinct, rows.path)
     if mark is None:
+        _refuse_commas(rows, columns, distinct)
         return None
     several = cells.cast(pl.String).str.contains(mark, literal=True).fill_null(value=False)
     if 20 * several.sum() < len(cells):
@@ -487,24 +665,19 @@ def _choose_separator(rows: Rows, label: str, options: Options, notes: list[str]
     return mark
 
 
-def _one_row_a_vote(rows: Rows, columns: Columns, separator: str | None, options: Options) -> tuple[Rows, Columns]:
-    """Lists of several people's labels as anonymous votes; a null or missing label in a list is no vote."""
-    if columns.annotator is not None or columns.seconds is not None or columns.time is not None:
-        columns = replace(columns, annotator=None, seconds=None, time=None)
-    cells = rows.table[columns.label]
-    if cells.dtype != pl.List:
-        cells = cells.cast(pl.String).str.split(separator or SEPARATORS[0])
-        cells = cells.list.eval(pl.element().str.strip_chars())
-    table = rows.table.with_columns(cells.alias(columns.label)).with_columns(
-        pl.Series("\0row", np.arange(rows.table.height) if rows.numbers is None else rows.numbers)
+def _refuse_commas(rows: Rows, columns: Columns, distinct: pl.Series) -> None:
+    """Refuse cells such as `4,2,2,3`: most hold commas, and between them there are fewer words than cells."""
+    parts = distinct.filter(distinct.str.contains(",", literal=True)).str.split(",")
+    if 2 * len(parts) <= len(distinct) or parts.explode().str.strip_chars().n_unique() >= len(parts):
+        return
+    ways = [] if (parts.list.n_unique() < parts.list.len()).any() else ["sets"]
+    ways += ["lists"] if columns.annotator is None else []
+    raise InputError(
+        f"{rows.path}: cells of column '{columns.label}' such as '{parts[0].str.join(',').item()}' may be one label or "
+        "several; choose one",
+        readings={FORMATS[way]: {"format": way, "separator": ","} for way in ways}
+        | {"each cell is one label": {"format": "long"}},
     )
-    table = table.explode(columns.label, empty_as_null=True)
-    words = MISSING if options.missing is None else options.missing
-    known = set(options.classes or ())
-    table = table.filter(~is_missing(table[columns.label], ["", *(word for word in words if word not in known)]))
-    if not table.height:
-        raise InputError(f"{rows.path}: no list in column '{columns.label}' holds a label; name another with label=")
-    return replace(rows, table=table.drop("\0row"), numbers=table["\0row"].to_numpy()), columns
 
 
 def _read_flags(table: OpenTable, options: Options) -> Reading:
@@ -578,6 +751,10 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     if own is None and options.classes is None:
         about += [name for name in beside if plain(name) in ABOUT_ITEMS and name not in about]
     annotators = _named_annotators(table, options.annotators, beside)
+    if options.format is None and not annotators:
+        label = _unnamed_label(table, rows, item, options)
+        if label is not None:
+            return _read_long(table, replace(options, label=label), own)
     cells = rows.table[list(annotators or [name for name in beside if name not in about])]
     chosen = options.format or ("wide" if annotators else _wide_or_counts(cells, table))
     if chosen is None:
@@ -609,8 +786,38 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
             text_annotators=own is not None and "annotator" in own.text,
             notes=notes,
         )
+        if own is None:
+            refuse_labels(votes, options, column="", path=path)
     kept = {name: _item_attribute(rows, name) for name in about}
     return Reading(votes=replace(votes, item_attributes=kept), format=chosen, columns=columns, notes=tuple(notes))
+
+
+def _unnamed_label(table: OpenTable, rows: Rows, item: str | None, options: Options) -> str | None:
+    """The column of labels of a file with one row per vote or with lists, where no name says which it is."""
+    cells, annotator = rows.table, guess("annotator", table.columns)
+    taken = (*options.item_attributes, people_column(table.columns))
+    lists = [
+        name
+        for name in table.columns
+        if name not in taken
+        and isinstance(dtype := parsed(cells[name], where=rows.where).dtype, pl.List)
+        and not dtype.inner.is_nested()
+    ]
+    labels = lists
+    if not lists and annotator is not None and sum(is_annotator(name) for name in table.columns) == 1:
+        if item is not None and cells[item].n_unique() == cells.height:
+            return None
+        beside = (guess("seconds", table.columns), guess("time", table.columns))
+        labels = label_columns(cells, item, annotator, (*taken, *beside))
+    if len(labels) <= 1 and item is not None:
+        return labels[0] if labels else None
+    if not labels:
+        return None
+    raise InputError(
+        f"{table.path}: none of the columns {listed(table.columns)} is known to hold the label; name it with label=",
+        readings=label_readings(cells, [] if lists else labels)
+        | {f"'{name}' holds lists of labels": {"label": name} for name in lists},
+    )
 
 
 def _item_attribute(rows: Rows, name: str) -> Any:

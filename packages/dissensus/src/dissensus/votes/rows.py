@@ -16,12 +16,14 @@ from dissensus.votes.cells import (
     encode_classes,
     encode_names,
     encode_responses,
+    merged,
     parse_kinds,
     parse_seconds,
     parse_times,
 )
 from dissensus.votes.columns import RATING, Columns, plain
 from dissensus.votes.encoding import first_appearances
+from dissensus.votes.roles import FEW
 from dissensus.votes.table import KINDS, NONE, Annotators, Votes
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class _VoteRows:
     classes: Sequence[str] | None
     separator: str | None
     duplicates: Duplicates
+    force: bool
+    finer: Callable[[], Sequence[str]] | None
     exact: bool
     notes: list[str]
 
@@ -70,6 +74,27 @@ class _VoteRows:
         if self.annotators is None:
             return f"{self.where(row)}: {item}"
         return f"{self.where(row)}: annotator '{self.annotators.names[self.annotators.code[row]]}', {item}"
+
+    def keep_distinct(self, key: Ints, said: Callable[[int, int], str]) -> Any:
+        """As the function; `said` is what a row and its repetition say, the beginning of a refusal."""
+
+        def refusal(before: int, again: int, number: int) -> InputError:
+            sentence = f"{said(before, again)}; {number:,} of {key.size:,} rows are repetitions"
+            if self.finer is None:
+                return InputError(f"{sentence}, remove them")
+            many = number > FEW * key.size
+            items = self.finer() if many else ()
+            ways = ("first", "last") if self.duplicates == "refuse" else (self.duplicates,)
+            by = "in the file" if self.time is None else "by time"
+            return InputError(
+                f"{sentence}; remove them, or choose",
+                readings={f"'{name}' names the item: so nobody judges one twice": {"item": name} for name in items}
+                | {f"the {way} {by} counts": {"duplicates": way} | ({"force": True} if many else {}) for way in ways},
+            )
+
+        return keep_distinct(
+            key, self.duplicates, refusal=refusal, time=self.time, most=1.0 if self.force else FEW, notes=self.notes
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,6 +123,9 @@ def votes_from_rows(
     ordered: bool | None = None,
     separator: str | None = None,
     duplicates: Duplicates = "refuse",
+    force: bool = False,
+    merge_items: bool = False,
+    finer: Callable[[], Sequence[str]] | None = None,
     exact: bool = False,
     notes: list[str] | None = None,
 ) -> Votes:
@@ -106,9 +134,13 @@ def votes_from_rows(
     Without `classes` they are those in the rows, numbers by size and others by alphabet, or an Enum's in its own order.
     They are a scale (`ordered`) where nothing is said and the label column is named like a rating, and the classes are
     numbers or given. `separator` stands between the labels of one cell; `exact` keeps white space around them. `where`
-    is the file and line of a row, and `notes` takes sentences on what was understood.
+    is the file and line of a row, and `notes` takes sentences on what was understood. Repetitions that are left out are
+    2 % of the rows at most, or else `force`; `finer` looks for columns by which nobody judges an item twice.
     """
+    notes = [] if notes is None else notes
     item, items = encode_names(table[columns.item], where=where)
+    if merge_items:
+        item, items = merged(item, items, notes=notes)
     panel = None
     if columns.annotator is not None:
         code, names = encode_names(table[columns.annotator], where=where)
@@ -134,8 +166,10 @@ def votes_from_rows(
         classes=classes,
         separator=separator,
         duplicates=duplicates,
+        force=force,
+        finer=finer,
         exact=exact,
-        notes=[] if notes is None else notes,
+        notes=notes,
     )
     if rows.response is not None:
         selected = _select_responses(rows, rows.response)
@@ -221,7 +255,7 @@ def _select_sets(rows: _VoteRows) -> _Selected:
     judgement = np.repeat(np.arange(size.size), size).astype(np.int64)
     keep_distinct(
         judgement * len(classes) + label,
-        refusal=lambda _, vote: (
+        refusal=lambda _, vote, number: InputError(
             f"{where(vote)}: '{classes[label[vote]]}' stands twice in one set; remove one, or choose format='lists' "
             "where a list holds the votes of several people"
         ),
@@ -252,15 +286,13 @@ def _select_responses(rows: _VoteRows, cells: pl.Series) -> _Selected:
         row = int((label == classes.index(NONE)).argmax())
         raise InputError(f"{rows.where(row)}: the class '{NONE}' is kept for judgements of all no; rename it")
 
-    def refusal(before: int, again: int) -> str:
-        words = (
-            f"'{RESPONSES[response[again]]}' to class '{classes[label[again]]}' after '{RESPONSES[response[before]]}'"
-        )
-        return f"{rows.who(again)} says {words}; remove one, or choose duplicates='first' or duplicates='last'"
+    def said(before: int, again: int) -> str:
+        words = f"'{RESPONSES[response[again]]}' to class '{classes[label[again]]}'"
+        return f"{rows.who(again)} says {words} after '{RESPONSES[response[before]]}'"
 
     judgement, first = first_appearances(pl.Series(pair))
     cell = judgement.astype(np.int64) * len(classes) + label
-    kept = keep_distinct(cell, rows.duplicates, refusal=refusal, notes=rows.notes)
+    kept = rows.keep_distinct(cell, said)
     seconds = None if rows.seconds is None else _seconds_of_judgements(rows, judgement, kept, n=first.size)
     judgement, label, response = judgement[kept], label[kept], response[kept]
     partial = int((np.bincount(judgement, minlength=first.size) < len(classes)).sum())
@@ -329,25 +361,25 @@ def _judged_once(rows: _VoteRows) -> Any:
     if pair is None:
         return slice(None)
 
-    def refusal(before: int, again: int) -> str:
-        return (
-            f"{rows.who(again)} is judged a second time, after {rows.where(before)}; "
-            "remove one, or choose duplicates='first' or duplicates='last'"
-        )
-
-    return keep_distinct(pair, rows.duplicates, refusal=refusal, notes=rows.notes)
+    return rows.keep_distinct(
+        pair, lambda before, again: f"{rows.who(again)} is judged a second time, after {rows.where(before)}"
+    )
 
 
 def keep_distinct(
     key: Ints,
     duplicates: Duplicates = "refuse",
     *,
-    refusal: Callable[[int, int], str],
+    refusal: Callable[[int, int, int], InputError],
+    time: Times | None = None,
+    most: float = 1.0,
     notes: list[str] | None = None,
 ) -> Any:
     """The rows to keep so that no (rows,) key occurs twice: a slice of all, or a mask.
 
-    `refusal` makes the sentence for a row and its repetition; `notes` takes one on how many rows were left out.
+    The first and the last are so by `time` where it is known, else by row. `refusal` makes the error for a row, its
+    repetition and the number of such, also where these are a larger share of the rows than `most`; `notes` takes a
+    sentence on how many rows were left out.
     """
     # A parallel sort is the fastest answer to whether any key repeats.
     in_order = pl.Series(key).sort().to_numpy()
@@ -355,13 +387,22 @@ def keep_distinct(
         return slice(None)
     keys = pl.Series(key)
     first = keys.is_first_distinct().to_numpy()
-    if duplicates == "refuse":
+    n = int((~first).sum())
+    if duplicates == "refuse" or n > most * key.size:
         again = int(first.argmin())
-        raise InputError(refusal(int((key == key[again]).argmax()), again))
+        raise refusal(int((key == key[again]).argmax()), again, n)
     if notes is not None:
-        n = int((~first).sum())
-        notes.append(f"{n:,} repeated {'row' if n == 1 else 'rows'} left out, the {duplicates} of each kept")
-    return first if duplicates == "first" else keys.is_last_distinct().to_numpy()
+        by = "" if time is None else " by time"
+        notes.append(f"{n:,} repeated {'row' if n == 1 else 'rows'} left out, the {duplicates}{by} of each kept")
+    # A moment that is not known comes last in order of moments, and first in that of their numbers.
+    moments = np.zeros(key.size) if time is None else time if duplicates == "first" else time.view(np.int64)
+    order = np.argsort(moments, kind="stable")
+    sorted_keys = keys.gather(order)
+    kept = np.empty(key.size, dtype=np.bool_)
+    kept[order] = (
+        sorted_keys.is_first_distinct() if duplicates == "first" else sorted_keys.is_last_distinct()
+    ).to_numpy()
+    return kept
 
 
 def _judgements(number: int) -> str:

@@ -1,0 +1,131 @@
+"""Which column holds what, by its values, where the names of columns leave it open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from dissensus.errors import InputError
+from dissensus.votes.columns import SYNONYMS, listed, plain
+from dissensus.votes.scales import MANY
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from dissensus.table_file import Rows
+
+    Readings = dict[str, dict[str, Any]]
+    """By what a file may mean, the options that say so."""
+
+FEW: Final = 0.02
+"""The share of rows that may be repetitions, or be left out as such, before something else is asked."""
+
+_SHOWN: Final = 30
+
+
+def item_columns(available: Sequence[str]) -> list[str]:
+    """The columns whose names fit items, the surest first."""
+    spelled = {plain(column): column for column in reversed(available)}
+    return [spelled[name] for name in SYNONYMS["item"] if name in spelled]
+
+
+def item_by_values(
+    rows: Rows, candidates: Sequence[str], annotator: str | None, *, row_is_item: bool, notes: list[str]
+) -> str:
+    """The one of several columns that names the items, each of which has one row where `row_is_item`.
+
+    It is the one with which nobody judges an item twice. Where another is different in every row, that one numbers the
+    rows if by chance many people would have judged an item twice. Refused where this leaves more than one.
+    """
+    table, n = rows.table, rows.table.height
+    size = {name: table[name].n_unique() for name in candidates}
+    repeated = {name: 0 if annotator is None else n - table.n_unique([name, annotator]) for name in candidates}
+    apart: list[str] = []
+    for name in candidates:
+        same = (other for other in apart if size[name] == size[other] == table.n_unique([name, other]))
+        apart += [] if any(same) else [name]
+    if row_is_item:
+        left = [name for name in apart if size[name] == n]
+    elif plain(apart[0]) == "item" and not repeated[apart[0]]:
+        left = apart[:1]
+    else:
+        left = [name for name in apart if repeated[name] <= FEW * n and size[name] < n and annotator is not None]
+        numbered = any(size[name] == n for name in apart)
+        left = [name for name in left if not numbered or annotator is None or _planned(table, name, annotator)]
+    if len(apart) == 1 or len(left) == 1:
+        chosen = (left or apart)[0]
+        if others := [name for name in apart if name != chosen]:
+            notes.append(
+                f"items are named by '{chosen}', and {listed(others)} not used: so nobody judges an item twice"
+            )
+        return chosen
+    once = {name: {} if repeated[name] <= FEW * n else {"duplicates": "last", "force": True} for name in apart}
+    raise InputError(
+        f"{rows.path}: the columns {listed(apart)} may each name the item; choose one with item=",
+        readings={
+            f"{size[name]:,} items, {n / size[name]:.1f} rows each"
+            + (f"; of {repeated[name]:,} repeated rows the last counts" if once[name] else ""): {
+                "item": name,
+                **once[name],
+            }
+            for name in apart
+        },
+    )
+
+
+def _planned(table: pl.DataFrame, item: str, annotator: str) -> bool:
+    """Whether ten people or more would have judged an item twice, were items given out by chance."""
+    pairs = [
+        float((number * (number - 1)).sum()) / 2 for name in (item, annotator) for number in [_numbers(table, name)]
+    ]
+    return pairs[0] * pairs[1] >= 10 * table.height * (table.height - 1) / 2
+
+
+def _numbers(table: pl.DataFrame, name: str) -> pl.Series:
+    return table[name].value_counts(name="\0rows")["\0rows"].cast(pl.Float64)
+
+
+def finer_items(table: pl.DataFrame, item: str | None, annotator: str, taken: Collection[str | None]) -> list[str]:
+    """What names items so that nobody judges one twice: one column, or several with commas between them."""
+    n = table.height
+    flat = [
+        name
+        for name, dtype in table.schema.items()
+        if name not in (item, annotator, *taken) and not dtype.is_nested() and dtype != pl.Binary
+        # Two rows in three of their own: a time, a remark, or a number of rows.
+        if 3 * table[name].n_unique() <= 2 * n and not table[name].null_count()
+    ]
+    alone = [
+        name for name in (*item_columns(flat), *flat) if item is not None and n == table.n_unique([name, annotator])
+    ]
+    together = [] if item is None else [item]
+    for name in [] if alone else flat:
+        if not together or table.n_unique([*together, name]) > table.n_unique(together):
+            together.append(name)
+        if table.n_unique([*together, annotator]) == n and 3 * table.n_unique(together) <= 2 * n:
+            return [",".join(together)]
+    return alone[:1]
+
+
+def label_columns(table: pl.DataFrame, item: str | None, annotator: str, taken: Collection[str | None]) -> list[str]:
+    """The columns that may hold labels: few values, which differ within an item and within an annotator."""
+    return [
+        name
+        for name, dtype in table.schema.items()
+        if name not in (item, annotator, *taken) and not dtype.is_nested() and dtype != pl.Binary
+        if 2 <= table[name].drop_nulls().n_unique() <= MANY
+        if all(of is None or table.n_unique([of, name]) > table[of].n_unique() for of in (item, annotator))
+    ][:_SHOWN]
+
+
+def label_readings(table: pl.DataFrame, labels: Sequence[str]) -> Readings:
+    """The readings of a file whose labels may be in several columns; of 0 and 1, they may be flags of one judgement."""
+    flags = [
+        name
+        for name in labels
+        if table[name].cast(pl.String).is_in(["0", "1", "0.0", "1.0", "true", "false", "True", "False"]).all()
+        and not table[name].null_count()
+    ]
+    together = {"columns of 0 and 1 are the classes": {"format": "flags", "classes": flags}} if len(flags) > 1 else {}
+    return {f"the labels are in '{name}'": {"label": name} for name in labels} | together
