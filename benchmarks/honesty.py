@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from dissensus.evaluation.finite_panel.people_ruler import Ruled
     from tests.evaluation.coverage import Sizes
 
-BEST = ("soft_nll", "kl", "brier", "tvd", "jsd", "wasserstein", "accuracy", "expected_accuracy", "abs_entce")
-CORRECTED = ("soft_nll", "brier", "kl", "entce", "tvd", "jsd", "entropy_pearson")
+BEST = ("soft_nll", "kl", "brier", "rps", "tvd", "jsd", "wasserstein", "accuracy", "expected_accuracy", "abs_entce")
+CORRECTED = ("soft_nll", "brier", "rps", "kl", "entce", "tvd", "jsd", "entropy_pearson")
 VOTES: tuple[Sizes, ...] = (2, 3, 5, 10, 50, (2, 3, 5, 8, 12))
 
 
@@ -53,6 +53,7 @@ RULED: tuple[tuple[Ruled, int, int], ...] = (
     ("soft_nll", 1, 4000),
     ("soft_nll", 3, 4000),
     ("brier", 1, 4000),
+    ("rps", 1, 4000),
     ("soft_nll", 1, 600),
 )
 """Score, seeds of the model, and items that the ruler learns from."""

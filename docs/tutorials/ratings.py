@@ -62,14 +62,15 @@ systems = {
 
 # %% [markdown]
 # ## Scores that know the scale
-# `wasserstein` counts by how many steps of the scale probability would have to move, on average.
+# `rps`, the ranked probability score, is the second headline where classes are ordered: it has its own worth in people. `wasserstein` counts by
+# how many steps of the scale probability would have to move, on average.
 
 # %%
 result = dis.evaluate(
     labels.take(test),
     systems,
     classes=labels.classes,
-    metrics=["soft_nll", "wasserstein", "entropy_spearman"],
+    metrics=["soft_nll", "rps", "wasserstein", "entropy_spearman"],
     majority="majority",
     resamples=200,
 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dissensus.arrays import Counts, Ints, Table
-    from dissensus.evaluation.finite_panel.people_ruler import Worth
+    from dissensus.evaluation.finite_panel.people_ruler import Ruled, Worth
 
 SETS = (
     "words",
@@ -111,16 +111,18 @@ def said_by(taken: Counts, training: Counts) -> Table:
     return np.asarray(table[[row[tuple(each)] for each in taken.tolist()]])
 
 
-def ruler_of(counts: Counts, *, seed: int = 0) -> Ruler:
+def ruler_of(counts: Counts, *, score: Ruled = "soft_nll", seed: int = 0) -> Ruler:
     """The ruler of these votes."""
     mass = counts.astype(np.float64)
     panel = Panel(mass=mass, squares=mass, size=counts.sum(axis=1).astype(np.int64), single=True)
-    ruler = people_ruler(panel, seed=seed)
+    ruler = people_ruler(panel, score=score, seed=seed)
     assert isinstance(ruler, Ruler), ruler
     return ruler
 
 
-def draws(counts: Counts, n: int, *, times: int, folds: int = 5, resamples: int = 300) -> Iterator[Worth]:
+def draws(
+    counts: Counts, n: int, *, times: int, score: Ruled = "soft_nll", folds: int = 5, resamples: int = 300
+) -> Iterator[Worth]:
     """Worth of n real people, by random choices of who is taken and of the folds."""
     for time in range(times):
         rng = np.random.default_rng([n, time])
@@ -129,7 +131,20 @@ def draws(counts: Counts, n: int, *, times: int, folds: int = 5, resamples: int 
         model = np.empty(counts.shape)
         for each in range(folds):
             model[fold == each] = said_by(taken[fold == each], counts[fold != each])
-        yield worth_in_people(ruler_of(counts - taken, seed=time), model, resamples=resamples, seed=time)
+        yield worth_in_people(ruler_of(counts - taken, score=score, seed=time), model, resamples=resamples, seed=time)
+
+
+def loss_of(table: Table, score: Ruled) -> Table:
+    """(rows, classes) what a vote for each class scores under each row of a table, step by step along the scale."""
+    if score == "soft_nll":
+        return np.asarray(-np.log(table))
+    assert score == "rps"
+    classes = table.shape[1]
+    loss = np.zeros(table.shape)
+    for vote in range(classes):
+        for step in range(classes - 1):
+            loss[:, vote] += (table[:, : step + 1].sum(axis=1) - (vote <= step)) ** 2
+    return loss
 
 
 def averaged(counts: Counts, ruler: Ruler, n: int, *, folds: int = 5) -> float:
@@ -143,7 +158,7 @@ def averaged(counts: Counts, ruler: Ruler, n: int, *, folds: int = 5) -> float:
     for each in range(folds):
         mine = counts[fold == each]
         ways, table = table_of(counts[fold != each], n)
-        loss = -np.log(table)
+        loss = loss_of(table, ruler.score)
         chance = chances(mine, n)[1]
         total = (chance * (mine @ loss.T - (ways * loss).sum(axis=1))).sum(axis=1)
         scores[fold == each] = total / (mine.sum(axis=1) - n)

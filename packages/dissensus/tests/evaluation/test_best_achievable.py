@@ -18,7 +18,7 @@ from dissensus.votes.simulate import simulate_responses
 from tests.evaluation.coverage import best_trials, expected_scores, holds
 from tests.evaluation.simulated import FAMILIES, counted, labels_of, true_distributions
 
-NAMES = ("soft_nll", "kl", "brier", "tvd", "jsd", "wasserstein", "accuracy", "expected_accuracy", "abs_entce")
+NAMES = ("soft_nll", "kl", "brier", "rps", "tvd", "jsd", "wasserstein", "accuracy", "expected_accuracy", "abs_entce")
 
 
 def outcomes(p: list[float], k: int) -> tuple[Any, Any]:
@@ -74,6 +74,24 @@ def test_brier_is_the_noise_of_the_votes_from_pairs() -> None:
     best = best_achievable(["brier"], panel)["brier"].estimate
     assert best is not None
     assert best.value == pytest.approx(float(((1 - (truth**2).sum(axis=1)) / 5).mean()), rel=0.02)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("p", [[0.6, 0.3, 0.1], [0.5, 0.0, 0.5], [1.0, 0.0, 0.0]])
+def test_the_best_ranked_probability_score_is_what_counting_out_gives(k: int, p: list[float]) -> None:
+    counts, chance = outcomes(p, k)
+    right = chance @ (np.cumsum(counts / k - p, axis=1) ** 2).sum(axis=1)
+    # Its closed form is the binomial variance at each step of the scale.
+    below = np.cumsum(p)
+    assert right == pytest.approx(float((below * (1 - below) / k).sum()))
+    panel = counted(np.repeat(counts, np.rint(1e4 * chance).astype(int), axis=0))
+    found = best_achievable(["rps"], panel)["rps"]
+    if k == 1 and right:
+        assert found.estimate is None
+        assert "one vote per item" in found.reason
+        return
+    assert found.estimate is not None
+    assert found.estimate.value == pytest.approx(right, abs=0.002)
 
 
 def test_scores_that_are_the_same_thing_have_the_same_best() -> None:

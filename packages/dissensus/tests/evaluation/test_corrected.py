@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-CORRECTED = ("kl", "brier", "jsd", "tvd", "entce", "wasserstein", "entropy_pearson")
+CORRECTED = ("kl", "brier", "rps", "jsd", "tvd", "entce", "wasserstein", "entropy_pearson")
 
 
 @pytest.mark.parametrize("model_kind", MODELS)
@@ -49,7 +49,7 @@ def test_the_corrected_score_is_near_the_truth_where_the_plain_one_is_visibly_of
             near = abs(estimate.value - right) <= 0.02 * abs(right)
             if not (near or estimate.low <= right <= estimate.high):
                 missed.append((name, k))
-            if k <= 5 and name not in ("entce", "wasserstein"):
+            if k <= 5 and name not in ("entce", "wasserstein", "rps"):
                 assert abs(plain - right) > 0.04 * abs(right), (name, k)
                 assert abs(estimate.value - right) < 0.7 * abs(plain - right), (name, k)
             if k == 3 and name in ("kl", "jsd", "tvd", "brier"):
@@ -61,11 +61,23 @@ def test_the_corrected_score_is_near_the_truth_where_the_plain_one_is_visibly_of
 
 @pytest.mark.parametrize(("family", "votes"), [("sparse", 3), ("nearly unanimous", 10), ("flat", (2, 3, 5, 8))])
 def test_intervals_hold_the_population_s_score_at_the_nominal_rate(family: str, votes: int | tuple[int, ...]) -> None:
-    names = ("soft_nll", "brier", "kl", "tvd")
+    names = ("soft_nll", "brier", "rps", "kl", "tvd")
     found = corrected_trials(names, family, classes=4, votes=votes, trials=25)
     for name in names:
         # 25 trials at 95 %: 23.8 held, give or take 1.1; the whole table is in benchmarks/honesty.py.
         assert sum(bool(each and each[1]) for each in found[name]) >= 21, name
+
+
+@pytest.mark.parametrize("kind", ["perfect", "over-confident"])
+def test_over_many_panels_the_corrected_ranked_probability_score_is_that_against_the_truth(kind: str) -> None:
+    truth = true_distributions("mixed", 200, seed=20)
+    model, rng, found = model_of(truth, kind), np.random.default_rng(0), []
+    for _ in range(300):
+        estimate = correct("rps", counted(rng.multinomial(4, truth)), model, resamples=0).estimate
+        assert estimate is not None
+        found.append(estimate.value)
+    right = float((np.cumsum(truth - model, axis=1) ** 2).sum(axis=1).mean())
+    assert np.mean(found) == pytest.approx(right, abs=4 * np.std(found) / np.sqrt(300))
 
 
 @pytest.mark.parametrize("family", ["nearly unanimous", "sparse"])
@@ -125,7 +137,13 @@ def test_judgements_with_several_votes_are_corrected_by_pairs_of_judgements() ->
     by_pairs = [
         np.mean([(a - q) @ (b - q) for a, b in combinations(vectors[item == i], 2)]) for i, q in enumerate(model)
     ]
-    brier, nll = (correct(name, panel, model).estimate for name in ("brier", "soft_nll"))
+    along = [
+        np.mean([np.cumsum(a - q) @ np.cumsum(b - q) for a, b in combinations(vectors[item == i], 2)])
+        for i, q in enumerate(model)
+    ]
+    brier, nll, rps = (correct(name, panel, model).estimate for name in ("brier", "soft_nll", "rps"))
+    assert rps is not None
+    assert rps.value == pytest.approx(np.mean(along))
     assert brier is not None
     assert nll is not None
     assert brier.value == pytest.approx(np.mean(by_pairs))

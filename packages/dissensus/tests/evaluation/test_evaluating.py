@@ -15,13 +15,14 @@ from dissensus.errors import InputError
 from dissensus.evaluation.comparison.differences import WORSE
 from dissensus.evaluation.comparison.strata import by_attribute, by_entropy
 from dissensus.evaluation.evaluating import DEFAULT_METRICS, Evaluation, evaluate
-from dissensus.evaluation.metrics.distances import kl, tvd
+from dissensus.evaluation.metrics.distances import kl, rps, tvd
 from dissensus.evaluation.metrics.ranking import accuracy
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.metrics.set_level import entropy_spearman
 from dissensus.evaluation.predictions import read_predictions
 from dissensus.labels.schemes import frequency, weighted
 from dissensus.votes.reading import read_votes
+from dissensus.votes.simulate import simulate_votes
 from dissensus.votes.table import Annotators, Votes, votes_from_counts
 
 if TYPE_CHECKING:
@@ -633,3 +634,59 @@ def test_answers_that_name_no_class_cost_the_scale_and_nothing_else(tmp_path: Pa
     nothing = next(row for row in found.overall.rows if (row.system, row.metric) == ("uniform", "soft_nll"))
     assert nothing.value is not None
     assert nothing.value.value == pytest.approx(np.log(2))
+
+
+def ordered_example(*, items: int = 400, votes: int = 6) -> tuple[Any, Any]:
+    """Votes on a scale of five, and the truth behind them."""
+    place = np.random.default_rng(3).normal(0, 1.2, (items, 1))
+    truth = np.asarray(softmax(-((place - np.arange(-2, 3)) ** 2), axis=1))
+    return simulate_votes(truth, votes, annotators=40, seed=1, ordered=True), truth
+
+
+def test_on_a_scale_the_ranked_probability_score_is_the_second_headline() -> None:
+    votes, truth = ordered_example()
+    near = 0.7 * truth + 0.3 / 5
+    result = evaluate(votes, {"truth": truth, "near": near}, resamples=200)
+    assert result.metrics[:2] == ("soft_nll", "rps")
+    assert (result.headline, result.second) == ("soft_nll", "rps")
+    found = result.overall.get("truth", "rps")
+    assert found.value is not None
+    assert found.value.value == pytest.approx(float(rps(frequency(votes).probabilities, truth).mean()))
+    for finding in (found.best_achievable, found.corrected):
+        assert finding is not None
+        assert finding.estimate is not None
+        low, high = finding.estimate.low, finding.estimate.high
+        assert low is not None
+        assert high is not None
+        right = found.value.value if finding is found.best_achievable else 0.0
+        assert low <= right <= high, "a perfect model meets its best achievable, and is corrected to 0"
+    header, rows = result.short_grid()
+    assert header[1:5] == ["soft NLL ↓", "people", "RPS ↓", "people"]
+    assert rows[1][4] == result.second_worth["near"].short
+    assert f"(by RPS {result.second_worth['truth']})" in result.verdict[1]
+    told = result.to_dict()
+    assert told["second"] == "rps"
+    assert set(told["second_worth"]) == set(result.systems)
+    assert told["second_ruler"]["score"] == "rps"
+
+
+def test_without_an_order_there_is_no_second_headline() -> None:
+    _, _, result = example()
+    assert (result.second, result.second_ruler, dict(result.second_worth)) == (None, None, {})
+    assert "rps" not in result.metrics
+
+
+def test_a_model_that_is_closer_along_the_scale_is_the_but() -> None:
+    votes, truth = ordered_example(items=1500)
+    # One puts a third of its probability at the far end of the scale, the other more of it beside the truth.
+    wild = 0.65 * truth + 0.35 * np.eye(5)[np.where(truth.argmax(axis=1) < 2, 4, 0)]
+    steps = np.minimum(np.arange(5) + 1, 4)
+    moved = np.zeros_like(truth)
+    np.add.at(moved.T, steps, truth.T)
+    beside = 0.2 * truth + 0.8 * moved
+    result = evaluate(votes, {"wild": wild, "beside": beside}, metrics=["soft_nll", "rps"], resamples=300)
+    assert result.closest() == "wild"
+    assert "by RPS, which knows the order of the classes, beside is closer" in result.verdict[2]
+    row = result.difference("wild").get("beside", "rps")
+    assert row.over.startswith("annotators"), "people who judged many items widen the interval"
+    assert row.p is None, "one family of tests, on the headline"

@@ -39,7 +39,7 @@ def score(name: str, human: Table, model: Table) -> float:
 
 
 @pytest.mark.parametrize("k", SIZES)
-@pytest.mark.parametrize("name", ["soft_nll", "brier", "entropy_pearson", *BRACKETED])
+@pytest.mark.parametrize("name", ["soft_nll", "brier", "rps", "entropy_pearson", *BRACKETED])
 def test_the_corrected_score_is_that_against_the_truth(name: str, k: int) -> None:
     truth = true_distributions("mixed", 200)
     model = model_of(truth, "perturbed")
@@ -106,6 +106,7 @@ def test_what_a_perfect_model_would_score_is_what_it_scores_in_simulated_panels(
         "kl",
         "entce",
         "brier",
+        "rps",
         "tvd",
         "jsd",
         "wasserstein",

@@ -42,6 +42,7 @@ PER_ITEM: dict[str, Callable[..., Any]] = {
     "scaled_wasserstein": lambda human, model: m.wasserstein(
         human, model, positions=[x**1.5 for x in range(human.shape[1])]
     ),
+    "rps": m.rps,
     "brier": m.brier,
     "brier_majority": m.brier_majority,
     "rank_cs": m.rank_cs,
@@ -65,7 +66,7 @@ OVER_ITEMS: dict[str, Callable[..., float | None]] = {
     "classwise_ece_votes": lambda human, model: m.classwise_ece(human, model, against="votes", binning="equal_mass"),
 }
 
-ORDERED = ("wasserstein", "scaled_wasserstein")
+ORDERED = ("wasserstein", "scaled_wasserstein", "rps")
 
 # Per item, by somebody else or by the textbook ---------------------------------------------------------------------
 
@@ -95,6 +96,21 @@ def test_entropy_is_scipys(panel: tuple[Table, Table]) -> None:
     human, model = panel
     assert m.entropy(human) == pytest.approx(entr(human).sum(axis=1), rel=1e-12)
     assert m.entce(human, model) == pytest.approx(entr(model).sum(axis=1) - entr(human).sum(axis=1), abs=1e-13)
+
+
+def test_the_ranked_probability_score_is_the_mean_over_votes_of_the_usual_one_less_what_no_model_changes() -> None:
+    rng = np.random.default_rng(0)
+    counts, model = rng.multinomial(6, rng.dirichlet(np.ones(5), 40)), rng.dirichlet(np.ones(5), 40)
+    for row, q in zip(counts, model, strict=True):
+        votes = np.repeat(np.arange(5), row)
+        # The score of one observation, as forecasters write it, step by step along the scale.
+        usual = [sum((q[: step + 1].sum() - (vote <= step)) ** 2 for step in range(4)) for vote in votes]
+        spread = sum((votes <= step).mean() * (votes > step).mean() for step in range(4))
+        assert m.rps(row[None] / 6, q[None])[0] == pytest.approx(np.mean(usual) - spread)
+        # Cramér's distance: the mean distance of a vote and an answer, less half the mean distances among either.
+        places = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+        p = row / 6
+        assert m.rps(p[None], q[None])[0] == pytest.approx(p @ places @ q - (p @ places @ p + q @ places @ q) / 2)
 
 
 @pytest.mark.parametrize("positions", [None, [0.0, 1.0, 2.5, 7.0, 7.5]])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from dissensus.datasets import DATASETS
 from tests.evaluation.placebo import SETS, averaged, counts_of, draws, holds, possible, ruler_of, value
 
 if TYPE_CHECKING:
@@ -22,6 +23,17 @@ def test_one_two_and_three_real_people_are_worth_one_two_and_three(name: str, da
     ruler = ruler_of(counts)
     for people in possible(counts):
         assert averaged(counts, ruler, people) == pytest.approx(people, rel=0.07), people
+
+
+@pytest.mark.parametrize("name", ["words", "popquorn-offensiveness", "emobank-valence", "emobank-arousal"])
+def test_by_the_ranked_probability_score_they_are_too(name: str, data: Path) -> None:
+    assert DATASETS[name].load().ordered
+    counts = counts_of(name)[:SMALL]
+    ruler = ruler_of(counts, score="rps")
+    for people in possible(counts):
+        assert averaged(counts, ruler, people) == pytest.approx(people, rel=0.07), people
+    held = [holds(each, 1) for each in draws(counts, 1, times=3, score="rps", resamples=200)]
+    assert sum(held) >= 2
 
 
 @pytest.mark.parametrize("name", ["words", "emobank-valence", "hs-brexit"])

@@ -25,7 +25,7 @@ from dissensus.evaluation.comparison.scores import BEST, Scores, arrow
 from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halves_of, make_strata
 from dissensus.evaluation.comparison.tables import DASH, as_list, latex, shown
 from dissensus.evaluation.comparison.verdict import listed, verdict
-from dissensus.evaluation.finite_panel.people_ruler import people_ruler, worth_in_people
+from dissensus.evaluation.finite_panel.people_ruler import Ruler, mean_losses, people_ruler, worth_in_people
 from dissensus.evaluation.finite_panel.shared_annotators import (
     THESE_PEOPLE,
     annotator_variance,
@@ -36,7 +36,7 @@ from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.model_outputs import NO_CLASS
 from dissensus.evaluation.predictions import MODEL
 from dissensus.evaluation.probabilities import Predictions, checked_human
-from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, Scorer, panel_or_reason, surprise, with_classes
+from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, Scorer, panel_or_reason, with_classes
 from dissensus.frames import Framed
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.pages import html, markdown
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.comparison.scores import Score
     from dissensus.evaluation.comparison.strata import Halves
     from dissensus.evaluation.finite_panel.panel import Panel
-    from dissensus.evaluation.finite_panel.people_ruler import Ruler, Worth
+    from dissensus.evaluation.finite_panel.people_ruler import Ruled, Worth
     from dissensus.evaluation.metrics.registry import Metric
     from dissensus.evaluation.probabilities import Runs
     from dissensus.evaluation.scoring import Resampled
@@ -62,6 +62,9 @@ DEFAULT_METRICS: Final = ("soft_nll", "kl", "tvd", "brier", "abs_entce", "entrop
 HEADLINES: Final = ("soft_nll", "kl")
 """The headline metric is the first of these that a table shows, else the table's first metric. The differences between
 systems are the same in both; soft NLL is what the people ruler measures."""
+
+SECOND: Final[Ruled] = "rps"
+"""The second headline, where classes are ordered: of wrong classes it holds near ones for less wrong."""
 
 LEGEND: Final = (
     "score: mean over items and seeds, with its 95 % interval; corrected: the score against everybody, of whom the "
@@ -88,6 +91,10 @@ class Evaluation(Framed):
         strata: for each idea of strata, the scores in each of its strata.
         ruler: what n people's votes are worth as a forecast of the others'; a sentence where there is none.
         worth: by system, how many people it is worth; empty where there is no ruler.
+        second: the metric that stands beside the headline, the ranked probability score where classes are ordered; None
+            where they are not.
+        second_ruler: the ruler by that metric; None without one.
+        second_worth: by system, how many people it is worth by that metric; empty where there is no such ruler.
         trained_on: by system, how many of these items were used to train or choose it, where any were.
         warnings: sentences without which the numbers mislead; that models were trained on these items comes first.
         notes: further sentences that belong under the tables: how they are read, and how baselines were made.
@@ -107,6 +114,9 @@ class Evaluation(Framed):
     strata: Mapping[str, Scores]
     ruler: Ruler | str
     worth: Mapping[str, Worth]
+    second: str | None
+    second_ruler: Ruler | str | None
+    second_worth: Mapping[str, Worth]
     trained_on: Mapping[str, int]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -209,9 +219,10 @@ class Evaluation(Framed):
         The headline metric has its interval, the others a mark where they differ from the reference. Of more than
         `most` models the closest to people are shown, closest first.
         """
-        others = [name for name in self.metrics if name != self.headline]
-        header = ["", f"{METRICS[self.headline].short} {arrow(self.headline)}", "people"]
-        header += [f"{METRICS[name].short} {arrow(name)}" for name in others]
+        others = [name for name in self.metrics if name not in (self.headline, self.second)]
+        heads = [(self.headline, self.worth), *([(self.second, self.second_worth)] if self.second else [])]
+        header = [cell for name, _ in heads for cell in (f"{METRICS[name].short} {arrow(name)}", "people")]
+        header = ["", *header, *(f"{METRICS[name].short} {arrow(name)}" for name in others)]
         compared = self.difference()
         marks = {(row.system, row.metric): row.mark for row in compared.rows}
         shown_models = list(self.models)
@@ -219,26 +230,21 @@ class Evaluation(Framed):
             shown_models = sorted(shown_models, key=self.distance)[:most]
         rows = []
         for name in (*shown_models, *self.baselines):
-            cells = [
-                shown(self.overall.get(name, self.headline).value),
-                self.worth[name].short if name in self.worth else DASH,
-            ]
+            cells = []
+            for metric, worth in heads:
+                mark = marks.get((name, metric), "") or " "
+                cells.append(f"{shown(self.overall.get(name, metric).value)} {mark}")
+                cells.append(worth[name].short if name in worth else DASH)
             for metric in others:
                 value = self.overall.get(name, metric).value
                 cells.append(DASH if value is None else f"{value.value:z.3f}{marks.get((name, metric), '') or ' '}")
-            cells[0] = f"{cells[0]} {marks.get((name, self.headline), '') or ' '}"
             reference = len(self.models) > 1 and name == self.reference
             rows.append([f"{name} (reference)" if reference else name, *cells])
-        best = [self._best(metric) for metric in (self.headline, *others)]
-        if any(limit is not None for limit in best):
-            rows.append(
-                [
-                    BEST,
-                    f"{shown(best[0])}  ",
-                    "",
-                    *(DASH if limit is None else f"{limit.value:.3f} " for limit in best[1:]),
-                ]
-            )
+        best = {metric: self._best(metric) for metric in self.metrics}
+        if any(limit is not None for limit in best.values()):
+            limits = [cell for metric, _ in heads for cell in (f"{shown(best[metric])}  ", "")]
+            limits += [DASH if best[metric] is None else f"{best[metric].value:.3f} " for metric in others]
+            rows.append([BEST, *limits])
         return header, rows
 
     def distance(self, name: str) -> float:
@@ -305,6 +311,9 @@ class Evaluation(Framed):
             "notes": list(self.all_notes),
             "ruler": self.ruler if isinstance(self.ruler, str) else self.ruler.to_dict(),
             "worth": {name: worth.to_dict() for name, worth in self.worth.items()},
+            "second": self.second,
+            "second_ruler": self.second_ruler.to_dict() if isinstance(self.second_ruler, Ruler) else self.second_ruler,
+            "second_worth": {name: worth.to_dict() for name, worth in self.second_worth.items()},
             "overall": self.overall.to_dict(),
             "strata": {idea: scores.to_dict() for idea, scores in self.strata.items()},
             "differences": self.difference().to_dict() if len(self.models) > 1 else [],
@@ -331,7 +340,8 @@ class _Compared:
 
     `telling` are the strata, all items aside, whose scored votes did not choose their items; `halves` of the votes
     choose and score strata, or a sentence says why there are none. Where the same people are known to have judged
-    several items there is the panel, and by system `surprise`, (items, classes) the mean over seeds of -ln q.
+    several items there is the panel, and by score and system `losses`, (items, classes) the mean over seeds of what a
+    vote for each class scores.
     """
 
     resampled: Mapping[tuple[str, str], Resampled]
@@ -340,17 +350,18 @@ class _Compared:
     telling: tuple[tuple[str, str], ...]
     halves: Halves | str
     panel: Panel | None
-    surprise: Mapping[str, Table]
+    losses: Mapping[str, Mapping[str, Table]]
 
     def widened(self, reference: str, *, metric: str, stratum: str) -> dict[str, Callable[[Spread], Spread]]:
         """By system, how the spread of its score minus the reference's is widened for other annotators.
 
-        Empty where people are not known, or for another metric than soft NLL and KL, whose differences are the same.
+        Empty where people are not known, or for another metric than soft NLL and KL, whose differences are the same,
+        and RPS.
         """
-        if self.panel is None or metric not in HEADLINES or stratum != ALL:
+        losses = self.losses.get(HEADLINES[0] if metric in HEADLINES else metric)
+        if self.panel is None or losses is None or stratum != ALL:
             return {}
-        base = self.surprise[reference]
-        parts = {name: annotator_variance(self.panel, own - base) for name, own in self.surprise.items()}
+        parts = {name: annotator_variance(self.panel, own - losses[reference]) for name, own in losses.items()}
         return {name: partial(with_annotators, part=part) for name, part in parts.items()}
 
 
@@ -391,8 +402,8 @@ def evaluate(
             paired by number, others are compared unpaired. Runs without numbers are numbered from 0.
         votes: the votes behind `human`, where that is label distributions: with them judgements of several votes are
             taken as a whole, and people who judged many items are known.
-        metrics: names from `registry.METRICS`; None takes `DEFAULT_METRICS`, and Wasserstein's distance where the
-            classes are ordered, and the accuracy against original labels where these are given.
+        metrics: names from `registry.METRICS`; None takes `DEFAULT_METRICS`, and where the classes are ordered RPS and
+            Wasserstein's distance, and the accuracy against original labels where these are given.
         strata: ideas of strata: agreement, entropy, class; or by name, a column with one value for each item, or strata
             made by a function of `dissensus.evaluation.comparison.strata`.
         baselines: whether tables carry the baselines.
@@ -492,7 +503,8 @@ def evaluate(
             notes += [BY_HALVES if divided else BY_THE_SAME + reason] if stratum.by_votes else []
         order = [metric.name for metric in table.metrics]
         scores[idea] = Scores(tuple(sorted(rows, key=lambda row: order.index(row.metric))))
-    ruler = why if panel is None else _ruler(panel, training, labels, question=question, seed=seed)
+    measured: Any = {"training": training, "question": question, "seed": seed}
+    ruler = why if panel is None else _ruler(panel, labels, **measured)
     of_people = panel if panel is not None and shared(panel) else None
     names = tuple(metric.name for metric in table.metrics)
     trained_on = {
@@ -500,10 +512,19 @@ def evaluate(
         for name, system in systems.items()
         if system.trained_on is not None and system.trained_on.any()
     }
-    worth: Mapping[str, Worth] = {}
-    if not isinstance(ruler, str):
+
+    def worth_by(ruler: Ruler | str | None) -> dict[str, Worth]:
+        if not isinstance(ruler, Ruler):
+            return {}
         measure = partial(worth_in_people, ruler, resamples=resamples, seed=seed)
-        worth = dict(zip(systems, over(measure, [system.probabilities for system in systems.values()]), strict=True))
+        return dict(zip(systems, over(measure, [system.probabilities for system in systems.values()]), strict=True))
+
+    headline = next((name for name in HEADLINES if name in names), names[0])
+    second: Ruled | None = SECOND if SECOND in names and headline != SECOND else None
+    second_ruler: Ruler | str | None = None if second is None else ruler
+    if second is not None and panel is not None and isinstance(ruler, Ruler):
+        second_ruler = _ruler(panel, labels, score=second, **measured)
+    linear: tuple[Ruled, ...] = ("soft_nll", second) if second else ("soft_nll",)
     warnings = [
         *_in_sample(trained_on, len(labels)),
         *warnings,
@@ -518,11 +539,14 @@ def evaluate(
         baselines=tuple(name for name in systems if name not in models),
         reference=_reference(reference, majority, models),
         metrics=names,
-        headline=next((name for name in HEADLINES if name in names), names[0]),
+        headline=headline,
         overall=Scores(tuple(overall)),
         strata=scores,
         ruler=ruler,
-        worth=worth,
+        worth=worth_by(ruler),
+        second=second,
+        second_ruler=second_ruler,
+        second_worth=worth_by(second_ruler),
         trained_on=trained_on,
         warnings=tuple(dict.fromkeys(warnings)),
         notes=tuple(dict.fromkeys(notes)),
@@ -535,9 +559,12 @@ def evaluate(
             telling=tuple(telling),
             halves=halves,
             panel=of_people,
-            surprise={}
+            losses={}
             if of_people is None
-            else {name: surprise(system.probabilities) for name, system in systems.items()},
+            else {
+                score: {name: mean_losses(system.probabilities, score) for name, system in systems.items()}
+                for score in linear
+            },
         ),
     )
 
@@ -610,7 +637,13 @@ def _padded(training: Any | None, labels: LabelDistribution) -> Table | None:
 
 
 def _ruler(
-    panel: Panel, training: Any | None, labels: LabelDistribution, *, question: Any | None, seed: int
+    panel: Panel,
+    labels: LabelDistribution,
+    *,
+    training: Any | None,
+    question: Any | None,
+    seed: int,
+    score: Ruled = "soft_nll",
 ) -> Ruler | str:
     votes = None
     if isinstance(training, LabelDistribution) and training.counts.any():
@@ -621,7 +654,7 @@ def _ruler(
     # Nobody's forecast is the baseline `marginal`, so that this row is worth 0 people.
     nobody = marginal(labels, training=_padded(training, labels), question=question).probabilities[0]
     try:
-        return people_ruler(panel, training=votes, question=code, nobody=nobody, seed=seed)
+        return people_ruler(panel, training=votes, question=code, nobody=nobody, score=score, seed=seed)
     except InputError as error:
         return str(error).removeprefix("people ruler: ")
 
@@ -671,7 +704,8 @@ def _metrics(names: str | Sequence[str] | None, labels: LabelDistribution, origi
     names = [names] if isinstance(names, str) else names
     if names is None:
         more = [name for name, metric in METRICS.items() if metric.needs and all(has[need] for need in metric.needs)]
-        names = [*DEFAULT_METRICS, *more]
+        first, *others = DEFAULT_METRICS
+        names = [first, *(name for name in more if name == SECOND), *others, *more]
     for name in names:
         if name not in METRICS:
             raise InputError(f"evaluation: there is no metric '{name}'{choices(name, METRICS)}")

@@ -20,8 +20,8 @@ from dissensus.evaluation.comparison.strata import rows_of
 from dissensus.evaluation.finite_panel.best_achievable import best_achievable, knows_the_votes
 from dissensus.evaluation.finite_panel.corrections import correct
 from dissensus.evaluation.finite_panel.panel import panel_of
+from dissensus.evaluation.finite_panel.people_ruler import mean_losses
 from dissensus.evaluation.finite_panel.shared_annotators import annotator_variance, shared, with_annotators
-from dissensus.evaluation.metrics.distances import FLOOR
 from dissensus.evaluation.metrics.registry import SHARE
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.comparison.strata import Halves, ScoredRows, Stratum
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.metrics.registry import Metric
-    from dissensus.evaluation.probabilities import Predictions, Runs
+    from dissensus.evaluation.probabilities import Predictions
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
 
@@ -107,11 +107,6 @@ def _per_item(metric: Metric, human: Table, run: Table, original: Codes | None) 
     return metric.per_item(human, run, original=original) if "original" in metric.needs else metric.per_item(human, run)
 
 
-def surprise(runs: Runs) -> Table:
-    """(items, classes) -ln q in the mean over seeds: the soft NLL of a vote for each class, in nats."""
-    return np.asarray(-np.log(np.maximum(runs, FLOOR)).mean(axis=0))
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scorer:
     """What every stratum is scored with: people, systems on all items, and the judgements behind the labels."""
@@ -168,7 +163,7 @@ class Scorer:
                 runs, over = system.probabilities[:, stratum.items], interval_over(system.seeds)
                 spread, mean = spread_over_seeds([values], items=items), float(values[0].mean())
                 if spread is not None and metric.name == "soft_nll" and panel is not None and shared(panel):
-                    spread = with_annotators(spread, annotator_variance(panel, surprise(runs)))
+                    spread = with_annotators(spread, annotator_variance(panel, mean_losses(runs, "soft_nll")))
                     over = f"annotators, {over}"
                 if spread is not None and metric.unit == SHARE and mean in (0.0, 1.0):
                     value = estimate_of_all_or_none(mean, items=items, level=LEVEL, resamples=self.resamples)

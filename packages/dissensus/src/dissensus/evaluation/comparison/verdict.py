@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.evaluation.comparison.differences import WORSE, shown_p, turned
+from dissensus.evaluation.comparison.differences import BETTER, WORSE, shown_p, turned
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.comparison.differences import Difference
     from dissensus.evaluation.evaluating import Evaluation
 
-FEW_VOTES_SUFFICE: Final = ("soft_nll", "kl", "brier")
+FEW_VOTES_SUFFICE: Final = ("soft_nll", "kl", "brier", "rps")
 """Metrics whose differences between systems are linear in the votes: few votes make them noisy, and move them nowhere.
 Of two models, few votes put the surer one closer by TVD, accuracy or EntCE though the other is the truth."""
 
@@ -79,19 +79,23 @@ def _worth(evaluation: Evaluation, best: str) -> str:
     measure = f"is {worth}" if worth.fewer and worth.known else f"is worth {worth}"
     limit = evaluation.overall.get(best, evaluation.headline).best_achievable
     at_best = "" if limit is None or limit.estimate is None else f"; best achievable {limit.estimate}"
-    return f"{where} it {measure}{at_best}."
+    second = evaluation.second_worth.get(best)
+    by_second = "" if second is None else f" (by {METRICS[str(evaluation.second)].short} {second})"
+    return f"{where} it {measure}{by_second}{at_best}."
 
 
 def speaks_against(evaluation: Evaluation, best: str, rival: Difference | None) -> list[str]:
     """What speaks against the closest system, the gravest first, each to stand behind a but.
 
-    It knows the votes, a baseline does as well, chance may have put it first, it is worse in a stratum, it is one run.
-    The rival is that of `closest_minus_rival`; without one, strata are compared with the baselines.
+    It knows the votes, a baseline does as well, chance may have put it first, by the second headline another model is
+    closer, it is worse in a stratum, it is one run. The rival is that of `closest_minus_rival`; without one, strata are
+    compared with the baselines.
     """
     reasons = (
         next(iter(evaluation.overall.get(best, evaluation.headline).notes), ""),
         _baseline(evaluation, best),
         _chance(rival),
+        _by_second(evaluation, best),
         _worse_stratum(evaluation, best, evaluation.baselines if rival is None else (rival.reference,)),
         _one_run(of_one_run(evaluation, best, rival) if evaluation.resamples else (), best),
     )
@@ -117,6 +121,20 @@ def _chance(rival: Difference | None) -> str:
         return ""
     why = "the interval of their difference holds 0" if rival.p_holm is None else f"p {equals(rival.p_holm)} (Holm)"
     return f"chance alone may have put it before {rival.reference}: {why}"
+
+
+def _by_second(evaluation: Evaluation, best: str) -> str:
+    """The model that is furthest ahead of it by the second headline, sure after Bonferroni's correction for all."""
+    second, others = evaluation.second, [name for name in evaluation.models if name != best]
+    if second is None or not others:
+        return ""
+    rows = evaluation.difference(best, only=others, level=1 - 0.05 / len(others)).rows
+    ahead = [row for row in rows if row.metric == second and row.mark == BETTER]
+    if not ahead:
+        return ""
+    row = min(ahead, key=lambda row: row.value.value)
+    by = f"by {METRICS[second].short}, which knows the order of the classes,"
+    return f"{by} {row.system} is closer: the model minus it is {turned(row).value}"
 
 
 def _worse_stratum(evaluation: Evaluation, best: str, rivals: Sequence[str]) -> str:

@@ -6,7 +6,8 @@ are not p. No model can be expected to do better, and a score near it is as good
 p is not known, so the expected score E[metric(shares of k votes, p)] is a function h_k(p) whose mean over items is
 estimated as corrected scores are, with no assumption about p:
 
-- Brier has h = (E|x|^2 - |p|^2) / k, without bias from pairs of judgements;
+- Brier has h = (E|x|^2 - |p|^2) / k, without bias from pairs of judgements, and so has the ranked probability score,
+  of cumulated judgements;
 - soft NLL, KL and EntCE follow from the entropy of p, and JSD, TVD and Wasserstein are sums over classes of a function
   of one probability: bracketed by `bracket`;
 - accuracy, expected accuracy and the absolute EntCE depend on the whole of p: bracketed by `patterns`.
@@ -27,6 +28,7 @@ from dissensus.bootstrap import Estimate
 from dissensus.evaluation.finite_panel.bracket import Bracket, fit_polynomials, jsd_of_cell, log_ways
 from dissensus.evaluation.finite_panel.corrections import LEVEL, SINGLE_ONLY, mean_bracket
 from dissensus.evaluation.finite_panel.finding import Finding, withheld
+from dissensus.evaluation.finite_panel.panel import cumulated
 from dissensus.evaluation.finite_panel.patterns import OfTruth, bracket_patterns, entropy_missed, leader_wins
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, shared
 from dissensus.evaluation.metrics.distances import LN2, abs_entce
@@ -62,7 +64,7 @@ def best_achievable(names: Iterable[str], panel: Panel, *, resamples: int = 1000
         seed: random seed.
     """
     wanted = list(dict.fromkeys(names))
-    brackets = _brackets([name for name in wanted if panel.single or name == "brier"], panel, seed=seed)
+    brackets = _brackets([name for name in wanted if panel.single or name in QUADRATIC], panel, seed=seed)
     return {
         name: _finding(name, panel, brackets[name], resamples=resamples, seed=seed)
         if name in brackets
@@ -71,7 +73,10 @@ def best_achievable(names: Iterable[str], panel: Panel, *, resamples: int = 1000
     }
 
 
-PROPER: Final = ("soft_nll", "kl", "brier")
+QUADRATIC: Final = ("brier", "rps")
+"""What is known exactly from pairs of judgements, also of several votes each."""
+
+PROPER: Final = ("soft_nll", "kl", *QUADRATIC)
 """By these the truth is best in the mean. By others one that is too sure may be better, as few votes look sure."""
 
 
@@ -130,7 +135,9 @@ def _brackets(names: list[str], panel: Panel, *, seed: int) -> dict[str, Bracket
     """Those metrics that can be bracketed, each with what it shares computed once."""
     out: dict[str, Bracket] = {}
     if "brier" in names:
-        out["brier"] = _brier(panel)
+        out["brier"] = _quadratic(panel)
+    if "rps" in names:
+        out["rps"] = _quadratic(panel.cumulated())
     if not panel.single:
         return out
     counts, size = panel.counts, panel.size
@@ -140,9 +147,9 @@ def _brackets(names: list[str], panel: Panel, *, seed: int) -> dict[str, Bracket
         entropies = fitted.bracket(counts, guess, panel_size=size)
         of_votes = entr(panel.shares).sum(axis=1)
         out |= {name: entropies.scaled(1.0, shift=-of_votes if _OF_ENTROPY[name] else 0.0) for name in wanted}
-    for base, (function, cumulated) in _OF_CELLS.items():
+    for base, (function, along_scale) in _OF_CELLS.items():
         if wanted := [name for name in names if _same(name)[0] == base]:
-            cells = np.cumsum(counts, axis=1)[:, :-1] if cumulated else counts
+            cells = cumulated(counts) if along_scale else counts
             bracket = _bracket_cells(function, cells, size)
             out |= {name: bracket.scaled(_same(name)[1], shift=_same(name)[2]) for name in wanted}
     if wanted := [name for name in names if name in _OF_PATTERNS]:
@@ -150,7 +157,7 @@ def _brackets(names: list[str], panel: Panel, *, seed: int) -> dict[str, Bracket
     return out
 
 
-def _brier(panel: Panel) -> Bracket:
+def _quadratic(panel: Panel) -> Bracket:
     """(E|x|^2 - |p|^2) / m from pairs; of an item with one judgement, between 0 and what a constant would score."""
     m = panel.size[:, None].astype(np.float64)
     alone = panel.size == 1

@@ -2,8 +2,8 @@
 
 Three ways, by what a metric allows:
 
-- Exact. Soft NLL and expected accuracy are linear in the true distribution p, and Brier is quadratic: their means are
-  estimated without bias (Brier from pairs of judgements).
+- Exact. Soft NLL and expected accuracy are linear in the true distribution p, and Brier and RPS are quadratic: their
+  means are estimated without bias (those of the latter two from pairs of judgements).
 - Bracketed. KL, signed EntCE, JSD, TVD and Wasserstein are no polynomials in p, so no unbiased estimate exists, but
   single votes bracket their mean whatever p is (`bracket`). The value is halfway; the interval runs from the lower end
   of the low mean to the upper end of the high mean, and holds without any assumption about p.
@@ -30,7 +30,7 @@ from dissensus.evaluation.comparison.intervals import estimate_over_seeds, estim
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.bracket import MANY, Bracket, bracket_distances, fit_polynomials, jsd_of_cell
 from dissensus.evaluation.finite_panel.finding import Finding, withheld
-from dissensus.evaluation.finite_panel.panel import draw_votes
+from dissensus.evaluation.finite_panel.panel import cumulated, draw_votes
 from dissensus.evaluation.finite_panel.shared_annotators import (
     THESE_PEOPLE,
     clustered,
@@ -85,7 +85,9 @@ def correct(
         per_run = [lambda mass, _, size, rows, q=q: scores(mass / size[:, None], q[rows]) for q in runs]
         return _exact(name, panel, per_run, notes=(), resamples=resamples, seed=seed)
     if name == "brier":
-        return _brier(panel, runs, resamples=resamples, seed=seed)
+        return _quadratic(name, panel, runs, resamples=resamples, seed=seed)
+    if name == "rps":
+        return _quadratic(name, panel.cumulated(), cumulated(runs), resamples=resamples, seed=seed)
     if name not in BRACKETED and name != "entropy_pearson":
         return withheld(WHY_NOT.get(name, "no sound correction is known"))
     if not panel.single:
@@ -99,11 +101,11 @@ SINGLE_ONLY: Final = "its estimate needs judgements that are one vote each"
 """Why judgements with several votes lack it."""
 
 
-def _brier(panel: Panel, runs: Runs, *, resamples: int, seed: int) -> Finding:
+def _quadratic(name: str, panel: Panel, runs: Runs, *, resamples: int, seed: int) -> Finding:
     some = panel.size >= 2
     alone = int((~some).sum())
     if not some.any():
-        return withheld("no item has two judgements, and Brier needs pairs of them")
+        return withheld(f"no item has two judgements, and {METRICS[name].short} needs pairs of them")
 
     def scores(mass: Table, squares: Table, size: Ints, q: Table) -> Floats:
         k = size[:, None].astype(np.float64)
@@ -112,7 +114,7 @@ def _brier(panel: Panel, runs: Runs, *, resamples: int, seed: int) -> Finding:
 
     notes = (f"{alone:,} items with a single judgement are left out",) if alone else ()
     per_run = [lambda mass, squares, size, rows, q=q[some]: scores(mass, squares, size, q[rows]) for q in runs]
-    return _exact("brier", panel.take(some), per_run, notes=notes, resamples=resamples, seed=seed, least=2)
+    return _exact(name, panel.take(some), per_run, notes=notes, resamples=resamples, seed=seed, least=2)
 
 
 def _exact(
@@ -320,14 +322,11 @@ def _less_entropy(term: Callable[[Table, Table], Any]) -> BracketBy:
 
 
 def _wasserstein(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
-    def steps(table: Any) -> Any:
-        return np.cumsum(table, axis=-1)[..., :-1]
+    def below(q: Any) -> Any:
+        return np.clip(cumulated(q), 0.0, 1.0)
 
-    def cumulated(q: Any) -> Any:
-        return np.clip(steps(q), 0.0, 1.0)
-
-    of = _distances(steps(counts), cumulated(runs), sizes, counts.sum(axis=1))
-    return lambda votes, size, q: of(steps(votes), size, cumulated(q))
+    of = _distances(cumulated(counts), below(runs), sizes, counts.sum(axis=1))
+    return lambda votes, size, q: of(cumulated(votes), size, below(q))
 
 
 def _scaled(base: BracketBy, factor: float, shift: float) -> BracketBy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,6 +55,20 @@ class Panel:
         assert self.single
         return np.rint(self.mass).astype(np.int64)
 
+    def cumulated(self) -> Panel:
+        """The same judgements along a scale: for each step but the last, how much of them lies at or below it.
+
+        What Brier is of these is the ranked probability score.
+        """
+        # What lies below a step is 0 or 1 of a single vote, and its own square.
+        squares = mass = cumulated(self.mass)
+        if self.item is None or self.vectors is None:
+            return replace(self, mass=mass, squares=squares)
+        below = cumulated(self.vectors.toarray())
+        if not self.single:
+            squares = np.stack([np.bincount(self.item, column, len(self)) for column in (below**2).T], axis=1)
+        return replace(self, mass=mass, squares=squares, vectors=type(self.vectors)(below))
+
     def take(self, chosen: Mask | Ints) -> Panel:
         """The panel of the chosen items, in that order; each at most once."""
         rows = np.flatnonzero(chosen) if np.asarray(chosen).dtype == np.bool_ else np.asarray(chosen)
@@ -70,6 +84,11 @@ class Panel:
             vectors=self.vectors[kept],
             annotator=None if self.annotator is None else self.annotator[kept],
         )
+
+
+def cumulated(table: Any) -> Any:
+    """(..., classes - 1) what lies at or below each step of the scale but the last, where everything does."""
+    return np.cumsum(table, axis=-1)[..., :-1]
 
 
 def panel_of(labels: LabelDistribution, votes: Votes | None = None) -> Panel:

@@ -2,7 +2,8 @@
 
 For each item n of its m judgements, drawn without replacement, make the best forecast that they allow: the posterior
 mean under a mixture of label distributions, learnt from other items' votes (`labels.mixture`). It is scored on the
-item's other judgements, one by one, by NLL or Brier, and so is the model. Both scores are linear in the judgement that
+item's other judgements, one by one, by NLL, Brier or
+RPS, and so is the model. These scores are linear in the judgement that
 is scored, so nothing needs correcting for few votes. The curve over n = 0 (the marginal), 1, 2, ... is the ruler, and a
 model is worth as many people as it takes to score as well. A person, handed in as a model, is worth one person: that is
 tested on real votes (tests/evaluation/placebo.py), and no assumption of the ruler's is shared by the test.
@@ -29,9 +30,9 @@ from dissensus.evaluation.baselines import marginal
 from dissensus.evaluation.comparison.intervals import Spread, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.bracket import log_ways
-from dissensus.evaluation.finite_panel.panel import draw_votes
+from dissensus.evaluation.finite_panel.panel import cumulated, draw_votes
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, clustered, shared, with_annotators
-from dissensus.evaluation.metrics.distances import FLOOR, soft_nll
+from dissensus.evaluation.metrics.distances import FLOOR
 from dissensus.labels.mixture import FOLDS, choose_smoothings, cross_fitted, cross_fitted_by_group, fit_prior
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.mixture import Prior
 
-    Ruled = Literal["soft_nll", "brier"]
+    Ruled = Literal["soft_nll", "brier", "rps"]
     """The scores that a ruler can have, under the names of the metrics that differ from them by no model."""
 
 LONGEST: Final = 100
@@ -69,7 +70,8 @@ class Ruler:
     """What n people's judgements are worth as a forecast of the others'.
 
     Attributes:
-        score: "soft_nll" (nats a judgement) or "brier" (1 - 2 q_v + sum_k q_k^2 a judgement).
+        score: of a vote v: "soft_nll" (-ln q_v, nats), "brier" (1 - 2 q_v + sum_k q_k^2), or for ordered classes "rps"
+            (sum_k (1[v <= k] - Q_k)^2).
         values: (1 + most,) the mean score of n = 0, 1, ..., most people, over the items with more than n judgements.
         items: (1 + most,) how many items these are.
         notes: sentences that belong beside it.
@@ -181,11 +183,11 @@ def people_ruler(
             is learnt is then learnt for each, from the scored items, so that knowing it is not worth people.
         nobody: (items, classes) what is said of an item of which nobody's vote is known; None for the mean of the
             training items, or of the other items, or for what was learnt of the question.
-        score: which of the two.
+        score: which of the three.
         seed: of the folds, and of random draws where there are any.
     """
-    if score not in ("soft_nll", "brier"):
-        raise InputError(f"people ruler: it is not for '{score}'; choose soft_nll or brier")
+    if score not in ("soft_nll", "brier", "rps"):
+        raise InputError(f"people ruler: it is not for '{score}'; choose soft_nll, brier or, of ordered classes, rps")
     most = min(int(np.sort(panel.size)[len(panel) // 2]) - 1, LONGEST)
     if most < 1:
         return "most items have a single judgement: nobody is left to score a person's forecast on"
@@ -216,9 +218,9 @@ def people_ruler(
         learning[1:] = np.maximum(lost[1:].mean(axis=1), 0.0)
     learning[0] = _lost_by_a_mean(panel, question, None if training is None else len(training), score)
     if nobody is not None:
-        per_item[0] = _model_score(score, panel, nobody)
+        per_item[0] = (panel.shares * losses(nobody, score)).sum(axis=1) + _whatever_forecast(panel, score)
     if nobody is not None and without:
-        without[0] = _change_of_model(panel, _losses(nobody, score))
+        without[0] = _change_of_model(panel, losses(nobody, score))
     if not panel.single:
         notes.append("the mean over random orders of each item's judgements")
     reached = panel.size > np.arange(most + 1)[:, None]
@@ -237,12 +239,13 @@ def people_ruler(
 def _lost_by_a_mean(panel: Panel, question: Codes | Ints | None, items: int | None, score: Ruled) -> float:
     """What nobody's forecast loses as a mean over N items, of each question.
 
-    By NLL sum_k var_k / (2 N p_k), by Brier sum_k var_k / N.
+    By NLL sum_k var_k / (2 N p_k), by Brier sum_k var_k / N, and by RPS that of cumulated shares.
     """
     of = np.zeros(len(panel), dtype=np.int64) if question is None else np.asarray(question)
     lost = 0.0
     for one in np.unique(of).tolist():
         shares = panel.shares[of == one]
+        shares = cumulated(shares) if score == "rps" else shares
         mean = shares.mean(axis=0) * 2 if score == "soft_nll" else np.ones(shares.shape[1])
         excess = np.divide(shares.var(axis=0), mean, out=np.zeros(len(mean)), where=mean > 0).sum()
         lost += float(excess) / (items or max(len(shares) - 1, 1)) * len(shares) / len(panel)
@@ -289,8 +292,14 @@ def _scores(
         x, low, high = (1 / np.maximum(np.minimum(people, panel.size - 1), 1) for people in (n, at[below], at[above]))
         part = np.divide(low - x, low - high, out=np.zeros(len(panel)), where=low > high)
         out[n] = (1 - part) * scores[below] + part * scores[above]
-    # A scored judgement adds |x|^2 to its Brier score, whatever the forecast.
-    return out + (0.0 if score == "soft_nll" else panel.squares.sum(axis=1) / panel.size), without
+    return out + _whatever_forecast(panel, score), without
+
+
+def _whatever_forecast(panel: Panel, score: Ruled) -> Floats:
+    """(items,) what its judgements add to an item's score, whatever is forecast: |x|^2, of RPS cumulated; of NLL 0."""
+    if score == "soft_nll":
+        return np.zeros(len(panel))
+    return np.asarray((panel.cumulated() if score == "rps" else panel).squares.sum(axis=1) / panel.size)
 
 
 def _change_of_model(panel: Panel, losses: Table) -> Table:
@@ -312,7 +321,7 @@ def _mean_scores(
     rows, back = np.unique(counts, axis=0, return_inverse=True)
     if len(rows) * comb(n + rows.shape[1] - 1, n) <= EXACT:
         chosen = _ways(n, rows.shape[1])
-        loss = _losses(prior.forecast(chosen), score)
+        loss = losses(prior.forecast(chosen), score)
         chance = _hypergeometric(rows, chosen)
         rest = chance * (rows @ loss.T - (chosen * loss).sum(axis=1))
         total = rest.sum(axis=1)[back.ravel()]
@@ -322,7 +331,7 @@ def _mean_scores(
         rng, size = np.random.default_rng([seed, n]), np.full(len(counts), n)
         chosen = np.concatenate([draw_votes(counts, size, rng) for _ in range(draws)])
         distinct, back = np.unique(chosen, axis=0, return_inverse=True)
-        loss = _losses(prior.forecast(distinct), score)[back.ravel()]
+        loss = losses(prior.forecast(distinct), score)[back.ravel()]
         rest = ((np.tile(counts, (draws, 1)) - chosen) * loss).sum(axis=1)
         total = rest.reshape(draws, len(counts)).mean(axis=0)
         parts = (loss, rest[:, None] * chosen, chosen * loss) if without else ()
@@ -336,10 +345,15 @@ def _mean_scores(
     return mean, np.asarray(left * votes / ((votes - n) * np.maximum(votes - n - 1, 1)))
 
 
-def _losses(forecast: Table, score: Ruled) -> Table:
-    """(forecasts, classes) the score of a vote for each class; of Brier what the forecast changes."""
+def losses(forecast: Table, score: Ruled) -> Table:
+    """(forecasts, classes) the score of a vote for each class; of Brier and RPS what the forecast changes."""
     if score == "soft_nll":
         return np.asarray(-np.log(np.maximum(forecast, FLOOR)))
+    if score == "rps":
+        below = cumulated(forecast)
+        # A vote lies at or below its own step and all that follow.
+        met = np.cumsum(below[:, ::-1], axis=1)[:, ::-1]
+        return np.asarray((below**2).sum(axis=1, keepdims=True) - 2 * np.pad(met, ((0, 0), (0, 1))))
     return np.asarray((forecast**2).sum(axis=1, keepdims=True) - 2 * forecast)
 
 
@@ -375,7 +389,7 @@ def _score_in_random_orders(panel: Panel, n: int, prior: Prior, score: Ruled, *,
         order = np.lexsort((rng.random(len(panel.item)), panel.item))
         first = np.add.reduceat(vectors[order] * early, begin, axis=0)
         rest = np.maximum(panel.mass - first, 0.0)
-        total += (rest * _losses(prior.forecast(first), score)).sum(axis=1) / (panel.size - n) / draws
+        total += (rest * losses(prior.forecast(first), score)).sum(axis=1) / (panel.size - n) / draws
     return total
 
 
@@ -401,7 +415,8 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
             f"worth in people: predictions of shape {runs.shape[1:]} for judgements of shape {panel.mass.shape}; "
             "give one distribution per item"
         )
-    scores = np.stack([_model_score(ruler.score, panel, run) for run in runs])
+    scores = np.stack([(panel.shares * losses(run, ruler.score)).sum(axis=1) for run in runs])
+    scores = scores + _whatever_forecast(panel, ruler.score)
     low, middle, high = _gaps(ruler, runs, scores, resamples=resamples, seed=seed)
     # Forecasts that had nothing left to learn would score better, which brings the model's worth down.
     value, least, last = first_crossings(np.stack([middle, high + ruler.learning, -low[::-1]])).tolist()
@@ -428,10 +443,9 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
     )
 
 
-def _model_score(score: Ruled, panel: Panel, run: Table) -> Floats:
-    if score == "soft_nll":
-        return np.asarray(soft_nll(panel.shares, run))
-    return np.asarray((panel.squares / panel.size[:, None] - 2 * run * panel.shares + run * run).sum(axis=1))
+def mean_losses(runs: Runs, score: Ruled) -> Table:
+    """(items, classes) `losses` in the mean over seeds."""
+    return np.asarray(np.mean([losses(run, score) for run in runs], axis=0))
 
 
 def _gaps(ruler: Ruler, runs: Runs, scores: Table, *, resamples: int, seed: int) -> tuple[Floats, Floats, Floats]:
@@ -463,8 +477,8 @@ def _with_people(spread: Spread, ruler: Ruler, runs: Runs, n: int, some: Mask) -
     part = ruler.panel.take(some)
     assert part.item is not None
     assert part.vectors is not None
-    losses = np.mean([_losses(run, ruler.score) for run in runs[:, some]], axis=0)
-    change = _change_of_model(part, losses) - ruler.without[max(known for known in ruler.without if known <= n)][some]
+    of_votes = mean_losses(runs[:, some], ruler.score)
+    change = _change_of_model(part, of_votes) - ruler.without[max(known for known in ruler.without if known <= n)][some]
     label = np.asarray(part.vectors.argmax(axis=1)).ravel()
     return with_annotators(spread, clustered(part, change[part.item, label]))
 

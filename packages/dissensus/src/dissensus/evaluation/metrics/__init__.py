@@ -25,6 +25,7 @@ from dissensus.evaluation.metrics.distances import jsd as jsd
 from dissensus.evaluation.metrics.distances import kl as kl
 from dissensus.evaluation.metrics.distances import manhattan as manhattan
 from dissensus.evaluation.metrics.distances import reverse_kl as reverse_kl
+from dissensus.evaluation.metrics.distances import rps as rps
 from dissensus.evaluation.metrics.distances import soft_accuracy as soft_accuracy
 from dissensus.evaluation.metrics.distances import soft_nll as soft_nll
 from dissensus.evaluation.metrics.distances import tvd as tvd

@@ -127,13 +127,32 @@ def wasserstein(human: ArrayT, model: ArrayT, *, positions: Sequence[float] | No
         )
 
     def formula(p: Any, q: Any) -> Any:
-        lead = by_class(p - q)
-        for k in range(1, len(lead)):
-            lead[k] += lead[k - 1]
-        moved = abs(lead[:-1])
+        moved = abs(_lead(p - q)[:-1])
         return moved.sum(0) if positions is None else (moved * _like(gaps, moved)[:, None]).sum(0)
 
     return by_rows(formula, human, model)
+
+
+def rps(human: ArrayT, model: ArrayT) -> ArrayT:
+    """Ranked probability score to the distribution, sum_k (P_k - Q_k)^2 over cumulated probabilities; 0 is best.
+
+    The mean over votes v of the usual score sum_k (1[v <= k] - Q_k)^2 (Epstein 1969, not divided by the classes less 1)
+    is this plus what no model changes, sum_k P_k (1 - P_k). It is proper, which Wasserstein's distance is not.
+    """
+
+    def formula(p: Any, q: Any) -> Any:
+        lead = _lead(p - q)[:-1]
+        return (lead * lead).sum(0)
+
+    return by_rows(formula, human, model)
+
+
+def _lead(difference: Any) -> Any:
+    """(classes, rows) of (rows, classes) differences, cumulated along the scale."""
+    lead = by_class(difference)
+    for k in range(1, len(lead)):
+        lead[k] += lead[k - 1]
+    return lead
 
 
 def brier(human: ArrayT, model: ArrayT) -> ArrayT:
