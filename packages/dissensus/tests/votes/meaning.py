@@ -104,7 +104,8 @@ class File:
     """A table and what it means.
 
     `readings` is empty where no vote can be read from it; `item`, `who` and `label` name the columns that hold them;
-    `right` are the options that say so, None where none do; `given` are options the user gives from the start.
+    `right` are the options that say so, None where none do; `given` are options the user gives from the start. `asked`
+    may be read where the user says more.
     """
 
     layout: str
@@ -118,6 +119,7 @@ class File:
     panel: list[str] = field(default_factory=list)
     right: dict[str, Any] | None = field(default_factory=dict)
     given: dict[str, Any] = field(default_factory=dict)
+    asked: list[Reading] = field(default_factory=list)
     twists: tuple[str, ...] = ()
     frame: bool = False
     index: bool = False
@@ -502,8 +504,7 @@ def odd_names(file: File, random: Random) -> File | None:
     literal.subtract(gone)
     literal.update((odd, who, label) for _, who, label in gone)
     literal = +literal
-    pattern = re.escape(name.strip()) if name.strip() else "."
-    readings = [Reading(merged, reading.told), Reading(literal, (*reading.told, f"(?i)items?\\b.*{pattern}|{pattern}"))]
+    readings = [Reading(merged, reading.told), Reading(literal, (*reading.told, f"item.*{re.escape(name)}"))]
     return replace(file, rows=rows, votes=votes, readings=readings)
 
 
@@ -560,6 +561,16 @@ def summary_row(file: File, random: Random) -> File | None:
     else:
         last[file.label or ""] = f"{np.mean([int(number) for number in numbers]):.2f}"
     return replace(file, rows=[*file.rows, last], right=None)
+
+
+def margins(file: File, random: Random) -> File | None:
+    """As `pd.crosstab(..., margins=True)` gives it: a row and a column of all."""
+    if not file.index:
+        return None
+    name = one_of(random, ["All", "Total", "All"])
+    rows = [{**row, name: sum(row[each] for each in file.panel)} for row in file.rows]
+    last = {each: sum(row[each] for row in rows) for each in (*file.panel, name)}
+    return replace(file, rows=[*rows, {file.item: name, **last}], right=None)
 
 
 def second_header(file: File, random: Random) -> File | None:
@@ -622,15 +633,18 @@ def repeated_judgements(file: File, random: Random) -> File | None:
         return str(np.datetime64(seconds, "s")) if style == 0 else seconds * (1_000 if style == 1 else 1)
 
     rows = [{**row, time: moment(500 + k)} for k, row in enumerate(file.rows)]
+    before = list(file.votes)
     for k in again:
         other = one_of(random, [label for label in file.scale if label != file.votes[k].label])
+        before[k] = file.votes[k]._replace(label=other)
         changed = {**file.rows[k], file.label or "": other, time: moment(k)}
         rows.insert(int(random.integers(len(rows) + 1)), changed)
-    chosen = one_of(random, ["refuse", "last"])
-    given = {"duplicates": "last", "force": True} if chosen == "last" else {}
-    right = {**(file.right or {}), "time": time, "duplicates": "last", "force": True}
-    readings = file.readings if chosen == "last" else []
-    return replace(file, rows=rows, readings=readings, given=given, right=right, check=None)
+    chosen = one_of(random, ["refuse", "last", "first"])
+    given = {} if chosen == "refuse" else {"duplicates": chosen, "force": True}
+    right = {**(file.right or {}), "time": time, "duplicates": "last", "force": True, **given}
+    ends = [Reading(said_in(before))] if chosen == "first" else file.readings
+    readings, asked = ([], ends) if chosen == "refuse" else (ends, [])
+    return replace(file, rows=rows, readings=readings, asked=asked, given=given, right=right)
 
 
 def free_text(file: File, random: Random) -> File | None:
@@ -731,6 +745,7 @@ TWISTS: dict[str, Callable[[File, Random], File | None]] = {
     "categories": categories,
     "repeated judgements": repeated_judgements,
     "summary row": summary_row,
+    "margins": margins,
     "second header": second_header,
 }
 """In the order in which they are applied: those that count on one row per judgement first."""
@@ -790,11 +805,20 @@ def source(file: File, seed: int, folder: Path) -> Any:
         random, ["csv"] * 5 + ["tsv", "jsonl", "parquet", "pandas", "dicts", "xlsx"] if flat else ["jsonl", "parquet"]
     )
     names = list(file.rows[0])
+    if file.layout == "wide" and random.random() < 0.2:
+        # As pandas writes whole numbers beside empty cells.
+        whole = {
+            name: [f"{row[name]}.0" if str(row[name]).isdecimal() else row[name] for row in file.rows]
+            for name in file.panel
+        }
+        file = replace(
+            file, rows=[{**row, **{name: whole[name][k] for name in whole}} for k, row in enumerate(file.rows)]
+        )
     if "" in names and ending not in ("csv", "tsv"):
         ending = "csv"
     if ending in ("csv", "tsv"):
         text = io.StringIO(newline="")
-        mark = "\t" if ending == "tsv" else one_of(random, [",", ",", ",", ";"])
+        mark = "\t" if ending == "tsv" else one_of(random, [",", ",", ",", ";", "|"])
         end = one_of(random, ["\n", "\n", "\r\n"])
         writer = csv.writer(
             text, delimiter=mark, lineterminator=end, quoting=one_of(random, [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
@@ -862,11 +886,11 @@ def judged(file: File, table: Any, given: dict[str, Any], *, asked: bool = False
         return Verdict("refused", str(error), offers=advice_in(error))
     except Exception:
         return Verdict("CRASH", traceback.format_exc(limit=-3))
-    if asked and file.check is not None and not file.readings:
+    if asked and file.check is not None and not file.readings and not file.asked:
         problem = file.check(reading)
         return Verdict("WRONG" if problem else "right", problem)
     said = said_by(reading.votes)
-    readings = file.readings
+    readings = file.readings or (file.asked if asked else [])
     for option in readings:
         told = option.told
         expected = option.said
