@@ -93,7 +93,7 @@ def test_every_option_stands_on_the_page_of_help_all(dissensus: Callable[..., Do
 
 def test_every_command_that_reads_votes_reads_them_by_the_same_options() -> None:
     reading = [name for name in COMMANDS if "--separator" in options_of(name)]
-    assert len(reading) == 7
+    assert len(reading) == 9
     typed = {
         "--item",
         "--annotators",

@@ -76,7 +76,7 @@ def test_a_study_is_of_people_and_says_what_models_gave(folder: Path, tmp_path: 
     np.testing.assert_array_equal(people_of(made.votes).code, people_of(alone.votes).code)
     with pytest.raises(InputError, match="are from models"):
         replace(made, votes=read_votes(votes))
-    text = first_study(votes, folder / "texts.csv", path=folder / "first.toml")
+    text, _ = first_study(votes, folder / "texts.csv", path=folder / "first.toml")
     assert f"by 3 annotators; 3 per item; {N} of {4 * N} votes are from models (llm): left out" in text
 
 
@@ -289,6 +289,6 @@ def test_too_many_folds_are_refused(folder: Path) -> None:
 
 def test_a_format_that_cannot_be_told_is_asked_for_by_its_key(folder: Path) -> None:
     (folder / "votes.csv").write_text("item,u,v\n" + "".join(f"i{k},{k % 2},{k % 3}\n" for k in range(N)))
-    with pytest.raises(InputError, match=r'format = "\w+" under \[dataset\]') as refused:
+    with pytest.raises(InputError, match=r'under \[dataset\] reading = \{ format = "wide" \}') as refused:
         data(folder)
     assert "--format" not in str(refused.value)

@@ -9,7 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["InputError", "choices"]
+__all__ = ["InputError", "VotesWarning", "choices"]
+
+
+class VotesWarning(UserWarning):
+    """Something odd about votes that were read all the same, such as labels that differ in their case alone."""
 
 
 class InputError(ValueError):
@@ -47,6 +51,14 @@ class InputError(ValueError):
     def within(self, frame: str) -> InputError:
         """The same refusal with its sentence in the place of `{}`: where it was met adds to what was wrong."""
         return InputError(frame.replace("{}", self.sentence), readings=self.readings)
+
+
+class MissingItemsError(InputError):
+    """That a file lacks some of the items that were asked of it; `lacking` is the (items,) mask of these."""
+
+    def __init__(self, sentence: str, lacking: Any = None) -> None:
+        super().__init__(sentence)
+        self.lacking = lacking
 
 
 def commented(lines: Mapping[str, str]) -> list[str]:

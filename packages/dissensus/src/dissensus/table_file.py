@@ -82,13 +82,15 @@ class Rows:
 class OpenTable:
     """A table that has been opened, and of which only the names of its columns have been read.
 
-    The path and the header are as in `Rows`; of a table that came in memory, `held` are the rows.
+    The path and the header are as in `Rows`; of a table that came in memory, `held` are the rows, and `scales` the
+    columns whose categories are ordered.
     """
 
     path: Path
     columns: list[str]
     header: bool = True
     held: pl.DataFrame | None = None
+    scales: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -135,36 +137,84 @@ def open_table(path: str | Path, *, columns: Sequence[str] | None = None) -> Ope
 
 
 def table_in_memory(source: Any) -> OpenTable:
-    """A frame of Polars, pandas or Arrow, a Hugging Face dataset, a list of dictionaries or a dictionary of columns."""
+    """A frame of Polars, pandas or Arrow, a Hugging Face dataset, an array, lists and dictionaries of rows or columns.
+
+    A series is indexed by item, or by item and annotator; tuples are (item, label) or (item, annotator, label), and a
+    dictionary of dictionaries has items, annotators and labels; an array has a row per item.
+    """
     import polars as pl
 
     frame: Any = source
     module = type(source).__module__.partition(".")[0]
+    scales: list[str] = []
     try:
+        if isinstance(source, dict) and module == "datasets":
+            raise InputError(
+                f"{_TABLE}: this holds the splits {', '.join(source)}; give one, as dataset['{next(iter(source))}'], "
+                "or join them with datasets.concatenate_datasets"
+            )
         if module == "datasets":
             frame = _named_classes(source)
         elif module == "pandas":
-            frame = pl.from_pandas(source)
-            for name in frame.columns:
-                ranked = getattr(source[name], "cat", None)
-                if ranked is not None and ranked.categories.map(lambda name: isinstance(name, str)).all():
-                    frame = frame.with_columns(pl.col(name).cast(pl.Enum(ranked.categories.tolist())))
+            frame, scales = _of_pandas(source)
         elif module == "pyarrow":
             frame = pl.from_arrow(source)
         elif isinstance(source, pl.LazyFrame):
             frame = source.collect()
+        elif isinstance(source, np.ndarray) and source.ndim == 2:
+            frame = pl.DataFrame({"item": np.arange(len(source)), **{str(k): list(c) for k, c in enumerate(source.T)}})
         elif isinstance(source, list | tuple) and all(isinstance(row, dict) for row in source):
             frame = pl.DataFrame(source, infer_schema_length=None, strict=False)
+        elif isinstance(source, list | tuple) and {len(row) for row in source if isinstance(row, tuple)} in ({2}, {3}):
+            frame = _of_tuples(source)
+        elif isinstance(source, dict) and source and all(isinstance(row, dict) for row in source.values()):
+            frame = _of_tuples([(item, who, said) for item, row in source.items() for who, said in row.items()])
         elif isinstance(source, dict):
             frame = pl.DataFrame(source, strict=False)
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(f"{_TABLE}: the {type(source).__name__} is no table ({_first_line(error)})") from None
     if not isinstance(frame, pl.DataFrame):
         raise InputError(
             f"{_TABLE}: a {type(source).__name__} cannot be read as one; give a path, an open file, a frame of pandas, "
-            "Polars or Arrow, a Hugging Face dataset, or a list of dictionaries; of counts, give dis.votes_from_counts"
+            "Polars or Arrow, a Hugging Face dataset, a list of dictionaries or of (item, annotator, label), or "
+            "{item: {annotator: label}}; of counts, give dis.votes_from_counts"
         )
-    return OpenTable(_TABLE, frame.columns, held=frame)
+    return OpenTable(_TABLE, frame.columns, held=frame, scales=tuple(scales))
+
+
+def _of_tuples(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
+    import polars as pl
+
+    names = ["item", "annotator", "label"] if len(rows[0]) == 3 else ["item", "label"]
+    return pl.DataFrame(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)), strict=False)
+
+
+def _of_pandas(source: Any) -> tuple[pl.DataFrame, list[str]]:
+    """A pandas frame, or a series with what it is indexed by, and its columns of ordered categories."""
+    import polars as pl
+
+    # Rows that were filtered keep their numbers, which mean nothing; names do.
+    if source.ndim == 1 or any(source.index.names) or source.index.nlevels > 1 or source.index.dtype.kind not in "iu":
+        roles = ["item", "annotator", *map(str, range(source.index.nlevels))][: source.index.nlevels]
+        called = [name or role for name, role in zip(source.index.names, roles, strict=True)]
+        named = source.rename(source.name or "label") if source.ndim == 1 else source.rename_axis(None, axis=1)
+        source = named.rename_axis(called).reset_index()
+    frame = pl.from_pandas(source)
+    scales = []
+    for name in frame.columns:
+        category = getattr(source[name], "cat", None)
+        if category is None:
+            continue
+        names = category.categories.tolist()
+        if category.ordered:
+            scales.append(name)
+        if category.ordered or all(isinstance(one, str) for one in names):
+            cells = source[name].astype(object).where(source[name].notna(), None)
+            text = [None if cell is None else str(cell) for cell in cells]
+            frame = frame.with_columns(pl.Series(name, text, dtype=pl.Enum(list(map(str, names)))))
+    return frame, scales
 
 
 _TABLE: Final = Path("table")

@@ -102,7 +102,7 @@ def test_an_evaluation_is_against_people(folder: Path) -> None:
     assert any(SAID in sentence for sentence in told)
     found["people"].pop("prediction_notes")
     for each in found.values():
-        for name in ("votes", "columns"):
+        for name in ("votes", "columns", "reading_notes"):
             each.pop(name)
     assert found["marked"] == found["people"]
 

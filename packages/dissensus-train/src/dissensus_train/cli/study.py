@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from dissensus.cores import Over
     from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.votes.reading import Options
     from dissensus_train.studies import OpenStudy, ScoredStudy, Study, StudyPlan
     from dissensus_train.studies.by_vote import VoteScore
 
@@ -190,12 +191,17 @@ def status(source: Source, store: Store = Path("dissensus-runs"), json: opt.Json
 
 
 @app.command()
+@opt.command("every")
 def init(
     votes: Annotated[Path, typer.Argument(help="A file of votes, as `dissensus votes inspect` reads.")],
     items: Annotated[Path, typer.Argument(help="A table of texts, a folder or file of images, or a file of features.")],
+    reading: Options,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The study file to write; - is standard output.")
     ] = Path("study.toml"),
+    drop_missing_items: Annotated[
+        bool, typer.Option(help="Leave out items with votes that have no text, image or features.")
+    ] = False,
     json: opt.JsonTo = None,
 ) -> None:
     """Write a first study file, with a remark beside every choice, after a look at votes and items."""
@@ -204,7 +210,8 @@ def init(
 
     if output.exists():
         raise InputError(f"{output}: the file is there already; choose another name with --output, or remove it")
-    text = first_study(votes, items, path=output)
+    text, notes = first_study(votes, items, path=output, options=reading, drop_missing_items=drop_missing_items)
+    note(*notes)
     if str(output) == "-":
         text_to(output, text)
         next_step("keep it as study.toml, then: dissensus study run study.toml")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from dissensus.errors import InputError, meant_path
 from dissensus.items.reading import read_features, read_images, read_texts
 from dissensus.table_file import KINDS
 from dissensus.votes.kinds import people_alone
-from dissensus_train.studies.data import USUAL_ENCODER, in_order_of_names
+from dissensus_train.studies.data import USUAL_ENCODER, in_order_of_names, with_items
 from dissensus_train.studies.spec import SHARES
 from dissensus_train.studies.writing import toml_value
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Names
     from dissensus.items.shown import Items
+    from dissensus.votes.reading import Options
     from dissensus.votes.table import Votes
 
 OTHER_ENCODERS: Final = {
@@ -30,18 +32,27 @@ OTHER_ENCODERS: Final = {
 """What may stand in the place of the usual encoder, by kind of items."""
 
 
-def first_study(votes: Path, items: Path, *, path: Path) -> str:
-    """The text of a study file on votes and items, with a remark beside every choice; paths are relative to its folder.
+def first_study(
+    votes: Path, items: Path, *, path: Path, options: Options | None = None, drop_missing_items: bool = False
+) -> tuple[str, tuple[str, ...]]:
+    """The text of a study file on votes and items, with a remark beside every choice, and notes on what was read.
+
+    Paths are relative to the file's folder. `options` say how to read the votes, and stand in the file.
 
     Raises:
         InputError: where a file cannot be read, or an item with votes has no text, image or features.
     """
     from dissensus.votes.reading import understand
 
-    reading = understand(votes)
+    reading = understand(votes, options)
     people, models_left_out = people_alone(reading.votes)
-    said = in_order_of_names(people)
-    key, remark, shown = _look(items, said)
+    said, (key, remark, shown), dropped = with_items(
+        in_order_of_names(people),
+        lambda some: _look(items, some),
+        drop=drop_missing_items,
+        dropped=None if options is None else options.dropped,
+    )
+    given = {} if options is None else replace(options, dropped=None).given_values(but="format")
     texts = shown is not None and shown.kind == "texts"
     lines = [
         f"# Written by `dissensus study init {votes.name} {items.name}`. Every line may be changed.",
@@ -52,6 +63,8 @@ def first_study(votes: Path, items: Path, *, path: Path) -> str:
         f"votes = {_relative(votes, path)}    # {_of_votes(said, models_left_out)}",
         f"format = {toml_value(reading.format)}",
         f"{key} = {_relative(items, path)}    # {remark}",
+        *([f"reading = {toml_value(given)}    # how the votes are read"] if given else []),
+        *([f"drop_missing_items = true    # {dropped}"] if dropped else []),
     ]
     if shown is not None:
         lines.append(f"encoder = {toml_value(USUAL_ENCODER[shown.kind])}    # {OTHER_ENCODERS[shown.kind]}")
@@ -77,7 +90,7 @@ def first_study(votes: Path, items: Path, *, path: Path) -> str:
         "[training]",
         'regime = "early-stopping"    # or fixed-horizon, sgd-cosine; any setting may stand beside it',
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n", (*reading.votes.notes, *([dropped] if dropped else []))
 
 
 def _look(path: Path, votes: Votes) -> tuple[str, str, Items | None]:

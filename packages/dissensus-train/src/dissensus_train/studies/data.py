@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.datasets.catalogue import cache_folder
 from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
-from dissensus.errors import InputError
+from dissensus.errors import InputError, MissingItemsError
 from dissensus.items.encoders import encoded, fit_encoder
 from dissensus.items.pictures import Reading
 from dissensus.items.reading import read_features, read_images, read_texts
@@ -19,17 +19,19 @@ from dissensus.items.shown import Items
 from dissensus.labels.labelling import label
 from dissensus.labels.schemes import UNSURE_WEIGHT
 from dissensus.progress import silent
+from dissensus.votes.echo import drop_notes, number
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.sampling import subsample
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
 from dissensus_train.studies.splitting import places_in_file, study_splits
+from dissensus_train.studies.writing import toml_value
 from dissensus_train.training.annotator_side import VOTES
 from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.losses import loss_of
 from dissensus_train.training.run import Run, class_weights, delivery_of, selection_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from dissensus.arrays import Features, Ints, Names
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from dissensus.progress import Progress
     from dissensus.votes.table import Votes
     from dissensus_train.studies.spec import Study, Target
+
+Held = TypeVar("Held")
 
 USUAL_ENCODER: Final = {"texts": "tfidf", "images": "pixels"}
 """What makes features of items where neither the study nor its dataset says."""
@@ -161,37 +165,62 @@ def _known(study: Study) -> LabelledItems:
 def _own(study: Study) -> LabelledItems:
     """What a study's own files hold."""
     people, models_left_out = people_alone(_own_votes(study))
-    votes = in_order_of_names(people)
-    items = _own_items(study, votes.items)
+
+    def held(votes: Votes) -> tuple[Items | None, Any]:
+        features = None if study.features is None else read_features(study.folder / study.features, votes.items)
+        return _own_items(study, votes.items), features
+
+    votes, (items, features), dropped = with_items(in_order_of_names(people), held, drop=bool(study.drop_missing_items))
     # People said what all their votes say; a target may be made from fewer.
     human = label(votes, "equal-weighted")
     original = {} if study.original is None else {ORIGINAL: _original(study, human, items)}
     return LabelledItems(
-        features=None if study.features is None else read_features(study.folder / study.features, votes.items),
+        features=features,
         human=human,
         targets=original,
         splits={},
         source=np.full(len(votes.items), ""),
         votes=votes,
         items=items,
-        note=models_left_out,
+        note="; ".join(sentence for sentence in (models_left_out, dropped) if sentence),
     )
 
 
+def with_items(
+    votes: Votes, read: Callable[[Votes], Held], *, drop: bool, dropped: str | None = None
+) -> tuple[Votes, Held, str]:
+    """Votes, and what is read of their items; those of which there is none are dropped, and told, or refused."""
+    kept = votes
+    while True:
+        try:
+            gone = [str(name) for name in votes.items[places_of(votes.items, kept.items) < 0].tolist()]
+            held = read(kept)
+            return kept, held, drop_notes({"with votes and nothing else": gone}, dropped)[0] if gone else ""
+        except MissingItemsError as error:
+            if not drop or error.lacking.all():
+                way = {f"leave {number(int(error.lacking.sum()), 'item')} out": {"drop_missing_items": True}}
+                raise InputError(error.sentence, readings=None if drop else way) from None
+            kept = kept.subset(items=~error.lacking)
+
+
 def _own_votes(study: Study) -> Votes:
-    from dissensus.votes.reading import read_votes
+    from dissensus.votes.reading import options_named, understand
 
     path, models = study.folder / str(study.votes), [model.people for model in study.annotator_models]
     named = dict.fromkeys(name for people in models for name in (people.by, *people.population) if name)
     try:
-        votes = read_votes(path, format=study.format)
+        options = options_named({"format": study.format, **(study.reading or {})}, path)
+        votes = understand(path, options).votes
         known = votes.annotator_attributes
         missing = [name for name in named if name not in known]
         # What describes annotators is a column like any other until a model asks for it.
-        return read_votes(path, format=study.format, attributes=[*known, *missing]) if missing else votes
+        return understand(path, replace(options, attributes=(*known, *missing))).votes if missing else votes
     except InputError as error:
         # What is a keyword there is a key of the study file here.
-        raise InputError(re.sub(r"format='([\w-]+)'", r'format = "\1" under [dataset]', str(error))) from error
+        ways = [f"reading = {toml_value(ways)} ({meaning})" for meaning, ways in error.readings.items()]
+        sentence = re.sub(r"format='([\w-]+)'", r'format = "\1" under [dataset]', error.sentence)
+        say = f"; say under [dataset] {' or '.join(ways)}" if ways else ""
+        raise InputError(f"{sentence}{say}") from error
 
 
 def _own_items(study: Study, names: Names) -> Items | None:

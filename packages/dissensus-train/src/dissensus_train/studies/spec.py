@@ -32,7 +32,10 @@ Entry = TypeVar("Entry")
 ITEM_KEYS: Final = ("texts", "images", "features")
 """What a study of one's own files may give of its items; one of them."""
 
-DATASET_KEYS: Final = ("votes", "format", *ITEM_KEYS, "item", "background", "encoder", "normalise", "original")
+DATASET_KEYS: Final = (
+    *("votes", "format", "reading", *ITEM_KEYS, "item", "background", "encoder", "normalise", "original"),
+    "drop_missing_items",
+)
 """What a study holds as its table `dataset` has it."""
 
 SHARES: Final = {"train": 0.7, "validation": 0.15, "test": 0.15}
@@ -118,6 +121,8 @@ class Study:
         normalise: whether networks see features with mean 0 and deviation 1; None does as the encoder says.
         original: a file of the labels that items had before people voted, or a column of `texts`.
         format: of the votes file, where it cannot be told.
+        reading: what else `read_votes` is to know of it, by the name of the argument.
+        drop_missing_items: whether items with votes that have no text, image or features are left out.
         splits: by name, shares of items; empty where the dataset, a file or folds say who is in which split. Only
             `validation`, where the dataset or file brings `train`: the share of its training items that it takes.
         split_seed: of the split.
@@ -160,6 +165,8 @@ class Study:
     encoder: str | None = None
     normalise: bool | None = None
     original: str | None = None
+    reading: Mapping[str, Any] | None = None
+    drop_missing_items: bool | None = None
     splits_file: str | None = None
     folds: int = 0
     fold: int = 0
@@ -205,6 +212,13 @@ class DatasetTable(TomlTable):
     sources: Annotated[tuple[str, ...], Meta(min_length=1)] | None = None
     votes: Written | None = None
     format: Written | None = None
+    reading: (
+        Annotated[
+            dict[str, str | bool | tuple[str, ...]],
+            Meta(extra={"write": 'what `dissensus votes inspect` was told, as reading = { label = "vote" }'}),
+        ]
+        | None
+    ) = None
     texts: Written | None = None
     images: Written | None = None
     features: Written | None = None
@@ -217,6 +231,7 @@ class DatasetTable(TomlTable):
     encoder: Written | None = None
     normalise: bool | None = None
     original: Written | None = None
+    drop_missing_items: bool | None = None
 
 
 class SplitsTable(TomlTable):
@@ -378,7 +393,7 @@ def _check_dataset(study: Study, brought: LabelledSet | None) -> None:
             )
         if len(own) > 1:
             raise TableError(("dataset", own[1]), f"stands beside {own[0]}; give one of them")
-    for key in ("votes", *ITEM_KEYS, "format", "original"):
+    for key in ("votes", *ITEM_KEYS, "format", "reading", "original", "drop_missing_items"):
         if brought is not None and getattr(study, key) is not None:
             raise TableError(("dataset", key), "contradicts name: a known dataset brings its own votes and items")
     for key in ("item", "text"):

@@ -10,7 +10,6 @@ from dissensus.cli import options as opt
 from dissensus.cli.inputs import (
     read_systems,
     reading_dict,
-    show_reading,
     system_files,
     typed,
     votes_beside_predictions,
@@ -121,6 +120,7 @@ def evaluate(
     cautions = [models_left_out] if models_left_out else []
     systems = system_files([predictions, *(compare or ())])
     again = ("--votes", votes, "--predictions", predictions)
+    beside_it = {"compare": compare, "given": given, "answers": answers, "only_common": only_common}
     if per is not None:
         other = None if training is None else people_alone(votes_beside_predictions(training, reading)[0])[0]
         evaluate_per_annotator(
@@ -140,7 +140,7 @@ def evaluate(
         )
         if to_screen:
             groups = ("--figure", "groups.svg") if people.annotator_attributes else ("--attribute", "COLUMN")
-            line = typed("evaluate", "--per", "annotator", *again, *groups, reading=reading)
+            line = typed("evaluate", "--per", "annotator", *again, *groups, **beside_it, reading=reading)
             next_step(line if people.annotator_attributes else f"{line}, for groups")
         return
     hard = None if majority is None else next((name for name in systems if systems[name] == majority), MAJORITY_MODEL)
@@ -195,7 +195,6 @@ def evaluate(
     if not to_screen:
         return
     if full:
-        show_reading(how)
         note(*notes)
         _print_all(result)
     else:
@@ -205,7 +204,7 @@ def evaluate(
     if beside is not None:
         console().print(f"\n[bold]Against {plain(str(against))}, not against people[/]")
         _print_grid(*beside.overall.grid())
-    next_step(typed("report", *again, reading=reading))
+    next_step(typed("report", *again, **beside_it, reading=reading))
 
 
 def _read_as(how: Reading | None, outputs: Mapping[str, Predictions]) -> list[str]:

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from dissensus.votes.table import Votes
 
 
-def typed(*words: object, reading: Options | None = None) -> str:
-    """A command as one types it: with what was typed on how to read the votes, and names with blanks quoted."""
-    flags: list[str] = []
+def typed(*words: object, reading: Options | None = None, **options: Any) -> str:
+    """A command as one types it: with options, but for those that were not given, and how to read the votes."""
+    given = {name: value for name, value in options.items() if value}
+    spelled = {name: [f"--{name.replace('_', '-')}"] for name in given}
     for name in [] if reading is None else reading.given(*READING):
-        flags += option_words(name, getattr(reading, name), *typed_name(name).split("/"))
+        given[name], spelled[name] = getattr(reading, name), typed_name(name).split("/")
+    flags = [word for name, value in given.items() for word in option_words(name, value, *spelled[name])]
     return shlex.join(["dissensus", *map(str, words), *flags])
 
 
@@ -39,7 +41,7 @@ def is_known(source: str) -> bool:
 
 
 def votes_named(source: str, options: Options) -> tuple[Votes, Reading | None]:
-    """The votes of a file, with how it was understood, or those of a known dataset."""
+    """The votes of a file, with how it was understood, or those of a known dataset; standard error says how, too."""
     from dissensus.votes.reading import understand
 
     path = Path(source)
@@ -53,9 +55,12 @@ def votes_named(source: str, options: Options) -> tuple[Votes, Reading | None]:
             raise InputError(
                 f"{source} is a known dataset and needs no {typed_name(name)}; leave it out, or name a file"
             )
-        return DATASETS[source].load(), None
-    reading = understand(path, options)
-    return reading.votes, reading
+        votes, reading = DATASETS[source].load(), None
+    else:
+        reading = understand(path, options)
+        votes = reading.votes
+    note(*votes.notes)
+    return votes, reading
 
 
 def votes_beside_predictions(source: str, reading: Options) -> tuple[Votes, Reading | None]:
@@ -100,15 +105,8 @@ def read_systems(
     return systems, *align_predictions(labels, systems, only_common=only_common)
 
 
-def show_reading(reading: Reading | None) -> None:
-    """Say how a file was understood, on standard error."""
-    if reading is not None:
-        columns = ", ".join(f"{role} = {column}" for role, column in reading.columns.items())
-        note(f"read as {reading.format}{f': {columns}' if columns else ''}", *reading.notes)
-
-
 def reading_dict(reading: Reading | None) -> dict[str, Any]:
     """How a file was understood, for JSON."""
     if reading is None:
         return {}
-    return {"format": reading.format, "columns": dict(reading.columns), "reading_notes": list(reading.notes)}
+    return {"format": reading.format, "columns": dict(reading.columns), "reading_notes": list(reading.votes.notes)}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import is_known, show_reading, typed, votes_named
+from dissensus.cli.inputs import is_known, typed, votes_named
 from dissensus.cli.printing import console, folded, json_to, next_step, note, plain, table
 from dissensus.errors import InputError
 
@@ -83,8 +83,7 @@ def labels(
             raise InputError("--stream counts votes without looking at judgements; leave out --per and --release")
         made = _streamed(source, scheme, reading, options, with_models=with_models)
     else:
-        everybody, understood = votes_named(source, reading)
-        show_reading(understood)
+        everybody, _ = votes_named(source, reading)
         if release is not None and with_models:
             raise InputError("--release makes its labels from people's votes alone; leave out --with-models")
         votes, of_models = _with_models(everybody) if with_models else people_alone(everybody)
@@ -125,7 +124,7 @@ def labels(
         write_table(annotator_table(made.model, by_model=models_among), skills)
         note(f"{len(made.model.annotators):,} annotators written to {skills}")
     evaluating = typed("evaluate", "--votes", source, "--predictions", "FILE", reading=reading)
-    next_step(f"{evaluating}, or {typed('study', 'init', source, 'ITEMS')} to train")
+    next_step(f"{evaluating}, or {typed('study', 'init', source, 'ITEMS', reading=reading)} to train")
 
 
 def _with_models(votes: Votes) -> tuple[Votes, str]:

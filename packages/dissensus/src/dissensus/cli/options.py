@@ -74,6 +74,8 @@ KINDS: Final[dict[str, Any]] = {
     "duplicates": Literal["refuse", "first", "last"],
     "merge_items": bool,
     "force": bool,
+    "drop_empty": bool,
+    "drop_repeated": bool,
 }
 """What an option of reading holds that is not a text; several in one text are separated by commas."""
 
@@ -87,7 +89,7 @@ def typed_name(name: str) -> str:
 
 
 def command(of: str, **lists: Callable[[], None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A function as a command, whose parameters options.toml describes.
+    """A function as a command, whose parameters options.toml describes, unless their own annotation does.
 
     Its parameter `reading`, an `Options`, is made of all options of reading votes. These, and those that are hidden,
     stand on the page of --help-all, not on that of --help.
@@ -98,16 +100,16 @@ def command(of: str, **lists: Callable[[], None]) -> Callable[[Callable[..., Non
     """
 
     def made(function: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(function, localns={"Options": object})
+        hints = get_type_hints(function, localns={"Options": object}, include_extras=True)
         parameters = [
-            parameter.replace(annotation=Annotated[hints[parameter.name], described(parameter.name, of)])
+            parameter.replace(annotation=_described(hints[parameter.name], parameter.name, of))
             for parameter in inspect.signature(function).parameters.values()
             if parameter.name != "reading"
         ]
         for name, show in lists.items():
             parameters.append(_flag(name, of, _stopping_after(show)))
         parameters.append(_flag("help_all", "every", _print_all_help))
-        parameters += [_reading_option(name) for name in READING if "reading" in hints]
+        parameters += [_reading_option(name, of) for name in READING if "reading" in hints]
 
         @functools.wraps(function)
         def called(**values: Any) -> None:
@@ -124,6 +126,10 @@ def command(of: str, **lists: Callable[[], None]) -> Callable[[Callable[..., Non
         return called
 
     return made
+
+
+def _described(hint: Any, name: str, of: str) -> Any:
+    return hint if hasattr(hint, "__metadata__") else Annotated[hint, described(name, of)]
 
 
 def _flag(name: str, of: str, callback: Callable[..., None]) -> inspect.Parameter:
@@ -151,10 +157,11 @@ def _keyword(name: str, hint: Any, *, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def _reading_option(name: str) -> inspect.Parameter:
+def _reading_option(name: str, command: str) -> inspect.Parameter:
     of, panel = ("columns", "Columns") if name in ENTRIES["columns"] else ("reading", "How votes are read")
-    option = described(name, of, hidden=True, panel=panel)
-    default = {"duplicates": "refuse", "merge_items": False, "force": False}.get(name)
+    own = name in ENTRIES.get(command, {})
+    option = described(name, command if own else of, hidden=not own, panel=panel)
+    default = "refuse" if name == "duplicates" else False if KINDS.get(name) is bool else None
     return _keyword(name, Annotated[KINDS.get(name, str | None), option], default=default)
 
 
@@ -174,7 +181,7 @@ def option_words(name: str, value: Any, yes: str, no: str = "") -> list[str]:
     """
     if isinstance(value, bool):
         return [yes if value else no]
-    values = [value] if isinstance(value, str) else list(map(str, value))
+    values = list(map(str, value)) if isinstance(value, list | tuple) else [str(value)]
     if name in SEVERAL:
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(values)

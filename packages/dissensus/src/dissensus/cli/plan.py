@@ -9,7 +9,6 @@ from dissensus.cli import options as opt
 from dissensus.cli.inputs import (
     read_systems,
     reading_dict,
-    show_reading,
     system_files,
     typed,
     votes_beside_predictions,
@@ -80,10 +79,18 @@ def plan(
         write_plan(result, output)
     note(*notes)
     if not json_alone(json, {"votes": source, **reading_dict(how), **result.to_dict()}):
-        show_reading(how)
         _print(result)
+    chosen: dict[str, Any] = {
+        "budget": budget,
+        "difference": difference,
+        "price": price,
+        "item_price": item_price,
+        "wage": wage,
+    }
+    chosen |= {"goal": goal if goal != "soft_nll" else None, "answer_seconds": answer_seconds, "given": given}
+    chosen |= {"predictions": predictions, "compare": compare, "only_common": only_common}
     next_step(
-        f"{typed('plan', source, '-o', 'FOLDER', reading=reading)}, for the list of items"
+        f"{typed('plan', source, '-o', 'FOLDER', **chosen, reading=reading)}, for the list of items"
         if output is None
         else f"{typed('collect', 'init', 'PROJECT', '--texts', output / 'next.csv')}, to ask people"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import read_systems, show_reading, system_files, typed, votes_beside_predictions
+from dissensus.cli.inputs import read_systems, system_files, typed, votes_beside_predictions
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError
 from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
@@ -58,8 +58,7 @@ def report(
     elif predictions is None:
         raise InputError("report: --votes needs --predictions FILE beside it; give both")
     else:
-        read, how = votes_beside_predictions(votes, reading)
-        show_reading(how)
+        read, _ = votes_beside_predictions(votes, reading)
         people, models_left_out = people_alone(read)
         if pseudonyms is not None:
             people = pseudonymous(people, pseudonyms)
@@ -67,8 +66,6 @@ def report(
         _, human, models, left_out = read_systems(
             label(people, scheme), files, reading, given=given, answers=answers, only_common=only_common
         )
-        flags = [word for path in compare or () for word in ("--compare", path)]
-        flags += [] if texts is None else ["--texts", texts]
         subject = files_subject(
             evaluate(human, models, votes=people, metrics=REPORTED, resamples=resamples, seed=seed),
             human,
@@ -83,7 +80,15 @@ def report(
             ],
             cautions=(*([models_left_out] if models_left_out else []), *left_out),
             least_people=least_people,
-            command=typed("report", "--votes", votes, "--predictions", predictions, *flags, reading=reading),
+            command=typed(
+                *("report", "--votes", votes, "--predictions", predictions),
+                compare=compare,
+                texts=texts,
+                given=given,
+                answers=answers,
+                only_common=only_common,
+                reading=reading,
+            ),
         )
     page = write_report(subject, output, seed=seed)
     beside = page.with_name(f"{page.stem}-files")

@@ -85,7 +85,8 @@ def stand_in(
     if not json_alone(json, {"votes": votes, "predictions": paths, **result.to_dict(), "reading_notes": notes}):
         _print(result)
     if predictions is not None:
-        next_step(typed("report", "--votes", votes, "--predictions", predictions, reading=reading))
+        beside_it = {"compare": compare, "given": given, "answers": answers}
+        next_step(typed("report", "--votes", votes, "--predictions", predictions, **beside_it, reading=reading))
 
 
 def _score(name: str) -> Score:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import is_known, reading_dict, show_reading, typed, votes_named
+from dissensus.cli.inputs import is_known, reading_dict, typed, votes_named
 from dissensus.cli.printing import SHOWN, console, folded, json_alone, json_to, next_step, note, plain, table
 from dissensus.errors import InputError, choices
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of, pseudonymous
@@ -77,7 +77,6 @@ def inspect(
         "uncertainty": None if correlations is None else correlations.to_dict(),
     }
     if not json_alone(json, {"source": source, **reading_dict(how), **result.to_dict(), **more}):
-        show_reading(how)
         _print(result, source)
         _print_groups(f"By {by}", groups)
         for name, rows in people.items():
@@ -108,7 +107,6 @@ def convert(
     from dissensus.votes.writing import write_votes
 
     votes, how = votes_named(source, reading)
-    show_reading(how)
     write_votes(votes, output, format=to)
     to_file = str(output) != "-"
     if to_file:

@@ -158,9 +158,9 @@ def _known() -> dict[str, Dataset]:
 
 def _dataset(name: str, *, reader: str, options: Mapping[str, Any] | None = None, **facts: Any) -> Dataset:
     def read(path: Path) -> Votes:
-        from dissensus.votes.reading import read_votes
+        from dissensus.votes.reading import Options, understand
 
-        return read_votes(path, format=reader, **options or {})
+        return understand(path, Options(format=reader, **options or {})).votes
 
     return Dataset(name=name, **facts, **_READERS.get(reader, {"read": read}))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.array_file import read_npy, read_npz
-from dissensus.errors import InputError, choices, meant_path
+from dissensus.errors import InputError, MissingItemsError, choices, meant_path
 from dissensus.item_names import places_of_items
 from dissensus.items.pictures import Reading, image_paths
 from dissensus.items.shown import Items
@@ -66,9 +66,10 @@ def read_texts(path: Path, names: Names | None = None, *, item: str | None = Non
             (rows.table[column].is_null() | (_text(rows.table[column]).str.strip_chars() == ""))[row]
         )
         if empty.size:
-            raise InputError(
+            raise MissingItemsError(
                 f"{rows.where(int(row[empty[0]]))}: item {names[empty[0]]} has no text in column '{column}'"
-                f"{_and_more(empty.size)}; fill it, or leave the item out of the votes"
+                f"{_and_more(empty.size)}; fill it, or leave the item out of the votes",
+                np.isin(np.arange(len(names)), empty),
             )
     others = [name for name in columns if name not in (item, *chosen) and not rows.table[name].dtype.is_nested()]
     return Items(
@@ -103,9 +104,10 @@ def read_images(folder: Path, names: Names | None = None, *, reading: Reading = 
     matches = [[exact[name]] if name in exact else spellings.get(name, []) for name in map(str, names.tolist())]
     without = [number for number, places in enumerate(matches) if not places]
     if without:
-        raise InputError(
+        raise MissingItemsError(
             f"{folder}: no image for item '{names[without[0]]}'{_and_more(len(without))}; an image is called "
-            f"like its item, as {called[0]} is"
+            f"like its item, as {called[0]} is",
+            np.isin(np.arange(len(names)), without),
         )
     several = next((number for number, places in enumerate(matches) if len(places) > 1), None)
     if several is not None:
@@ -263,7 +265,7 @@ def _places(names: Names, known: Names, *, path: Path, what: str) -> Ints:
     without = np.flatnonzero(place < 0)
     if without.size:
         item = f"'{names[without[0]]}'{_and_more(without.size)}"
-        raise InputError(f"{path}: no {what} for item {item}; every item with votes needs one")
+        raise MissingItemsError(f"{path}: no {what} for item {item}; every item with votes needs one", place < 0)
     return place
 
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from dissensus.errors import InputError
 from dissensus.table_file import explained, scan
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dissensus.table_file import OpenTable
 
 OWN: Final = "dissensus"
-"""The key of a Parquet file's metadata, or the column of a file of another kind, that holds what its columns of votes
-cannot say, as JSON; of the column only the first cell is filled."""
+"""The key of a Parquet file's metadata, or of the file beside one of another kind, that holds what its columns of votes
+cannot say, as JSON. Older files have a column of this name, with it in the first cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +46,53 @@ class Own:
         return json.dumps(said, ensure_ascii=False)
 
 
+def side_file(path: Path) -> Path:
+    """Where that is kept which a file of text cannot hold: beside `votes.csv`, in `votes.csv.json`."""
+    return path.with_name(f"{path.name}.json")
+
+
+def write_side_file(own: Own | None, path: Path) -> None:
+    """Write what a file cannot hold beside it; None removes what an earlier one left there."""
+    side = side_file(path)
+    if side.exists() and _beside(side) is None:
+        raise InputError(f"{side}: this is where what {path.name} cannot hold is written; rename one of them")
+    if own is None:
+        side.unlink(missing_ok=True)
+        return
+    with whole_file(side) as part:
+        part.write_text(json.dumps({OWN: own.to_json(), "sha256": _digest(path)}, ensure_ascii=False), encoding="utf-8")
+
+
+def _beside(side: Path) -> dict[str, str] | None:
+    """What we wrote beside a file; None where that is not ours."""
+    try:
+        content = json.loads(side.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) and isinstance(content.get(OWN), str) else None
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def read_own(table: OpenTable) -> Own | None:
     """What a file says about itself; None where we did not write it, or what it says is damaged."""
     if table.held is not None:
         return None
+    beside = None if table.kind == "Parquet" else _beside(side_file(table.path))
     if table.kind == "Parquet":
         # The file has been scanned before, and so it is known to do no harm.
         with explained(table.path):
             content = pl.read_parquet_metadata(table.path).get(OWN, "")
+    elif beside is not None:
+        if beside.get("sha256") != _digest(table.path):
+            raise InputError(
+                f"{table.path}: the file was changed since {side_file(table.path).name} was written beside it, which "
+                "has its classes and what describes it; write both again, or remove that one to read what is left"
+            )
+        content = beside[OWN]
     elif OWN in table.columns:
         with explained(table.path):
             cells = scan(table.path).select(pl.col(OWN).cast(pl.String).drop_nulls().head(1)).collect()

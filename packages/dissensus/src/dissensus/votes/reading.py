@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from glob import escape
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import numpy as np
 import polars as pl
 
-from dissensus.errors import InputError, choices
+from dissensus.errors import InputError, VotesWarning, choices
 from dissensus.table_file import extension, kind_of, open_file, open_table, refuse_short_rows, table_in_memory
 from dissensus.votes.cells import (
     MISSING,
@@ -43,6 +44,7 @@ from dissensus.votes.columns import (
     plain,
     require,
 )
+from dissensus.votes.echo import Plain, drop_notes, echo
 from dissensus.votes.grid import NPY, votes_from_count_rows, votes_from_npy, votes_from_wide
 from dissensus.votes.kinds import mark_models
 from dissensus.votes.lists import one_row_a_vote, parsed, with_lists
@@ -51,7 +53,7 @@ from dissensus.votes.own import OWN, read_own
 from dissensus.votes.roles import finer_items, item_by_values, item_columns, label_columns, label_readings
 from dissensus.votes.rows import Duplicates, votes_from_rows
 from dissensus.votes.scales import binned, refuse_labels
-from dissensus.votes.table import Votes
+from dissensus.votes.table import Votes, votes_from_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,6 +73,7 @@ FORMATS: Final = {
 }
 """The formats that `read_votes` knows, and what each holds."""
 
+_DROPS: Final = ("drop_empty", "drop_repeated")
 _LONG_COLUMNS: Final = ("annotator", "label", "response", "seconds", "time", "kind", "attributes", "separator")
 
 
@@ -99,19 +102,28 @@ class Options:
     bins: tuple[str, ...] | None = None
     merge_items: bool = False
     force: bool = False
+    drop_empty: bool = False
+    drop_repeated: bool = False
+    dropped: str | None = None
 
     def __post_init__(self) -> None:
         for option in fields(self):
             value = getattr(self, option.name)
             if option.name == "bins" and value is not None:
                 value = map(str, np.atleast_1d(value).tolist())
-            if value is not None and not isinstance(value, str | bool):
-                object.__setattr__(self, option.name, ",".join(value) if option.name == "item" else tuple(value))
+            if option.name == "item" and value is not None and not isinstance(value, str):
+                object.__setattr__(self, option.name, ",".join(value))
+            elif "tuple" in str(option.type) and value is not None:
+                object.__setattr__(self, option.name, (value,) if isinstance(value, str) else tuple(value))
 
     def given(self, *names: str) -> list[str]:
         """Those of the named options that the user gave."""
         options = (option for option in fields(self) if option.name in names)
         return [option.name for option in options if getattr(self, option.name) != option.default]
+
+    def given_values(self, *, but: str) -> dict[str, Any]:
+        """By name, all that the user gave but one."""
+        return {name: getattr(self, name) for name in self.given(*self.__dataclass_fields__) if name != but}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -148,6 +160,9 @@ def read_votes(
     bins: int | Sequence[float] | None = None,
     merge_items: bool = False,
     force: bool = False,
+    drop_empty: bool = False,
+    drop_repeated: bool = False,
+    dropped: str | None = None,
 ) -> Votes:
     """Votes of a file, a frame or a list of dictionaries, or of an official file of a known dataset.
 
@@ -155,7 +170,7 @@ def read_votes(
     Votes(2 votes, 1 items, 2 classes, 2 annotators)
 
     Nothing is guessed silently: where a file can mean two things it is refused, with both readings and the option that
-    chooses. `dissensus.votes.reading.understand` also says what was understood.
+    chooses. `votes.notes` says what was understood, and something odd is a `VotesWarning`.
 
     Args:
         source: a path (CSV, TSV, Parquet, JSONL, Excel, npy; .gz and .zst; .txt and .json with a format; some official
@@ -186,12 +201,33 @@ def read_votes(
         bins: for numbers that are no classes, such as those of a slider: how many bins of equal width, or their edges.
         merge_items: take items whose names differ only in white space, case or spelling of a number for one.
         force: leave out duplicates though they are more than 2 % of the rows, or take very many labels for classes.
+        drop_empty: whether the rows of items without a vote are left out, of a table with one row per item.
+        drop_repeated: whether later rows of an item are left out, of such a table.
+        dropped: a CSV file to write that names what these left out, and why.
 
     Raises:
         InputError: with the file, the line or item, what is wrong and what would be right.
     """
     options = {name: value for name, value in locals().items() if name != "source"}
-    return understand(source, Options(**options)).votes
+    return _remarked(understand(source, Options(**options)), stacklevel=3)
+
+
+def _remarked(reading: Reading, *, stacklevel: int) -> Votes:
+    """The votes; what is odd about them is a warning, since nobody looks at `notes` unasked."""
+    for sentence in reading.notes:
+        if not isinstance(sentence, Plain):
+            warnings.warn(f"{sentence} (votes.notes has all that was understood)", VotesWarning, stacklevel)
+    return reading.votes
+
+
+def options_named(given: Mapping[str, Any], path: Path) -> Options:
+    """Options by name, as a file has them; unknown ones are refused."""
+    for name in given:
+        if name not in Options.__dataclass_fields__:
+            raise InputError(
+                f"{path}: no way of reading is called '{name}'{choices(name, Options.__dataclass_fields__)}"
+            )
+    return Options(**given)
 
 
 def votes_in(votes: Any) -> Votes:
@@ -199,7 +235,7 @@ def votes_in(votes: Any) -> Votes:
     if isinstance(votes, Votes):
         return votes
     try:
-        return read_votes(votes)
+        return _remarked(understand(votes), stacklevel=4)
     except InputError as error:
         raise error.within("{} (say so where it is read: dis.read_votes(table, ...))") from None
 
@@ -216,11 +252,21 @@ def understand(source: Any, options: Options | None = None) -> Reading:
         reading = _understand_file(Path(source), options)
     elif hasattr(source, "read"):
         reading = _understand_open_file(source, options)
+    elif isinstance(source, np.ndarray) and source.dtype.kind in "biuf" and options.format not in ("wide", "counts"):
+        raise InputError(
+            f"table: an array of shape {source.shape} can mean more than one thing",
+            readings={FORMATS[name]: {"format": name} for name in ("wide", "counts")},
+        )
+    elif isinstance(source, np.ndarray) and options.format == "counts":
+        counts = votes_from_counts(source, classes=options.classes, ordered=bool(options.ordered))
+        reading = Reading(votes=counts, format="counts", notes=(Plain("items are numbered from 0"),))
     elif options.format in OFFICIAL:
         raise InputError(f"table: the format {options.format} is that of an official file; give its path")
     else:
         reading = _understand_table(table_in_memory(source), options)
-    return replace(reading, votes=mark_models(reading.votes, options.models)) if options.models else reading
+    votes = mark_models(reading.votes, options.models) if options.models else reading.votes
+    notes = (echo(votes, reading.format, reading.columns), *reading.notes)
+    return replace(reading, votes=replace(votes, notes=notes))
 
 
 def _understand_open_file(file: Any, options: Options) -> Reading:
@@ -249,7 +295,7 @@ def _understand_file(path: Path, options: Options) -> Reading:
     if kind == "npy":
         _refuse_options(path, options, "counts", "item", "duplicates", "annotators", "missing", *_LONG_COLUMNS)
         votes = votes_from_npy(path, classes=options.classes, ordered=options.ordered)
-        return Reading(votes=votes, format="counts", notes=("items are numbered from 0",))
+        return Reading(votes=votes, format="counts", notes=(Plain("items are numbered from 0"),))
     if kind in ("text", "JSON") and chosen is None:
         raise InputError(
             f"{path}: a {extension(path)} file can hold anything; choose format='long', or wide, counts, sets or lists"
@@ -273,7 +319,8 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
         reading = _read_long(table, options, own)
     if own is not None:
         models = [escape(name) for name in own.models]
-        return replace(reading, votes=mark_models(reading.votes, models)) if models else reading
+        votes = mark_models(reading.votes, models) if models else reading.votes
+        return replace(reading, votes=votes, notes=tuple(map(Plain, reading.notes)))
     votes = reading.votes
     alike = []
     if options.classes is None:
@@ -330,7 +377,7 @@ def _may_be(official: Format, options: Options) -> bool:
 
 
 def _read_official(path: Path, official: Format, options: Options) -> Reading:
-    refused = ("item", "classes", "ordered", "duplicates", "missing", "annotators", "columns", *_LONG_COLUMNS)
+    refused = ("item", "classes", "ordered", "duplicates", "missing", "annotators", "columns", *_LONG_COLUMNS, *_DROPS)
     _refuse_options(path, options, official.name, *(name for name in refused if name not in official.options))
     notes: list[str] = []
     chosen: dict[str, Any] = {name: getattr(options, name) for name in official.options if name != "notes"}
@@ -371,7 +418,7 @@ def _ambiguous(table: OpenTable, *formats: str, labels: Sequence[str] = ()) -> I
 def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     if options.format == "long":
         _refuse_options(table.path, options, "long", "separator")
-    _refuse_options(table.path, options, options.format or "long", "annotators")
+    _refuse_options(table.path, options, options.format or "long", "annotators", *_DROPS)
     notes: list[str] = []
     columns = _choose_columns(table, options, own, notes)
     rows = _rows_with_item(table, columns, own)
@@ -394,7 +441,7 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
         columns = replace(columns, time=None)
     unused = [name for name in table.columns if name not in rows.table.columns]
     if unused:
-        notes.append(f"not used: {listed(unused)}")
+        notes.append(Plain(f"not used: {listed(unused)}"))
     if own is None and columns.response is None:
         _refuse_header_row(rows, columns, options)
         rows = _without_missing(rows, columns.label, options, notes)
@@ -423,7 +470,7 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
                 "the votes of several people; choose format='sets', or name lists of people with annotator="
             )
     if columns.annotator is None:
-        notes.insert(0, "no column names the annotators; the votes are anonymous")
+        notes.insert(0, Plain("no column names the annotators; the votes are anonymous"))
     if options.bins is not None:
         cells = binned(rows.table[columns.label], options.bins, where=rows.where, notes=notes)
         rows = replace(rows, table=rows.table.with_columns(cells))
@@ -433,7 +480,7 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
         columns,
         where=rows.where,
         classes=options.classes,
-        ordered=options.ordered,
+        ordered=True if options.ordered is None and columns.label in table.scales else options.ordered,
         separator=separator,
         duplicates=options.duplicates,
         force=options.force,
@@ -714,7 +761,9 @@ def _read_flags(table: OpenTable, options: Options) -> Reading:
         for name in flags
     )
     label = rows.table.select(chosen.list.drop_nulls().alias("label")).to_series()
-    notes = [] if annotator is not None else ["no column names the annotators; the votes are anonymous"]
+    notes: list[str] = (
+        [] if annotator is not None else [Plain("no column names the annotators; the votes are anonymous")]
+    )
     columns = Columns(
         item=item,
         annotator=annotator,
@@ -756,25 +805,28 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
         if label is not None:
             return _read_long(table, replace(options, label=label), own)
     cells = rows.table[list(annotators or [name for name in beside if name not in about])]
+    categories = cells.dtypes[0] if len(set(cells.dtypes)) == 1 else None
+    if isinstance(categories, pl.Enum):
+        scale = True if options.ordered is None and {*cells.columns} <= {*table.scales} else options.ordered
+        options = replace(options, classes=options.classes or tuple(categories.categories), ordered=scale)
+        cells = cells.select(pl.all().cast(pl.String))
     chosen = options.format or ("wide" if annotators else _wide_or_counts(cells, table))
     if chosen is None:
         raise _ambiguous(table, "wide", "counts", labels=cells.columns[:3] if item is not None else ())
     if annotators:
-        notes.extend(
-            [f"not used: {listed(unused)}"]
-            if (unused := [name for name in beside if name not in annotators and name not in about])
-            else []
-        )
+        unused = [name for name in beside if name not in annotators and name not in about]
+        notes += [Plain(f"not used: {listed(unused)}")] if unused else []
     _refuse_options(path, options, chosen, "duplicates", *(name for name in _LONG_COLUMNS))
     if set(about) > set(options.item_attributes):
-        notes.append(f"the columns {listed(about)} describe items, and are kept as such")
+        notes.append(Plain(f"the columns {listed(about)} describe items, and are kept as such"))
     columns = {} if item is None else {"item": item}
+    rows = _with_losses(rows, item, cells.columns, replace(options, format=chosen), notes)
     if chosen == "counts":
         _refuse_options(path, options, chosen, "annotators", "missing")
         counted = replace(rows, table=rows.table.drop(about))
         votes = votes_from_count_rows(counted, item=item, classes=options.classes, ordered=options.ordered)
         if item is None:
-            notes.append("items are numbered from 0")
+            notes.append(Plain("items are numbered from 0"))
     else:
         item = require("item", item, available, path=path)
         votes = votes_from_wide(
@@ -818,6 +870,26 @@ def _unnamed_label(table: OpenTable, rows: Rows, item: str | None, options: Opti
         readings=label_readings(cells, [] if lists else labels)
         | {f"'{name}' holds lists of labels": {"label": name} for name in lists},
     )
+
+
+def _with_losses(rows: Rows, item: str | None, panel: list[str], options: Options, notes: list[str]) -> Rows:
+    """The rows that are left where the user chose to lose those without votes, or those that repeat an item."""
+    lost: dict[str, pl.Series] = {}
+    if options.drop_empty:
+        words = list(MISSING if options.missing is None else ("", *options.missing))
+        words += ["0", "0.0"] if options.format == "counts" else []
+        text = rows.table[panel].select(pl.all().cast(pl.String).fill_null(""))
+        lost["without a vote"] = text.select(pl.all_horizontal(pl.all().is_in(words))).to_series()
+    if options.drop_repeated and item is not None:
+        lost["repeated"] = ~rows.table[item].is_first_distinct()
+    lost = {why: mask for why, mask in lost.items() if mask.any()}
+    if not lost:
+        return rows
+    names = rows.table[item] if item is not None else pl.Series(np.arange(rows.table.height))
+    notes += drop_notes({why: names.filter(mask).to_list() for why, mask in lost.items()}, options.dropped)
+    kept = ~pl.DataFrame(lost).select(pl.any_horizontal(pl.all())).to_series()
+    numbers = np.flatnonzero(kept.to_numpy()) if rows.numbers is None else rows.numbers[kept.to_numpy()]
+    return replace(rows, table=rows.table.filter(kept), numbers=numbers)
 
 
 def _item_attribute(rows: Rows, name: str) -> Any:

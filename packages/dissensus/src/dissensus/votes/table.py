@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.arrays import column_names, places_within, row_sum
-from dissensus.errors import InputError
+from dissensus.arrays import column_names, places_of, places_within, row_sum
+from dissensus.errors import InputError, meant
+from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +53,9 @@ class Annotators:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
+
     def of_votes(self, rows: Ints) -> Annotators:
         """The annotators of some votes, in that order; all keep their codes."""
         return replace(self, code=self.code[rows])
@@ -82,6 +86,9 @@ class Votes:
         ordered: whether the classes are a scale, lowest first.
         none: the index in `classes` of the class `none`, where every class was answered with yes, no or unsure;
             None for single choices.
+        notes: how they were read, in sentences: the format and its columns first, then whatever was odd.
+
+    Votes are equal where all but their notes is, in the same order; like frames they are not hashable.
 
     Examples:
         >>> votes = votes_from_counts(np.array([[2, 1], [0, 3]]), classes=("no", "yes"))
@@ -102,6 +109,7 @@ class Votes:
     item_attributes: Mapping[str, Names] = field(default_factory=dict)
     ordered: bool = False
     none: int | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         code = None if self.annotators is None else self.annotators.code
@@ -149,14 +157,71 @@ class Votes:
     def __len__(self) -> int:
         return self.item.shape[0]
 
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
+
+    def __add__(self, other: Votes) -> Votes:
+        """Both together: items, and annotators, of one name are the same; `self.notes` stay in front."""
+        for name in ("classes", "ordered", "none"):
+            if getattr(self, name) != getattr(other, name):
+                raise InputError(
+                    f"votes: {name} is {getattr(self, name)} here and {getattr(other, name)} there; read both with the "
+                    "same classes= and ordered= to add them"
+                )
+        if (self.annotators is None) != (other.annotators is None):
+            raise InputError("votes: one of both is anonymous; give annotators to both, or to neither")
+        place, items, about = _joined("item", self.items, self.item_attributes, other.items, other.item_attributes)
+        annotators = None
+        if self.annotators is not None and other.annotators is not None:
+            mine, theirs = self.annotators, other.annotators
+            who, names, described = _joined("annotator", mine.names, mine.attributes, theirs.names, theirs.attributes)
+            annotators = Annotators(np.concatenate([mine.code, who[theirs.code]]), names, described)
+        judgement = None
+        if self.judgement is not None or other.judgement is not None:
+            both = (np.arange(len(v), dtype=np.int32) if v.judgement is None else v.judgement for v in (self, other))
+            judgement = np.concatenate([next(both), next(both) + np.int32(self.n_judgements)])
+        rows, judged = (len(self), len(other)), (self.n_judgements, other.n_judgements)
+        return replace(
+            self,
+            item=np.concatenate([self.item, place[other.item]]),
+            label=np.concatenate([self.label, other.label]),
+            items=items,
+            annotators=annotators,
+            unsure=_end_to_end(self.unsure, other.unsure, rows, missing=False),
+            by_model=_end_to_end(self.by_model, other.by_model, rows, missing=False),
+            judgement=judgement,
+            seconds=_end_to_end(self.seconds, other.seconds, judged, missing=np.nan),
+            time=_end_to_end(self.time, other.time, judged, missing="NaT"),
+            item_attributes=about,
+            notes=(*self.notes, *other.notes),
+        )
+
+    def subset(self, *, items: Any = None, annotators: Any = None) -> Votes:
+        """The votes on some items and of some annotators, each given by name or as a mask over all of them.
+
+        Items come in the order that is given, with votes or without; those that only other annotators judged are gone.
+
+        >>> votes_from_counts([[2, 1], [0, 3]], items=["a", "b"]).subset(items=["b"]).counts.tolist()
+        [[0, 3]]
+        """
+        votes = self if items is None else self.take_items(_chosen(items, self.items, "item"))
+        if annotators is None:
+            return votes
+        if votes.annotators is None:
+            raise InputError("votes: who voted is not known; choose items, or read a column of annotators")
+        kept = np.isin(votes.annotators.code, _chosen(annotators, votes.annotators.names, "annotator"))
+        return votes._only(kept)
+
     def __repr__(self) -> str:
-        panel = "anonymous" if self.annotators is None else f"{len(self.annotators):,} annotators"
-        models = "" if self.by_model is None else f", {self.n_model_votes:,} votes from models"
-        return f"Votes({len(self):,} votes, {len(self.items):,} items, {len(self.classes)} classes, {panel}{models})"
+        sizes = {"vote": len(self), "item": len(self.items), "class": len(self.classes)}
+        panel = "anonymous" if self.annotators is None else number(len(self.annotators), "annotator")
+        models = "" if self.by_model is None else f", {number(self.n_model_votes, 'vote')} from models"
+        return f"Votes({', '.join(number(size, what) for what, size in sizes.items())}, {panel}{models})"
 
     def _repr_html_(self) -> str:
         first = self.take_judgements(np.arange(min(self.n_judgements, SHOWN)))
-        return f"<p>{escape(repr(self))}</p>{first.to_polars()._repr_html_()}"
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in (repr(self), *self.notes))
+        return f"{said}{first.to_polars()._repr_html_()}"
 
     def to_polars(self) -> Any:
         """A Polars frame as a long file holds it: a row per vote or response, or per judgement that has several."""
@@ -165,8 +230,11 @@ class Votes:
         return votes_table(self)
 
     def to_pandas(self) -> Any:
-        """As `to_polars`, a pandas frame; labels are categories in class order."""
-        return self.to_polars().to_pandas()
+        """As `to_polars`, a pandas frame; labels are categories in class order, ordered where the classes are."""
+        frame = self.to_polars().to_pandas()
+        for name in frame.columns[frame.dtypes == "category"]:
+            frame[name] = frame[name].cat.set_categories(frame[name].cat.categories, ordered=self.ordered)
+        return frame
 
     def to_hf(self) -> Any:
         """As `to_polars`, a Hugging Face dataset; labels are a `ClassLabel` that knows the classes."""
@@ -243,21 +311,10 @@ class Votes:
         """The same votes, with each model taken for one more person."""
         return replace(self, by_model=None)
 
-    def _of_kind(self, *, model: bool) -> Votes:
-        """The votes of one kind: as a file without those of the other would be read."""
-        assert self.by_model is not None
-        mine = self.by_model == model
+    def _only(self, mine: Mask) -> Votes:
+        """The (votes,) chosen votes, whole judgements, without the items and annotators that only the others have."""
         items = _without(self.item, mine, len(self.items))
-        classes = _without(self.label, mine, len(self.classes))
-        if self.none is not None and self.none not in classes:
-            classes = np.sort(np.append(classes, self.none))
-        chosen = self.take_judgements(np.flatnonzero(self.judgement_by_model == model)).take_items(items)
-        some = replace(
-            chosen,
-            label=_places(classes, len(self.classes))[chosen.label],
-            classes=tuple(self.classes[k] for k in classes),
-            none=None if self.none is None else int((classes == self.none).argmax()),
-        )
+        some = self.take_judgements(np.flatnonzero(self._once_a_judgement(mine))).take_items(items)
         if some.annotators is None or self.annotators is None:
             return some
         kept = _without(self.annotators.code, mine, len(self.annotators))
@@ -267,6 +324,21 @@ class Votes:
             attributes={name: values[kept] for name, values in self.annotators.attributes.items()},
         )
         return replace(some, annotators=people)
+
+    def _of_kind(self, *, model: bool) -> Votes:
+        """The votes of one kind: as a file without those of the other would be read."""
+        assert self.by_model is not None
+        mine = self.by_model == model
+        classes = _without(self.label, mine, len(self.classes))
+        if self.none is not None and self.none not in classes:
+            classes = np.sort(np.append(classes, self.none))
+        some = self._only(mine)
+        return replace(
+            some,
+            label=_places(classes, len(self.classes))[some.label],
+            classes=tuple(self.classes[k] for k in classes),
+            none=None if self.none is None else int((classes == self.none).argmax()),
+        )
 
     def require_people(self) -> None:
         """Refuse votes that are not all of people."""
@@ -373,9 +445,9 @@ def votes_from_counts(
     if items is not None and not isinstance(items, np.ndarray):
         items = np.array(list(map(str, items)), dtype=np.dtypes.StringDType())
     names = np.arange(n_items, dtype=np.int64) if items is None else items
-    for what, named, number in (("items", names, n_items), ("classes", classes, n_classes)):
-        if named is not None and (len(named) != number or len(set(map(str, named))) < number):
-            raise InputError(f"counts: {len(named)} names of {what} for {number}; give each one name of its own")
+    for what, named, size in (("items", names, n_items), ("classes", classes, n_classes)):
+        if named is not None and (len(named) != size or len(set(map(str, named))) < size):
+            raise InputError(f"counts: {len(named)} names of {what} for {size}; give each one name of its own")
     check_counts(table, names)
     cell = np.repeat(np.arange(table.size, dtype=np.int64), table.astype(np.int64).ravel())
     return Votes(
@@ -424,6 +496,73 @@ def _places(kept: Ints, size: int) -> Codes:
     place = np.full(size, -1, dtype=np.int32)
     place[kept] = np.arange(kept.size, dtype=np.int32)
     return place
+
+
+def _chosen(given: Any, names: Names, what: str) -> Ints:
+    """The places of those that a user chose, by name or as a mask."""
+    wanted = np.asarray(given)
+    if wanted.dtype == np.bool_ and wanted.shape == names.shape:
+        return np.flatnonzero(wanted)
+    wanted = np.atleast_1d(wanted if wanted.dtype.kind in "iu" else wanted.astype(np.dtypes.StringDType()))
+    place = places_of(wanted, names)
+    unknown = np.flatnonzero(place < 0)
+    if unknown.size or np.unique(place).size < place.size:
+        wrong = f"there is no {what} '{wanted[unknown[0]]}'" if unknown.size else f"a {what} is chosen twice"
+        near = meant(wanted[unknown[0]], map(str, names.tolist())) if unknown.size else ""
+        raise InputError(f"votes: {wrong}{near or '; name each once'}, or give a mask of {len(names):,}")
+    return place
+
+
+def _joined(
+    what: str, names: Names, about: Mapping[str, Names], others: Names, about_others: Mapping[str, Names]
+) -> tuple[Codes, Names, dict[str, Names]]:
+    """The place of each of the others among all names, all names, and what is known of them; '' where nothing is."""
+    text = np.dtypes.StringDType()
+    place = places_of(others, names)
+    new = np.flatnonzero(place < 0)
+    place[new] = len(names) + np.arange(new.size)
+    numbers = names.dtype.kind == others.dtype.kind == "i"
+    together = np.concatenate([names, others[new]] if numbers else [names.astype(text), others[new].astype(text)])
+    described = {}
+    for name in dict.fromkeys((*about, *about_others)):
+        values = np.full(len(together), "", dtype=text)
+        values[: len(names)] = about[name].astype(text) if name in about else ""
+        told = about_others[name].astype(text) if name in about_others else values[place]
+        unlike = np.flatnonzero((values[place] != told) & (values[place] != "") & (told != ""))
+        if unlike.size:
+            who, first, second = others[unlike[0]], values[place[unlike[0]]], told[unlike[0]]
+            raise InputError(f"votes: '{name}' of {what} '{who}' is '{first}' here and '{second}' there; correct one")
+        values[place] = np.where(told == "", values[place], told)
+        whole = (
+            name in about and name in about_others and about[name].dtype.kind == about_others[name].dtype.kind == "i"
+        )
+        described[name] = values.astype(np.int64) if whole else values
+    return place.astype(np.int32), together, described
+
+
+def _end_to_end(first: Any, second: Any, sizes: tuple[int, int], *, missing: Any) -> Any:
+    """A column of both; where only one has it, the other's part is missing."""
+    if first is None and second is None:
+        return None
+    known = second if first is None else first
+    parts = zip((first, second), sizes, strict=True)
+    return np.concatenate([np.full(size, missing, known.dtype) if part is None else part for part, size in parts])
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Whether two tables, or columns of them, hold the same; what is unknown in both is the same."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, Votes | Annotators):
+        names = (column.name for column in fields(first) if column.name != "notes")
+        return all(_equal(getattr(first, name), getattr(second, name)) for name in names)
+    if isinstance(first, Mapping):
+        return first.keys() == second.keys() and all(_equal(values, second[name]) for name, values in first.items())
+    if not isinstance(first, np.ndarray):
+        return bool(first == second)
+    if first.shape != second.shape or first.dtype.kind != second.dtype.kind:
+        return False
+    return bool(((first == second) | ((first != first) & (second != second))).all())
 
 
 def _check_codes(name: str, codes: Codes, size: int) -> None:

@@ -15,7 +15,7 @@ from dissensus.table_file import is_text, writable_kind, write_table
 from dissensus.votes.cells import MISSING, SEPARATORS, class_names, in_order, variants
 from dissensus.votes.columns import KIND, SYNONYMS
 from dissensus.votes.grid import NPY
-from dissensus.votes.own import OWN, Own
+from dissensus.votes.own import OWN, Own, write_side_file
 from dissensus.votes.table import KINDS, NONE
 from dissensus.whole_file import whole_file
 
@@ -34,7 +34,8 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
 
     Whatever the labels hold, `read_votes` reads them back the same, with the order of the classes, the scale, the
     attributes and which votes are from models: Parquet keeps what its columns cannot say in its metadata, and CSV, TSV
-    and JSONL in the first cell of a column `dissensus`, which is there only where it is needed. A long file holds no
+    and JSONL in a small file beside them (`votes.csv.json`), which is there only where it is needed and belongs to
+    exactly that file: where the other was changed, both are refused. A long file holds no
     items or annotators without a vote, and counts hold neither annotators nor responses, and no votes of models; npy
     holds no names either. Anything else that a format cannot hold is refused.
 
@@ -72,11 +73,11 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
     tables = {"long": _long, "sets": _sets, "wide": _wide, "counts": _counts}
     own = _own(votes, format, path)
     table = tables[format](votes, path)
-    if kind != "Parquet" and (format != "long" or not _is_plain(votes, own)):
-        if OWN in table.columns:
-            raise InputError(f"{path}: the column '{OWN}' is ours; rename what has that name")
-        table = table.with_columns(pl.Series(OWN, [own.to_json(), *[None] * (table.height - 1)], dtype=pl.String))
+    if OWN in table.columns:
+        raise InputError(f"{path}: the column '{OWN}' is ours; rename what has that name")
     write_table(table, path, metadata={OWN: own.to_json()})
+    if kind != "Parquet" and str(path) != "-":
+        write_side_file(None if format == "long" and _is_plain(votes, own) else own, path)
 
 
 def votes_table(votes: Votes) -> pl.DataFrame:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import show_reading, votes_named
+from dissensus.cli.inputs import votes_named
 from dissensus.cli.printing import json_alone, json_to, next_step, note, text_to
 from dissensus.errors import InputError
 from dissensus_train.cli.curate.typed import ListFile
 
+if TYPE_CHECKING:
+    from dissensus.votes.reading import Options
 
+
+@opt.command("every")
 def datasheet(
     items: ListFile,
+    reading: Options,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="The Markdown file to write; - is standard output.")
     ],
@@ -47,7 +52,6 @@ def datasheet(
 ) -> None:
     """A datasheet in Markdown from the list, votes and answers; what they do not say stays "not stated"."""
     from dissensus.parts import joined
-    from dissensus.votes.reading import Options
     from dissensus_train.curate.item_list import read_items
     from dissensus_train.curate.sheet import datasheet as write
     from dissensus_train.curate.sheet import merged, read_answers, sheet_croissant
@@ -61,8 +65,7 @@ def datasheet(
         licences[source.strip()] = text.strip()
     cast = None
     if votes is not None:
-        cast, reading = votes_named(votes, Options())
-        show_reading(reading)
+        cast, _ = votes_named(votes, reading)
     known: dict[str, dict[str, str]] = {}
     if project is not None:
         of_project = joined("joins", "datasheet.project", part="collect", wanted_by="--project")
