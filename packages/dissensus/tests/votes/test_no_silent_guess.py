@@ -310,3 +310,35 @@ def test_item_attributes_are_one_value_an_item(read: Any) -> None:
 def test_a_word_for_missing_in_a_set_is_told(read: Any) -> None:
     lines = '{"item": 1, "annotator": "a", "labels": ["x", "y"]}\n{"item": 1, "annotator": "b", "labels": ["NA"]}\n'
     assert "the label 'NA' looks like a missing one, and is kept as a class" in read(lines, "v.jsonl").notes
+
+
+class TestSecondHeader:
+    ROWS = "".join(f"i{k},{who},{'cat' if k % 3 else 'dog'}\n" for k in range(6) for who in ("a", "b"))
+    WIDE = "".join(f"i{k},{'cat' if k % 3 else 'dog'},cat,dog\n" for k in range(12))
+
+    @pytest.mark.parametrize(
+        ("table", "line"),
+        [
+            (f"item,annotator,label\n{ROWS}", "ITEM,ANNOTATOR,LABEL\n"),
+            (f"item,annotator,label\nWhich text,Your name,Which animal?\n{ROWS}", ""),
+            (f"item,r1,r2,r3\n{WIDE}", "Item,first,second,third\n"),
+            (f"item,r1,r2,r3\nWhich text,First rater,Second rater,Third rater\n{WIDE}", ""),
+        ],
+    )
+    def test_in_other_words_is_asked_about(self, read: Any, table: str, line: str) -> None:
+        with pytest.raises(InputError, match="looks like a second header; remove it") as refusal:
+            read(table + line)
+        (reading,) = refusal.value.readings.values()
+        assert len(read(table + line, **reading).votes)
+
+    @pytest.mark.parametrize(
+        "table",
+        [
+            f"item,annotator,label\n{ROWS}i9,c,eel\n",
+            f"item,annotator,label\ni9,a,eel\n{ROWS}",
+            f"item,r1,r2,r3\ni99,eel,cat,dog\n{WIDE}",
+        ],
+        ids=["a rare class at the end", "by somebody who said more", "beside others of the item"],
+    )
+    def test_is_not_every_rare_class(self, read: Any, table: str) -> None:
+        assert "eel" in read(table).votes.classes

@@ -324,6 +324,7 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
     votes = reading.votes
     alike = []
     if options.classes is None:
+        _refuse_second_header(reading, table.path)
         alike += variants(votes.classes, np.bincount(votes.label, minlength=len(votes.classes)))
         unseen = [name for name in votes.classes if not name.isprintable()]
         alike += [f"the label {name!r} holds characters that cannot be seen" for name in unseen]
@@ -342,6 +343,25 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
             odd = [word for word in MISSING if (names == word).any()]
             alike += [f"the {what} '{word}' looks like a missing name, and is kept as one" for word in odd]
     return replace(reading, notes=(*reading.notes, *alike, *_remarks(votes, reading.columns)))
+
+
+def _refuse_second_header(reading: Reading, path: object) -> None:
+    """Refuse a row that may be a header: called like the column of items, or the first, with cells of its own."""
+    votes, row = reading.votes, None
+    if votes.items.dtype.kind == "T":
+        again = np.strings.lower(votes.items) == reading.columns.get("item", "").lower()
+        row = int(again.argmax()) if again.any() else None
+    first = votes.item == votes.item[0]
+    once = np.bincount(votes.label, minlength=len(votes.classes)) == 1
+    if reading.format in ("long", "wide") and 10 * first.sum() < len(votes) and once.sum() < len(votes.classes):
+        who = None if reading.format == "wide" or votes.annotators is None else votes.annotators.code
+        alone = once[votes.label[first]].all() and (who is None or (who == who[0]).sum() == 1)
+        row = 0 if alone and once.sum() == first.sum() else row
+    if row is not None:
+        raise InputError(
+            f"{path}: the row of item '{votes.items[row]}' looks like a second header; remove it, or choose",
+            readings={"votes like the others": {"classes": list(votes.classes)}},
+        )
 
 
 def _remarks(votes: Votes, columns: Mapping[str, str]) -> list[str]:
