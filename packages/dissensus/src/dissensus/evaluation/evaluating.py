@@ -289,8 +289,10 @@ class Evaluation(Framed):
         return "\n\n".join([*parts, "## Notes", as_list(self.all_notes)]).rstrip() + "\n"
 
     def to_latex(self) -> str:
-        """The short table, with the verdict and the warnings as its caption."""
-        return latex(*self.short_grid(), caption=" ".join([*self.verdict, *(f"{note}." for note in self.cautions)]))
+        """The short table, with the first sentence of the verdict as its caption; the rest and warnings as comments."""
+        return latex(
+            *self.short_grid(), caption=self.verdict[0], label="evaluation", notes=[*self.verdict[1:], *self.cautions]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that the tables say, ready for JSON."""

@@ -1,4 +1,4 @@
-"""The headline metric as dots: every system with its interval, what is best achievable, and the people ruler."""
+"""The headline metric as dots: scores and paired differences, what is best achievable, and the people ruler."""
 
 from __future__ import annotations
 
@@ -6,73 +6,109 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 import altair as alt
+import numpy as np
 import vl_convert
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.report.drawing import drawn, standalone
-from dissensus.report.figures import GREY, Section, intervals, one_figure, row_names
+from dissensus.report.drawing import as_pdf, drawn, standalone
+from dissensus.report.figures import GREY, Section, dashed, intervals, one_figure, row_names
 from dissensus.report.items import PALETTE, clipped
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from dissensus.bootstrap import Estimate
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.report.figures import Record
 
 DATA: Final = "dots"
-KINDS: Final = {"model": PALETTE[0], "baseline": PALETTE[6]}
-"""Colours of models and baselines."""
+KINDS: Final = {"model": PALETTE[0], "baseline": PALETTE[6], BEST: PALETTE[2]}
+"""Colours of models, of baselines, and of what is best achievable."""
 
 ROW: Final = 24
-"""Height of a row, in pixels."""
+LETTER: Final = 6.2
+"""Height of a row, and width of a letter of a name above, in pixels."""
+
+MARGIN: Final = 0.02
+"""What is left free on both sides, as a share of the axis."""
 
 MARKED: Final = (0, 1, 2, 3, 5, 10, 20, 50, 100)
 """Numbers of people that the ruler marks, as far as it runs."""
 
-APART: Final = 0.03
-"""How far apart two marks are at least, as a share of the axis; a number of people between them is left out."""
 
+def dots(evaluation: Evaluation, *, references: Mapping[str, str] | None = None) -> Section:
+    """Two dot plots with a row for each system, closest to people first: its score, and its paired difference.
 
-def dots(evaluation: Evaluation) -> Section:
-    """One dot plot: a row for each system, closest to people first, and the people ruler above."""
+    Above the scores stands the people ruler. A difference has a narrower interval than two scores, as both are of the
+    same items.
+
+    Args:
+        evaluation: of the systems.
+        references: by system, the one that it is compared with; None compares all with the evaluation's reference.
+    """
     metric = METRICS[evaluation.headline]
-    rows: list[Record] = []
-    for name in sorted(evaluation.systems, key=evaluation.distance):
-        value = evaluation.overall.get(name, evaluation.headline).value
-        if value is None:
-            continue
-        ends = (value.value, value.value) if value.low is None or value.high is None else (value.low, value.high)
-        rows.append(
-            {
-                "place": len(rows),
-                "system": clipped(name, 32),
-                "kind": "baseline" if name in evaluation.baselines else "model",
-                "score": value.value,
-                "low": ends[0],
-                "high": ends[1],
-            }
-        )
-    title = f"{metric.title}{f', {metric.unit}' if metric.unit else ''} {arrow(metric.name)}"
+    names = sorted(evaluation.systems, key=evaluation.distance)
+    against = {name: (references or {}).get(name, evaluation.reference) for name in names}
+    paired = {
+        row.system: row.value
+        for reference in dict.fromkeys(against.values())
+        for row in evaluation.difference(reference).rows
+        if row.metric == evaluation.headline and against[row.system] == reference
+    }
+    scores = {name: evaluation.overall.get(name, evaluation.headline).value for name in names}
+    rows: list[Record] = [
+        {
+            "place": place,
+            "system": clipped(name, 32),
+            "kind": "baseline" if name in evaluation.baselines else "model",
+            **_ends(scores[name], "score", "low", "high"),
+            **_ends(paired.get(name), "difference", "least", "most"),
+        }
+        for place, name in enumerate(name for name in names if scores[name] is not None)
+    ]
+    best, people = _best(evaluation), _people(evaluation)
+    reach = [row[end] for row in rows for end in ("low", "high")] + [*best.values()] + [value for _, value in people]
+    low, high = min(reach), max(reach)
+    domain = [low - MARGIN * (high - low), high + MARGIN * (high - low)]
+    unit = f", {metric.unit}" if metric.unit else ""
+    kinds = KINDS if best else {name: colour for name, colour in KINDS.items() if name != BEST}
     base = alt.Chart(alt.NamedData(name=DATA)).encode(
-        y=row_names(DATA, "system"),
         color=alt.Color("kind:N", title=None)
-        .scale(domain=list(KINDS), range=list(KINDS.values()))
-        .legend(orient="bottom"),
+        .scale(domain=list(kinds), range=list(kinds.values()))
+        .legend(orient="bottom", direction="horizontal")
     )
-    across = alt.X("low:Q", title=title).scale(zero=False).axis(grid=False)
-    reach = max((row["high"] for row in rows), default=1.0) - min((row["low"] for row in rows), default=0.0)
-    ruler = _ruler(evaluation, apart=APART * reach)
-    note = (
-        "Dot and line: score and its 95 % interval. Dashed line: what a perfect model would score against so few votes."
+    # A row that is compared with nothing keeps its place.
+    places = row_names(DATA, "system").scale(domain=list(range(len(rows))))
+    left = base.encode(y=places)
+    across = alt.X("low:Q", title=f"{metric.title}{unit} {arrow(metric.name)}").scale(
+        domain=domain, zero=False, nice=False
     )
-    if ruler:
+    dots_left = intervals(left, "score", across.axis(grid=False, tickCount=alt.expr("ceil(plot0 / 70)")), size=70)
+    charts = [alt.layer(*_band(best), *_ruler(people, domain), *dots_left)]
+    compared = len(rows) > 1 and any(row["difference"] is not None for row in rows)
+    whose = "its reference" if len(set(against.values())) > 1 else against[names[0]]
+    if compared:
+        right = base.encode(y=places.axis(labels=False, ticks=False, domain=False))
+        apart = alt.X("least:Q", title=f"minus {clipped(whose, 20)}").scale(nice=False)
+        ticks = apart.axis(grid=False, tickCount=alt.expr("ceil(plot1 / 70)"))
+        charts.append(alt.layer(dashed(x=0), *intervals(right, "difference", ticks, high="most", size=70)))
+    note = "Dot and line: the score and its 95 % interval."
+    if best:
+        note += " Band: what a perfect model would score against so few votes, with its interval."
+    if people:
         note += " Numbers above: what so many people's votes score as a forecast of the other people's."
+    if compared:
+        note += (
+            f" On the right, each system minus {whose} on the same items and seeds: whether two systems differ is read "
+            "there, since the intervals of two scores overlap also where their difference is clear."
+        )
     return one_figure(
         DATA,
-        f"{evaluation.items:,} items" + ("; above: what so many people score" if ruler else ""),
-        alt.layer(*ruler, *_best(evaluation), *intervals(base, "score", across, size=70)),
+        f"{evaluation.items:,} items",
+        alt.hconcat(*charts, spacing=18) if compared else charts[0],
         rows,
         height=ROW * max(len(rows), 2),
         about=f"{metric.short} of each system with its 95 % interval: "
@@ -81,20 +117,30 @@ def dots(evaluation: Evaluation) -> Section:
     )
 
 
-def draw_dots(evaluation: Evaluation, path: Path) -> None:
+def _ends(estimate: Estimate | None, value: str, low: str, high: str) -> Record:
+    """The value and the ends of its interval; the value itself where there is none."""
+    if estimate is None:
+        return dict.fromkeys((value, low, high))
+    ends = estimate.low, estimate.high
+    return {value: estimate.value} | {
+        name: estimate.value if end is None else end for name, end in zip((low, high), ends, strict=True)
+    }
+
+
+def draw_dots(evaluation: Evaluation, path: Path, *, inches: float | None = None) -> None:
     """Write the dot plot as a file, by its ending: .svg, .png, .pdf, or .json (Vega-Lite)."""
-    write_figure(dots(evaluation), path)
+    write_figure(dots(evaluation), path, inches=inches)
 
 
-def write_figure(section: Section, path: Path) -> None:
+def write_figure(section: Section, path: Path, *, inches: float | None = None) -> None:
     """Write the one figure of a section as a file, by its ending: .svg, .png, .pdf, or .json (Vega-Lite)."""
     figure = section.figures[0]
     rows = section.data[figure.data]
-    svg = drawn(figure, rows)
+    svg = drawn(figure, rows, inches=inches)
     kinds = {
         ".svg": lambda: svg.encode(),
-        ".png": lambda: vl_convert.svg_to_png(svg, scale=2),
-        ".pdf": lambda: vl_convert.svg_to_pdf(svg),
+        ".png": lambda: vl_convert.svg_to_png(svg, scale=3),
+        ".pdf": lambda: as_pdf(svg),
         ".json": lambda: json.dumps(standalone(figure, rows), ensure_ascii=False).encode(),
     }
     if path.suffix.lower() not in kinds:
@@ -105,35 +151,54 @@ def write_figure(section: Section, path: Path) -> None:
         raise InputError(f"{path}: cannot be written ({error.strerror}); choose another place") from error
 
 
-def _ruler(evaluation: Evaluation, *, apart: float) -> list[Any]:
-    """Thin lines at what 0, 1, 2, ... people score, with their numbers above."""
-    if isinstance(evaluation.ruler, str) or evaluation.ruler.score != evaluation.headline:
-        return []
+def _people(evaluation: Evaluation) -> list[tuple[str, float]]:
+    """What so many people are called, and what their votes score; those first whose names matter most."""
     ruler = evaluation.ruler
-    marked: list[Record] = []
-    for n in sorted({*MARKED, ruler.most}):
-        if n <= ruler.most and (not marked or abs(ruler.values[n] - marked[-1]["at"]) >= apart):
-            marked.append({"at": float(ruler.values[n]), "people": "1 person" if n == 1 else str(n)})
-    if ruler.most > 1:
-        marked[-1]["people"] += " people"
-    # The last label is the widest.
-    if len(marked) > 2 and abs(marked[-1]["at"] - marked[-2]["at"]) < 2 * apart:
-        marked.pop(-2)
-    base = alt.Chart(alt.InlineData(values=marked)).encode(x=alt.X("at:Q"))
-    return [
-        base.mark_rule(color=GREY, strokeWidth=1, opacity=0.5),
-        base.mark_text(color=GREY, baseline="bottom", dy=-4).encode(text=alt.Text("people:N"), y=alt.value(0)),
-    ]
-
-
-def _best(evaluation: Evaluation) -> list[Any]:
-    best = evaluation.overall.get(evaluation.systems[0], evaluation.headline).best_achievable
-    if best is None or best.estimate is None:
+    if isinstance(ruler, str) or ruler.score != evaluation.headline:
         return []
-    base = alt.Chart(alt.InlineData(values=[{"at": best.estimate.value, "what": BEST}])).encode(x=alt.X("at:Q"))
+    marked = [n for n in dict.fromkeys((1, 0, ruler.most, *MARKED)) if n <= ruler.most]
+    names = {n: "1 person" if n == 1 else f"{n} people" if n == ruler.most else str(n) for n in marked}
+    return [(name, float(ruler.values[n])) for n, name in names.items()]
+
+
+def _ruler(people: list[tuple[str, float]], domain: list[float]) -> list[Any]:
+    """Thin lines at what so many people score, and above them the names that have room in a plot of a certain width."""
+    rows: list[Record] = []
+    for name, value in people:
+        # As wide as the plot must be, in pixels, for this name to stand clear of those before it.
+        needs = max(
+            (
+                LETTER * (len(name) + len(row["people"]) + 2) / 2 * (domain[1] - domain[0]) / abs(value - row["at"])
+                if value != row["at"]
+                else np.inf
+                for row in rows
+            ),
+            default=0.0,
+        )
+        rows.append({"people": name, "at": value, "needs": min(needs, 1e9)})
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X("at:Q"))
+    above = base.transform_filter("datum.needs <= plot0").mark_text(color=GREY, baseline="bottom", dy=-4)
+    return (
+        [
+            base.mark_rule(color=GREY, strokeWidth=1, opacity=0.5),
+            above.encode(text=alt.Text("people:N"), y=alt.value(0)),
+        ]
+        if rows
+        else []
+    )
+
+
+def _best(evaluation: Evaluation) -> Record:
+    """What is best achievable, and from where to where it may lie; empty where it is not known."""
+    best = evaluation.overall.get(evaluation.systems[0], evaluation.headline).best_achievable
+    return {} if best is None or best.estimate is None else _ends(best.estimate, "at", "from", "to")
+
+
+def _band(best: Record) -> list[Any]:
+    if not best:
+        return []
+    base = alt.Chart(alt.InlineData(values=[best]))
     return [
-        base.mark_rule(color=PALETTE[2], strokeDash=[5, 4], strokeWidth=2),
-        base.mark_text(color=PALETTE[2], align="left", baseline="bottom", dx=5, dy=-4).encode(
-            text=alt.Text("what:N"), y=alt.value("height")
-        ),
+        base.mark_rect(color=KINDS[BEST], opacity=0.2).encode(x=alt.X("from:Q"), x2=alt.X2("to:Q")),
+        base.mark_rule(color=KINDS[BEST], strokeDash=[5, 4], strokeWidth=2).encode(x=alt.X("at:Q")),
     ]

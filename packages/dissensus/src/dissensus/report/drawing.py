@@ -25,6 +25,20 @@ WIDTH: Final = 400
 WIDE: Final = 640
 """Of one that has a line for itself."""
 
+SHARES: Final = (0.6, 0.4)
+"""Of two plots beside each other."""
+
+LEAST: Final = 100
+BESIDE: Final = 110
+"""The least width of a plot, however long the names beside it are, and what these mostly take, in pixels."""
+
+COLUMN: Final = 3.3
+TEXT: Final = 6.9
+"""Widths of whole drawings for a paper, in inches: a column, and the text across both; the first fits a phone too."""
+
+INCH: Final = 96
+"""Pixels."""
+
 OPACITY: Final = 0.65
 """Of the points of a cloud."""
 
@@ -43,6 +57,7 @@ CONFIG: Final[dict[str, Any]] = {
     "rule": {"color": PALETTE[0]},
     "text": {"fontSize": 11},
     # Labels are cut where they are made: Vega would cut an emoji in two, and then refuse to draw it.
+    "axisX": {"labelFlush": False, "labelSeparation": 6},
     "axis": {
         "labelLimit": 0,
         "labelColor": SOFT,
@@ -82,12 +97,46 @@ _SYMBOL: Final = re.compile(
 )
 _NAMED: Final = re.compile(r'(<[^<>]* id="|url\(#)((?:gradient|clip)[\w-]*)')
 _LABEL_FIELD: Final = re.compile(r"\[datum\.value\]\.(\w+)")
+_SIZE_OF: Final = re.compile(r'\b(width|height)="([\d.]+)"')
 _DOT: Final = re.compile(r"^M([\d.]+),0A")
 
 
-def drawn(figure: Figure, rows: list[Record]) -> str:
-    """The figure as an SVG file; nothing is fetched from anywhere."""
-    return vl_convert.vegalite_to_svg(standalone(figure, rows), allowed_base_urls=[])
+def drawn(figure: Figure, rows: list[Record], *, inches: float | None = None) -> str:
+    """The figure as an SVG file; nothing is fetched from anywhere.
+
+    Args:
+        figure: what is drawn.
+        rows: its data.
+        inches: how wide the whole drawing is, with the type that every drawing has; None for the width of its place on
+            the page.
+    """
+    if inches is None:
+        return _svg(standalone(figure, rows))
+    plot, svg = INCH * inches - BESIDE, ""
+    # What stands beside the plot is known once it is drawn.
+    for _ in range(2):
+        svg = _svg(standalone(figure, rows, width=plot))
+        off = INCH * inches - _width(svg)
+        if abs(off) <= 2:
+            break
+        plot = max(plot + off, LEAST)
+    return _svg(standalone(figure, rows, width=plot)) if abs(off) > 2 else svg
+
+
+def _svg(spec: dict[str, Any]) -> str:
+    return vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+
+
+def as_pdf(svg: str) -> bytes:
+    """A drawing as PDF, at most as wide as a text; an inch has 72 points there, and 96 pixels on a page."""
+    scale = 72 * min(1 / INCH, TEXT / _width(svg))
+    return vl_convert.svg_to_pdf(_SIZE_OF.sub(lambda size: f'{size[1]}="{float(size[2]) * scale:g}"', svg, count=2))
+
+
+def _width(svg: str) -> float:
+    match = _SIZE_OF.search(svg)
+    assert match is not None, "every drawing says how wide it is"
+    return float(match[2])
 
 
 def for_page(svg: str, *, slug: str, points: bool = False) -> str:
@@ -141,17 +190,23 @@ def _as_strokes(text: str) -> str:
     return text[: symbols[0].start()] + f"{cloud}{strokes}</g>" + text[symbols[-1].end() :]
 
 
-def standalone(figure: Figure, rows: list[Record]) -> dict[str, Any]:
-    """A spec with its data, of fixed width, without what only a pointer would see."""
+def standalone(figure: Figure, rows: list[Record], *, width: float | None = None) -> dict[str, Any]:
+    """A spec with its data, of fixed width, without what only a pointer would see; views beside each other share it."""
     unseen = ("image", "text", "votes", "said")
     # A set that many figures share is wide; what a figure does not show would only slow its drawing.
     shown = [name for name in _fields(figure.spec) if not name.startswith(unseen)]
     data = [{name: row[name] for name in shown if name in row} for row in rows]
     spec = _without_tooltips(figure.spec)
-    width = WIDE if figure.wide else WIDTH
+    width = width or (WIDE if figure.wide else WIDTH)
+    views, shares = (spec["hconcat"], SHARES) if "hconcat" in spec else ([spec], (1.0,))
+    widths = [round(share * width) for share in shares]
+    for view, across in zip(views, widths, strict=True):
+        view["width"] = across
+    # Expressions of a spec know how wide each of its plots is.
+    plots = [{"name": f"plot{number}", "value": across} for number, across in enumerate(widths)]
     # Nobody reads thousands of points one by one; what each is stands in the page beside the drawing.
     config = {**CONFIG, "aria": False} if figure.points else CONFIG
-    whole = {**spec, "width": width, "datasets": {**spec.get("datasets", {}), figure.data: data}, "config": config}
+    whole = {**spec, "params": plots, "datasets": {**spec.get("datasets", {}), figure.data: data}, "config": config}
     legal: dict[str, Any] = _legal(whole)
     return legal
 

@@ -80,16 +80,17 @@ class Section:
             object.__setattr__(self, "figures", (replace(self.figures[0], wide=True),))
 
 
-def entropies(subject: Subject) -> Section:
+def entropies(subject: Subject, *, only: Sequence[str] | None = None) -> Section:
     """For each shown system, the entropy of its runs beside people's: counts of items, all on one colour scale."""
+    shown = subject.shown if only is None else only
     most = float(np.log(len(subject.people.classes)))
     data = {
         f"entropy-{number}": _squares(subject.people.entropy, _entropy(subject.systems[name]), most)
-        for number, name in enumerate(subject.shown)
+        for number, name in enumerate(shown)
     }
     largest = max((row["items"] for rows in data.values() for row in rows), default=1)
     figures = []
-    for number, name in enumerate(subject.shown):
+    for number, name in enumerate(shown):
         base = alt.Chart(alt.NamedData(name=f"entropy-{number}"))
         squares = base.mark_rect().encode(
             x=alt.X("x0:Q", title="entropy of people, nats").scale(domain=[0, most], nice=False),
@@ -110,7 +111,7 @@ def entropies(subject: Subject) -> Section:
             )
         )
     note = (
-        "Each square counts evaluated items; all figures have one colour scale. On the dashed line a model is as "
+        "Each square counts evaluated items. On the dashed line a model is as "
         "unsure as people are; below it, it is surer. A model's entropy is the mean over its seeds."
     )
     return Section(figures=tuple(figures), data=data, note=note)
@@ -195,10 +196,10 @@ def row_names(data: str, field: str, place: str = "place") -> Any:
     return alt.Y(f"{place}:O", title=None).axis(labelExpr=label, ticks=False, domain=False).sort("ascending")
 
 
-def intervals(base: Any, value: str, across: Any, *, size: int = 60) -> list[Any]:
-    """For each row a line from `low` to `high`, on the axis of which `across` says more, and a dot at the value."""
+def intervals(base: Any, value: str, across: Any, *, high: str = "high", size: int = 60) -> list[Any]:
+    """For each row a line from the field of `across`, which says more of the axis, to `high`; a dot at the value."""
     return [
-        base.mark_rule(strokeWidth=2).encode(x=across, x2=alt.X2("high:Q")),
+        base.mark_rule(strokeWidth=2).encode(x=across, x2=alt.X2(f"{high}:Q")),
         base.mark_point(filled=True, size=size, opacity=1).encode(x=alt.X(f"{value}:Q")),
     ]
 
@@ -238,6 +239,8 @@ def named_colours(names: Sequence[str]) -> Any:
 
 def spec_of(chart: Any, *, height: int = HEIGHT) -> dict[str, Any]:
     """The chart as Vega-Lite, as wide as its place; not validated, which takes longer than drawing it does."""
-    spec: dict[str, Any] = chart.properties(width="container", height=height).to_dict(validate=False)
+    spec: dict[str, Any] = chart.to_dict(validate=False)
     spec.pop("config", None)
+    for view in spec.get("hconcat", [spec]):
+        view |= {"width": "container", "height": height}
     return spec

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import jinja2
 from markupsafe import Markup
 
-from dissensus.report.drawing import drawn, for_page
+from dissensus.report.drawing import COLUMN, drawn, for_page
 from dissensus.report.items import class_colours
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ class Page:
     gaps: Sequence[Card]
     """Items on which the closest system, `gaps_of`, is furthest from people."""
     gaps_of: str
+    look_again: Table
     gains: Section | None
     by_stratum: Table
     """The gains, or where nothing is compared the scores of the one system."""
-    disagreement: Section
     entropies: Section
     calibration: Section
     comparisons: Sequence[Table]
@@ -71,7 +71,7 @@ class Page:
         """All figures, in the order of the page."""
         people = () if self.disagreeing is None else (self.disagreeing.map, self.disagreeing.groups)
         every = (
-            *(self.dots, self.gains, self.disagreement, self.entropies, self.calibration, self.panel, *people),
+            *(self.dots, self.gains, self.entropies, self.calibration, self.panel, *people),
             *(figures for part in self.added.chapters for figures in (*part.tabs.values(), *part.sections)),
         )
         return [section for section in every if section is not None]
@@ -82,7 +82,7 @@ class Page:
         people = [] if self.annotators is None else [self.annotators]
         people += [] if self.disagreeing is None else self.disagreeing.tables
         added = [table for chapter in self.added.chapters for table in chapter.tables]
-        return [self.by_stratum, *self.comparisons, self.classes, *people, *added]
+        return [self.look_again, self.by_stratum, *self.comparisons, self.classes, *people, *added]
 
     @property
     def contents(self) -> list[tuple[str, str]]:
@@ -123,12 +123,13 @@ class Page:
         ]
 
 
-def render(page: Page, drawings: Mapping[str, str]) -> str:
+def render(page: Page, drawings: Mapping[str, str], columns: Mapping[str, str]) -> str:
     """The page as HTML.
 
     Args:
         page: what it shows.
         drawings: by slug, each figure as SVG.
+        columns: the same, as narrow as a column, for small screens.
     """
     templates = environment()
     people = page.subject.people
@@ -144,6 +145,7 @@ def render(page: Page, drawings: Mapping[str, str]) -> str:
         style=Markup(source_of(templates, "page.css")),
         script=Markup(source_of(templates, "page.js")),
         svg=svg,
+        narrow=lambda figure: Markup(for_page(columns[figure.slug], slug=f"{figure.slug}-column")),
         csv=_embedded(page.tables),
         points=as_script({"names": names, "items": page.points}),
     )
@@ -172,6 +174,9 @@ def render_small_page(
         samples=samples or {},
         style=Markup(source_of(templates, "page.css")),
         svg=svg,
+        narrow=lambda figure: Markup(
+            for_page(drawn(figure, rows[figure.slug], inches=COLUMN), slug=f"{figure.slug}-column")
+        ),
     )
 
 

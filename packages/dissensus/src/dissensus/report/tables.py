@@ -14,8 +14,10 @@ from dissensus.evaluation.comparison.differences import shown_p
 from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.tables import DASH, latex
+from dissensus.evaluation.metrics.distances import tvd
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.pages import as_markdown, markdown
+from dissensus.report.items import contested, in_words, largest_gaps, votes_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 MARKS: Final = f"{HOW_MARKED}. Below each mean ± sd over seeds is its 95 % interval."
 """How marks are read."""
+
+LOOK_AGAIN: Final = 100
+"""How many items are listed for another look, for a gap and for dividing people."""
 
 MAIN: Final = ("accuracy", "entropy_spearman", "abs_entce")
 """What the first table shows beside the headline metric."""
@@ -90,7 +95,13 @@ class Table:
 
     def to_latex(self) -> str:
         r"""A `tabular` with rules of `booktabs` in a `table`."""
-        return latex(self.header, self._lines(), caption=f"{self.title}. {self.note}")
+        return latex(
+            self.header,
+            self._lines(),
+            caption=f"{self.title}.",
+            label=self.slug,
+            notes=[self.note] if self.note else [],
+        )
 
     def _lines(self) -> list[list[str]]:
         return [[row.name, *map(str, row.cells)] for row in self.rows]
@@ -255,6 +266,39 @@ def _record(subject: Subject, score: Score, difference: Difference | None) -> di
         | {"reference": None if difference is None else difference.reference}
         | ends(None if difference is None else difference.value, "difference", "difference_low", "difference_high")
         | {name: None if difference is None else getattr(difference, name) for name in ("mark", "p", "p_holm")}
+    )
+
+
+def items_to_look_at(subject: Subject, system: str) -> Table:
+    """Items worth another look: those on which people and a system are furthest apart, and those that divide people."""
+    people = subject.people
+    furthest, _ = largest_gaps(people, subject.mean(system), most=LOOK_AGAIN)
+    why = dict.fromkeys(furthest.tolist(), "gap")
+    for item in contested(people, most=LOOK_AGAIN).tolist():
+        why[item] = "gap and contested" if item in why else "contested"
+    items = np.array(list(why), dtype=np.int64)
+    model = subject.mean(system)[items]
+    gap = np.asarray(tvd(people.probabilities[items], model))
+    records = [
+        {
+            "item": str(people.items[item]),
+            **({} if subject.texts is people.items else {"text": str(subject.texts[item])}),
+            "why": why[item],
+            "judgements": int(people.panel_size[item]),
+            "votes": votes_in_words(people.counts[item].tolist(), people.classes),
+            "model_says": in_words(model[place].tolist(), people.classes),
+            "gap": round(float(gap[place]), 4),
+            "entropy": round(float(people.entropy[item]), 4),
+        }
+        for place, item in enumerate(items.tolist())
+    ]
+    names = records[0] if records else ()
+    return table_of(
+        "items-to-look-at",
+        "Items worth another look",
+        records,
+        {name: lambda record, name=name: str(record[name]) for name in names},  # type: ignore[misc]
+        note=f"The {len(records):,} items on which people and {system} are furthest apart or people most divided.",
     )
 
 

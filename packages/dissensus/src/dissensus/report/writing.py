@@ -19,13 +19,13 @@ from dissensus.report.chapters import Added
 from dissensus.report.citation import bibliography
 from dissensus.report.disagreeing import who_disagrees
 from dissensus.report.dots import dots
-from dissensus.report.drawing import drawn
-from dissensus.report.gains import differences_by_stratum, disagreement, gains, scores_by_stratum
+from dissensus.report.drawing import COLUMN, as_pdf, drawn
+from dissensus.report.gains import differences_by_stratum, gains, scores_by_stratum
 from dissensus.report.glossary import glossary
 from dissensus.report.items import cards, contested, largest_gaps
 from dissensus.report.page import Page, render
 from dissensus.report.subject import Subject, files_subject
-from dissensus.report.tables import annotators, class_table, comparisons
+from dissensus.report.tables import annotators, class_table, comparisons, items_to_look_at
 from dissensus.report.words import answer
 from dissensus.votes.annotators import annotator_agreement
 from dissensus.whole_file import whole_file
@@ -78,7 +78,12 @@ def write_report(
     drawings = {
         figure.slug: drawn(figure, section.data[figure.data]) for section in page.sections for figure in section.figures
     }
-    text = render(page, drawings)
+    columns = {
+        figure.slug: drawn(figure, section.data[figure.data], inches=COLUMN)
+        for section in page.sections
+        for figure in section.figures
+    }
+    text = render(page, drawings, columns)
     folder = path.with_name(page.files)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +93,8 @@ def write_report(
         for slug, svg in drawings.items():
             (folder / f"{slug}.svg").write_text(svg, encoding="utf-8")
             (folder / f"{slug}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
-            (folder / f"{slug}.pdf").write_bytes(vl_convert.svg_to_pdf(svg))
+            (folder / f"{slug}.pdf").write_bytes(as_pdf(svg))
+            (folder / f"{slug}-column.pdf").write_bytes(as_pdf(columns[slug]))
     except OSError as error:
         raise InputError(f"{path}: the report cannot be written ({error.strerror}); choose another place") from error
     with whole_file(path) as part:
@@ -133,16 +139,18 @@ def make_page(subject: Subject, *, files: str, seed: int) -> Page:
     return Page(
         subject=subject,
         answer=answer(subject),
-        dots=dots(evaluation),
+        dots=dots(
+            evaluation, references={name: subject.references[subject.model_of(name)] for name in subject.systems}
+        ),
         contested=cards(
             subject, divided, remarks=[f"entropy {nats:.2f} nats" for nats in subject.people.entropy[divided].tolist()]
         ),
         gaps=cards(subject, furthest, remarks=[f"gap {distance:.2f}" for distance in gap.tolist()]),
         gaps_of=best,
+        look_again=items_to_look_at(subject, best),
         gains=None if gained is None else gained[0],
         by_stratum=scores_by_stratum(subject, best, resamples=resamples, seed=seed) if gained is None else gained[1],
-        disagreement=disagreement(subject),
-        entropies=figures.entropies(subject),
+        entropies=figures.entropies(subject, only=[best]),
         calibration=figures.calibration(subject),
         comparisons=[*comparisons(subject), *added.tables],
         data=data_facts(subject),

@@ -84,25 +84,75 @@ def short_text(header: Sequence[str], rows: Sequence[Sequence[str]], *, most: in
     return "\n".join([*text, *([f"and {len(rows) - most:,} more rows"] if len(rows) > most else [])])
 
 
-def latex(header: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str) -> str:
-    r"""A `tabular` with the rules of `booktabs` in a `table`."""
-    lines = [" & ".join(map(as_latex, line)) + r" \\" for line in (header, *rows)]
+def latex(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str, label: str, notes: Iterable[str] = ()
+) -> str:
+    r"""A `tabular` with the rules of `booktabs` in a `table`, in type so small that it fits the width of a text.
+
+    Where it must, intervals stand below their values. A table that fits a column is a `table`, any other a `table*`.
+
+    Args:
+        header: of the columns.
+        rows: of text.
+        caption: one sentence.
+        label: to refer to it by.
+        notes: what else is known; as comments, for the text around it.
+    """
+    lines = [list(map(str, row)) for row in rows]
+    if _letters([header, *lines]) > LETTERS["footnotesize"]:
+        lines = [part for line in lines for part in _above_and_below(line)]
+    letters = _letters([header, *lines])
+    # As a last resort the whole table is scaled down.
+    scaled = [r"\resizebox{\textwidth}{!}{%"] if letters > max(LETTERS.values()) else []
+    size = next((size for size, most in LETTERS.items() if letters <= most), "scriptsize")
+    environment = "table" if letters <= COLUMN * LETTERS["small"] else "table*"
+    cells = [" & ".join(map(as_latex, line)) + r" \\" for line in (header, *lines)]
     return "\n".join(
         [
-            "% needs \\usepackage{booktabs}",
-            r"\begin{table}",
+            rf"% needs \usepackage{{booktabs{',graphicx' if scaled else ''}}}",
+            *(f"% {note}" for note in dict.fromkeys(notes)),
+            rf"\begin{{{environment}}}",
+            r"\centering",
             rf"\caption{{{as_latex(caption)}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
+            rf"\label{{tab:{label}}}",
+            rf"\{size}",
+            *scaled,
+            rf"\begin{{tabular}}{{@{{}}l{'r' * (len(header) - 1)}@{{}}}}",
             r"\toprule",
-            lines[0],
+            cells[0],
             r"\midrule",
-            *lines[1:],
+            *cells[1:],
             r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
+            rf"\end{{tabular}}{'}' if scaled else ''}",
+            rf"\end{{{environment}}}",
             "",
         ]
     )
+
+
+LETTERS: Final = {"normalsize": 110, "small": 122, "footnotesize": 138, "scriptsize": 157}
+"""By size of type, how many letters go across a text of 6.9 inches: a letter of Times is 0.45 times as wide as high."""
+
+COLUMN: Final = 3.3 / 6.9
+"""How wide a column is, of a text."""
+
+
+def _letters(lines: Sequence[Sequence[str]]) -> int:
+    """How wide a table is in letters, with two between columns."""
+    widest = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return sum(widest) + 2 * (len(widest) - 1)
+
+
+def _above_and_below(line: Sequence[str]) -> list[list[str]]:
+    """A row as two: the values, and below them their intervals; as it is where no cell has one."""
+    parted = [cell.partition(" [") for cell in line]
+    below = [f"[{interval}" if bracket else "" for _, bracket, interval in parted]
+    if not any(below):
+        return [list(line)]
+    # A mark that follows the interval belongs to the value.
+    marks = [part.partition("]")[2] for part in below]
+    above = [f"{value}{mark}" for (value, _, _), mark in zip(parted, marks, strict=True)]
+    return [above, [part.partition("]")[0] + "]" if part else "" for part in below]]
 
 
 def as_latex(text: str) -> str:
