@@ -82,7 +82,7 @@ def read(subject: Subject) -> tuple[Read, str]:
     drawings = {
         figure.slug: drawn(figure, section.data[figure.data]) for section in page.sections for figure in section.figures
     }
-    text = render(page, drawings)
+    text = render(page, drawings, drawings)
     parser = Read()
     parser.feed(text)
     parser.close()

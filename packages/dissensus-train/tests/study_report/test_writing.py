@@ -145,13 +145,13 @@ def test_figures_and_tables_lie_beside_the_page_in_every_format(page: Path) -> N
         "dots",
         "entropy-0",
         "gains-class-0",
-        "disagreement-0",
         "calibration-0",
         "map-0",
         "map-people-1",
         "annotators",
     )
     assert {f"{name}.{ending}" for name in drawn for ending in ("svg", "png", "pdf")} <= found
+    assert {f"{name}-column.pdf" for name in drawn} <= found
     assert {f"comparison-all.{ending}" for ending in ("csv", "md", "tex")} <= found
     assert (folder / "map-0.svg").read_text(encoding="utf-8").startswith("<svg")
     assert (folder / "map-0.png").read_bytes().startswith(b"\x89PNG")

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import defaultdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import ImageFont
 
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.labels.schemes import frequency
-from dissensus.report.dots import APART, dots, draw_dots
+from dissensus.report.dots import dots, draw_dots
+from dissensus.report.drawing import as_pdf, drawn
 from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
@@ -28,14 +34,6 @@ def evaluation() -> Evaluation:
     return evaluate(human, {"far": far, "near": near}, metrics=["soft_nll"], resamples=50)
 
 
-def marks_of(spec: Any, field: str) -> list[dict[str, Any]]:
-    """The rows of every layer that has data of its own with this field."""
-    sets = spec.get("datasets", {})
-    layers = [layer["data"] for layer in spec["layer"] if "data" in layer]
-    held = [data.get("values", sets.get(data.get("name"), [])) for data in layers]
-    return next(([*rows] for rows in held if rows and field in rows[0]), [])
-
-
 def test_systems_stand_closest_first_with_their_scores_and_intervals(evaluation: Evaluation) -> None:
     rows = dots(evaluation).data["dots"]
     assert rows[0]["system"] == "near"
@@ -47,20 +45,76 @@ def test_systems_stand_closest_first_with_their_scores_and_intervals(evaluation:
     assert {row["system"]: row["kind"] for row in rows}["marginal"] == "baseline"
 
 
-def test_the_ruler_marks_people_at_their_scores_and_no_two_marks_overlap(evaluation: Evaluation) -> None:
-    section = dots(evaluation)
+def views(evaluation: Evaluation) -> list[dict[str, Any]]:
+    return dots(evaluation).figures[0].spec["hconcat"]
+
+
+def values_of(view: dict[str, Any], evaluation: Evaluation) -> list[dict[str, Any]]:
+    """The rows of every layer of a view that has data of its own."""
+    sets = dots(evaluation).figures[0].spec.get("datasets", {})
+    layers = [layer["data"] for layer in view["layer"] if "data" in layer]
+    return [row for data in layers for row in data.get("values", sets.get(data.get("name"), []))]
+
+
+def test_the_ruler_marks_people_at_their_scores_and_best_achievable_is_a_band(evaluation: Evaluation) -> None:
     assert not isinstance(evaluation.ruler, str)
-    marks = marks_of(section.figures[0].spec, "people")
-    assert marks[0]["people"] == "0"
-    for mark in marks:
-        assert mark["at"] == pytest.approx(evaluation.ruler.values[int(mark["people"].split()[0])])
-    rows = section.data["dots"]
-    reach = max(row["high"] for row in rows) - min(row["low"] for row in rows)
-    assert np.abs(np.diff([mark["at"] for mark in marks])).min() >= APART * reach
+    rows = values_of(views(evaluation)[0], evaluation)
+    marks = {row["people"]: row["at"] for row in rows if "people" in row}
+    assert {"0", "1 person", "2", f"{evaluation.ruler.most} people"} <= set(marks)
+    for name, at in marks.items():
+        assert at == pytest.approx(evaluation.ruler.values[int(name.split()[0])])
     best = evaluation.overall.get("near", "soft_nll").best_achievable
     assert best is not None
     assert best.estimate is not None
-    assert marks_of(section.figures[0].spec, "what")[0]["at"] == best.estimate.value
+    band = next(row for row in rows if "from" in row)
+    assert (band["from"], band["at"], band["to"]) == (best.estimate.low, best.estimate.value, best.estimate.high)
+
+
+def test_beside_the_scores_stand_the_paired_differences_to_the_reference(evaluation: Evaluation) -> None:
+    rows = {row["system"]: row for row in dots(evaluation).data["dots"]}
+    paired = {row.system: row.value for row in evaluation.difference("far").rows if row.metric == "soft_nll"}
+    assert rows["far"]["difference"] is None
+    for name, value in paired.items():
+        assert (rows[name]["difference"], rows[name]["least"], rows[name]["most"]) == (
+            value.value,
+            value.low,
+            value.high,
+        )
+    turned = dots(evaluation, references={"far": "near", "near": "near"}).data["dots"]
+    assert next(row for row in turned if row["system"] == "far")["difference"] == pytest.approx(-paired["near"].value)
+
+
+def lines_of_text(svg: str) -> dict[float, list[tuple[float, str]]]:
+    """By height, the texts of a drawing from left to right: where each has its middle, and what it says."""
+    lines: dict[float, list[tuple[float, str]]] = defaultdict(list)
+
+    def walk(element: ElementTree.Element, x: float, y: float) -> None:
+        moved = re.search(r"translate\((-?[\d.]+),(-?[\d.]+)\)", element.get("transform", ""))
+        x, y = (x + float(moved[1]), y + float(moved[2])) if moved else (x, y)
+        if element.text and element.get("text-anchor") == "middle" and element.get("opacity") != "0":
+            lines[round(y)].append((x, element.text))
+        for child in element:
+            walk(child, x, y)
+
+    walk(ElementTree.fromstring(svg), 0.0, 0.0)
+    return {y: sorted(texts) for y, texts in lines.items()}
+
+
+@pytest.mark.parametrize("inches", [None, 3.3, 6.9])
+def test_no_two_texts_collide_and_the_drawing_is_as_wide_as_asked(evaluation: Evaluation, inches: float | None) -> None:
+    section = dots(evaluation)
+    svg = drawn(section.figures[0], section.data["dots"], inches=inches)
+    lines = lines_of_text(svg)
+    assert any("1 person" in dict(map(reversed, texts)) for texts in lines.values())  # type: ignore[arg-type]
+    font = ImageFont.load_default(11)
+    for texts in lines.values():
+        for (x, text), (next_x, next_text) in pairwise(texts):
+            assert next_x - x > (font.getlength(text) + font.getlength(next_text)) / 2, (text, next_text)
+    if inches is not None:
+        assert float(re.search(r'width="([\d.]+)"', svg)[1]) == pytest.approx(96 * inches, abs=4)  # type: ignore[index]
+        points = re.search(rb"MediaBox \[0 0 ([\d.]+)", as_pdf(svg))
+        assert points is not None
+        assert float(points[1]) == pytest.approx(72 * inches, abs=3)
 
 
 @pytest.mark.parametrize("ending", [".svg", ".png", ".pdf", ".json"])

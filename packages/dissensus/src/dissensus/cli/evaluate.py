@@ -87,6 +87,7 @@ def evaluate(
     markdown: Path | None = None,
     latex: Path | None = None,
     figure: Path | None = None,
+    width: float | None = None,
     against: Path | None = None,
     per: Literal["annotator"] | None = None,
     training: str | None = None,
@@ -191,7 +192,7 @@ def evaluate(
     if figure is not None:
         from dissensus.report.dots import draw_dots
 
-        draw_dots(result, figure)
+        draw_dots(result, figure, inches=width)
     if not to_screen:
         return
     if full:

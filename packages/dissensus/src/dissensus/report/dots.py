@@ -92,7 +92,8 @@ def dots(evaluation: Evaluation, *, references: Mapping[str, str] | None = None)
     whose = "its reference" if len(set(against.values())) > 1 else against[names[0]]
     if compared:
         right = base.encode(y=places.axis(labels=False, ticks=False, domain=False))
-        apart = alt.X("least:Q", title=f"minus {clipped(whose, 20)}").scale(nice=False)
+        # Titles of axes become part of expressions: the reference's name stands in the caption.
+        apart = alt.X("least:Q", title="minus the reference").scale(nice=False)
         ticks = apart.axis(grid=False, tickCount=alt.expr("ceil(plot1 / 70)"))
         charts.append(alt.layer(dashed(x=0), *intervals(right, "difference", ticks, high="most", size=70)))
     note = "Dot and line: the score and its 95 % interval."
@@ -107,7 +108,7 @@ def dots(evaluation: Evaluation, *, references: Mapping[str, str] | None = None)
         )
     return one_figure(
         DATA,
-        f"{evaluation.items:,} items",
+        f"{evaluation.items:,} items" + (f"; on the right, minus {whose}" if compared else ""),
         alt.hconcat(*charts, spacing=18) if compared else charts[0],
         rows,
         height=ROW * max(len(rows), 2),
