@@ -32,7 +32,7 @@ MARKS: Final = f"{HOW_MARKED}. Below each mean ± sd over seeds is its 95 % inte
 """How marks are read."""
 
 LOOK_AGAIN: Final = 100
-"""How many items are listed for another look, for a gap and for dividing people."""
+"""How many items are listed for another look, for a gap and for dividing people; of few items, a tenth."""
 
 MAIN: Final = ("accuracy", "entropy_spearman", "abs_entce")
 """What the first table shows beside the headline metric."""
@@ -272,9 +272,10 @@ def _record(subject: Subject, score: Score, difference: Difference | None) -> di
 def items_to_look_at(subject: Subject, system: str) -> Table:
     """Items worth another look: those on which people and a system are furthest apart, and those that divide people."""
     people = subject.people
-    furthest, _ = largest_gaps(people, subject.mean(system), most=LOOK_AGAIN)
+    most = min(LOOK_AGAIN, -(-len(people) // 10))
+    furthest, _ = largest_gaps(people, subject.mean(system), most=most)
     why = dict.fromkeys(furthest.tolist(), "gap")
-    for item in contested(people, most=LOOK_AGAIN).tolist():
+    for item in contested(people, most=most).tolist():
         why[item] = "gap and contested" if item in why else "contested"
     items = np.array(list(why), dtype=np.int64)
     model = subject.mean(system)[items]
@@ -298,7 +299,7 @@ def items_to_look_at(subject: Subject, system: str) -> Table:
         "Items worth another look",
         records,
         {name: lambda record, name=name: str(record[name]) for name in names},  # type: ignore[misc]
-        note=f"The {len(records):,} items on which people and {system} are furthest apart or people most divided.",
+        note=f"{len(records):,} items are worth another look: people and {system} are far apart, or people divided.",
     )
 
 
