@@ -45,7 +45,7 @@ def test_systems_stand_closest_first_with_their_scores_and_intervals(evaluation:
     assert {row["system"]: row["kind"] for row in rows}["marginal"] == "baseline"
 
 
-def views(evaluation: Evaluation) -> list[dict[str, Any]]:
+def views(evaluation: Evaluation) -> Any:
     return dots(evaluation).figures[0].spec["hconcat"]
 
 
