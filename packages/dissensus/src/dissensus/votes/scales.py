@@ -65,7 +65,7 @@ def binned(cells: pl.Series, bins: Sequence[str], *, where: Where, notes: list[s
     place = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(names) - 1)
     width = f"of equal width from the least value, {ends[0]}, to the largest, {ends[-1]}" if len(bins) == 1 else "given"
     notes.append(f"numbers are read in {len(names)} bins {width}: {', '.join(names)}; each holds its lower edge")
-    return pl.Series(cells.name, place).cast(pl.UInt32).cast(pl.Enum(names)).set(cells.is_null(), None)
+    return pl.Series(cells.name, names, dtype=pl.Enum(names)).gather(place).set(cells.is_null(), None)
 
 
 def _equal(numbers: Floats, count: float, *, where: Where) -> Floats:
