@@ -562,7 +562,7 @@ def _delimiter(path: Path, kind: str) -> str:
     with open_bytes(path) as file:
         header = file.readline(1 << 20)
     usual = _MARKS.get(kind, ",")
-    return next((mark for mark in (usual, ",", ";", "\t") if mark.encode() in header), usual)
+    return next((mark for mark in (usual, ",", ";", "\t", "|") if mark.encode() in header), usual)
 
 
 def open_text(path: Path) -> io.TextIOWrapper:

@@ -886,7 +886,7 @@ def test_a_wrong_file_is_refused_in_one_sentence_that_names_it(fault: str, tmp_p
     with pytest.raises(InputError, match=sentence) as refused:
         OFFICIAL[format_name].read(path)
     assert str(refused.value).startswith(str(path))
-    assert "\n" not in str(refused.value)
+    assert "\n" not in refused.value.sentence
 
 
 def test_bad_annotator_descriptions_are_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -12,6 +13,7 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.votes.columns import listed
+from dissensus.votes.echo import Plain
 from dissensus.votes.encoding import encode, first_appearances, to_names
 from dissensus.votes.table import KINDS
 
@@ -136,24 +138,24 @@ def spelling(names: pl.Series) -> pl.Series:
     return plain.cast(pl.Float64, strict=False).cast(pl.String).zip_with(numbers, plain).fill_null(plain)
 
 
-def look_alikes(names: pl.Series) -> pl.DataFrame:
-    """For each spelling that several distinct names share, its `names` and their `places`."""
-    table = pl.DataFrame({"key": spelling(names), "names": names, "places": np.arange(len(names))})
-    return table.filter(table["key"].is_duplicated()).group_by("key", maintain_order=True).all()
-
-
-def variants(names: Sequence[str], counts: Sequence[int] | Ints, *, what: str = "labels") -> list[str]:
+def variants(names: Sequence[str] | pl.Series, counts: Sequence[int] | Ints, *, what: str = "labels") -> list[str]:
     """Sentences on different names that look like one: of items one on all of them, of others one each."""
-    groups = look_alikes(pl.Series(names, dtype=pl.String))
+    table = pl.DataFrame({"names": pl.Series(names, dtype=pl.String), "counts": counts})
+    keys = spelling(table["names"])
+    # Counting distinct names is much faster than finding those that are not.
+    if keys.n_unique() == len(keys):
+        return []
+    groups = table.filter(keys.is_duplicated()).group_by(
+        keys.filter(keys.is_duplicated()).alias("key"), maintain_order=True
+    )
     often = [
-        " and ".join(f"'{name}' ({counts[place]:,})" for name, place in zip(*group, strict=True))
-        for group in groups.select("names", "places")[: 1 if what == "items" else None].iter_rows()
+        " and ".join(f"'{name}' ({count:,})" for name, count in group.iter_rows())
+        for _, group in itertools.islice(groups, 1 if what == "items" else None)
     ]
     how = "differ only in white space, case or spelling, and are kept apart"
     if what != "items":
         return [f"the {what} {alike} {how}" for alike in often]
-    number = int(groups["names"].list.len().sum())
-    return [f"{number:,} items such as {often[0]} {how}; merge_items=True makes them one"] if number else []
+    return [f"{int(keys.is_duplicated().sum()):,} items such as {often[0]} {how}; merge_items= makes them one"]
 
 
 def merged(code: Codes, names: Names, *, notes: list[str]) -> tuple[Codes, Names]:
@@ -161,7 +163,7 @@ def merged(code: Codes, names: Names, *, notes: list[str]) -> tuple[Codes, Names
     if names.dtype.kind != "T":
         return code, names
     one, first = first_appearances(spelling(pl.Series(names.tolist())))
-    notes.append(f"{len(names) - first.size:,} names of items merged into others that look like them")
+    notes.append(Plain(f"{len(names) - first.size:,} names of items merged into others that look like them"))
     return one[code], names[first]
 
 

@@ -28,7 +28,7 @@ ABOUT_ITEMS: Final = frozenset([*_NAMES["texts"], *_NAMES["about_items"]])
 TEXTS: Final = frozenset(_NAMES["texts"])
 """Those of them that hold what was judged, or where it lies."""
 
-RATING: Final = re.compile(r"(^|_)(ratings?|scores?|stars?|likert|grades?)(_|$)")
+RATING: Final = re.compile(r"(^|_)(ratings?|scores?|stars?|likert|grades?|sliders?)(_|$)")
 """What the label column of a rating scale is called."""
 
 _ANNOTATOR_NUMBERED: Final = re.compile(

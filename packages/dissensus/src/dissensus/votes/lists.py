@@ -13,7 +13,7 @@ import polars as pl
 
 from dissensus.errors import InputError
 from dissensus.table_file import whole_numbers
-from dissensus.votes.cells import is_missing
+from dissensus.votes.cells import is_missing, separator_mark
 from dissensus.votes.columns import listed
 
 if TYPE_CHECKING:
@@ -61,6 +61,12 @@ def _plain(word: str) -> str | None:
     with suppress(ValueError, SyntaxError):
         return str(ast.literal_eval(word))
     return word[1:-1]
+
+
+def holds_several(cells: pl.Series) -> bool:
+    """Whether cells are lists, or text with marks between labels."""
+    marked = cells.dtype == pl.String and separator_mark(cells) is not None
+    return marked or cells.dtype == pl.List
 
 
 def with_lists(rows: Rows, *names: str | None) -> Rows:

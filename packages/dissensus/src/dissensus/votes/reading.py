@@ -47,7 +47,7 @@ from dissensus.votes.columns import (
 from dissensus.votes.echo import Plain, drop_notes, echo
 from dissensus.votes.grid import NPY, votes_from_count_rows, votes_from_npy, votes_from_wide
 from dissensus.votes.kinds import mark_models
-from dissensus.votes.lists import one_row_a_vote, parsed, with_lists
+from dissensus.votes.lists import holds_several, one_row_a_vote, parsed, with_lists
 from dissensus.votes.official import OFFICIAL
 from dissensus.votes.own import OWN, read_own
 from dissensus.votes.roles import finer_items, item_by_values, item_columns, label_columns, label_readings
@@ -56,11 +56,12 @@ from dissensus.votes.scales import binned, refuse_labels
 from dissensus.votes.table import Votes, votes_from_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.table_file import OpenTable, Rows
     from dissensus.votes.official.opening import Format
     from dissensus.votes.own import Own
+    from dissensus.votes.roles import Readings
 
 FORMATS: Final = {
     "long": "one row per vote, or per response of yes, no or unsure",
@@ -330,17 +331,14 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
         alike += [f"the label {name!r} holds characters that cannot be seen" for name in unseen]
         odd = [word for word in MISSING if word in votes.classes] if options.missing is None else []
         alike += [f"the label '{word}' looks like a missing one, and is kept as a class" for word in odd]
-    named = {"item": votes.items}
+    named = {"item": (votes.items, votes.item)}
     if votes.annotators is not None:
-        named["annotator"] = votes.annotators.names
-        if named["annotator"].dtype.kind == "T":
-            often = np.bincount(votes.annotators.code, minlength=len(votes.annotators))
-            alike += variants(named["annotator"].tolist(), often, what="annotators")
-    if votes.items.dtype.kind == "T":
-        alike += variants(votes.items.tolist(), np.bincount(votes.item, minlength=len(votes.items)), what="items")
-    for what, names in named.items():
+        named["annotator"] = (votes.annotators.names, votes.annotators.code)
+    for what, (names, code) in named.items():
         if names.dtype.kind == "T":
-            odd = [word for word in MISSING if (names == word).any()]
+            text = pl.Series(names.tolist())
+            alike += variants(text, np.bincount(code, minlength=len(names)), what=f"{what}s")
+            odd = text.filter(text.is_in(MISSING)).to_list()
             alike += [f"the {what} '{word}' looks like a missing name, and is kept as one" for word in odd]
     return replace(reading, notes=(*reading.notes, *alike, *_remarks(votes, reading.columns)))
 
@@ -464,7 +462,7 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
         notes.append(Plain(f"not used: {listed(unused)}"))
     if own is None and columns.response is None:
         _refuse_header_row(rows, columns, options)
-        rows = _without_missing(rows, columns.label, options, notes)
+        rows = _without_missing(rows, columns.label, options, notes, others=lambda: _other_labels(table, columns))
         rows = rows if options.format == "long" else with_lists(rows, columns.label, columns.annotator)
         options, columns = _sets_or_lists(rows, columns, options, notes)
     if columns.response is not None:
@@ -512,10 +510,26 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     dtype = rows.table.schema[columns.label]
     if own is None and not isinstance(getattr(dtype, "inner", dtype), pl.Enum):
         refuse_labels(votes, options, column=columns.label, path=rows.path)
+        if options.classes is None:
+            _refuse_strangers(votes, rows)
         _look_at_row_numbers(table, rows, columns, votes, guessed=options.item is None, notes=notes)
     sets = separator is not None or dtype == pl.List
     name = "lists" if lists else "sets" if sets else "long"
     return Reading(votes=votes, format=name, columns=columns.roles(), notes=tuple(notes))
+
+
+def _refuse_strangers(votes: Votes, rows: Rows) -> None:
+    """Refuse a row whose item, annotator and label occur nowhere else: a second line of headings, or a total."""
+    if votes.judgement is not None or len(votes) < 10 or len(votes) != rows.table.height:
+        return
+    codes = [votes.item, votes.label, *([] if votes.annotators is None else [votes.annotators.code])]
+    alone = np.logical_and.reduce([(np.bincount(code) == 1)[code] for code in codes])
+    row = int(alone.argmax())
+    if alone.sum() == 1 and (votes.annotators is not None or row in (0, len(votes) - 1)):
+        raise InputError(
+            f"{rows.where(row)}: item '{votes.items[votes.item[row]]}' and all else occur in no other row; "
+            "remove the line where it is no vote (a second heading, a total), or list the labels with classes="
+        )
 
 
 def _choose_columns(table: OpenTable, options: Options, own: Own | None, notes: list[str]) -> Columns:
@@ -549,7 +563,7 @@ def _choose_columns(table: OpenTable, options: Options, own: Own | None, notes: 
 
 
 def _choose_item(
-    table: OpenTable, free: Sequence[str], annotator: str | None, label: str, *, notes: list[str]
+    table: OpenTable, free: Sequence[str], annotator: str | None, label: str | None, *, notes: list[str]
 ) -> str | None:
     """The column of items among those that have no other role: by its name, and where several fit, by their values."""
     candidates = item_columns(free)
@@ -558,7 +572,7 @@ def _choose_item(
     if candidates:
         rows = with_lists(table.rows([*candidates, *filter(None, (annotator, label))]), label, annotator)
         several = annotator is not None and rows.table.schema[annotator] == pl.List
-        row_is_item = rows.table.schema[label] == pl.List and (annotator is None or several)
+        row_is_item = label is not None and (annotator is None or several) and holds_several(rows.table[label])
         return item_by_values(rows, candidates, None if several else annotator, row_is_item=row_is_item, notes=notes)
     if annotator is not None and (ways := finer_items(table.rows().table, None, annotator, (label,))):
         raise InputError(
@@ -603,6 +617,14 @@ def _finer(table: OpenTable, columns: Columns) -> list[str]:
     return finer_items(table.rows().table, columns.item, columns.annotator, others)
 
 
+def _other_labels(table: OpenTable, columns: Columns) -> Readings:
+    """The readings of a file by other columns that may hold its labels."""
+    if columns.annotator is None or columns.item not in table.columns:
+        return {}
+    whole, taken = table.rows().table, [*columns.names(), *item_columns(table.columns)]
+    return label_readings(whole, label_columns(whole, columns.item, columns.annotator, taken))
+
+
 def _look_at_row_numbers(
     table: OpenTable, rows: Rows, columns: Columns, votes: Votes, *, guessed: bool, notes: list[str]
 ) -> None:
@@ -643,7 +665,9 @@ def _sets_or_lists(rows: Rows, columns: Columns, options: Options, notes: list[s
     if people is not None or not number or rows.table[columns.item].n_unique() < rows.table.height:
         return options, columns
     if 5 * repeated >= number:
-        notes.append(f"{repeated:,} of {number:,} lists name a label twice: they hold the votes of several people")
+        notes.append(
+            Plain(f"{repeated:,} of {number:,} lists name a label twice: they are the votes of several people")
+        )
         return replace(options, format="lists"), columns
     raise InputError(
         f"{rows.path}: the lists of column '{columns.label}' may be of one person each, or of several; choose one",
@@ -668,11 +692,20 @@ def _refuse_header_row(rows: Rows, columns: Columns, options: Options) -> None:
         )
 
 
-def _without_missing(rows: Rows, label: str, options: Options, notes: list[str]) -> Rows:
+def _without_missing(
+    rows: Rows, label: str, options: Options, notes: list[str], *, others: Callable[[], Readings]
+) -> Rows:
     """The rows that hold a label; words for a missing one are refused where the user has not said what they are."""
     cells = rows.table[label]
     known = set(options.classes or ())
     if options.missing is None:
+        empty = is_missing(cells, [""])
+        if empty.any() and options.format not in ("sets", "lists") and options.separator is None:
+            raise InputError(
+                f"{rows.where(int(empty.to_numpy().argmax()))}: column '{label}' is empty in {empty.sum():,} of "
+                f"{len(cells):,} rows; fill the cells, name another column with label=, or choose",
+                readings={"such rows are left out": {"missing": [""]}, **({} if options.label else others())},
+            )
         odd = is_missing(cells, [word for word in MISSING if word and word not in known])
         if odd.any() and not cells.dtype.is_nested():
             row = int(odd.to_numpy().argmax())
@@ -750,8 +783,13 @@ def _refuse_commas(rows: Rows, columns: Columns, distinct: pl.Series) -> None:
 def _read_flags(table: OpenTable, options: Options) -> Reading:
     """One row per judgement, one column of 0 and 1 per class."""
     _refuse_options(table.path, options, "flags", "label", "response", "separator", "annotators", "missing")
-    item = require("item", options.item, table.columns, path=table.path)
     annotator = choose("annotator", options.annotator, table.columns, path=table.path)
+    notes: list[str] = []
+    item = options.item
+    if item is None:
+        free = [name for name in table.columns if name not in {annotator, *(options.classes or ())}]
+        item = _choose_item(table, free, annotator, None, notes=notes)
+    item = require("item", item, table.columns, path=table.path)
     seconds = choose("seconds", options.seconds, table.columns, path=table.path) if options.seconds else None
     time = choose("time", options.time, table.columns, path=table.path) if options.time else None
     rest = [*options.attributes, *options.item_attributes]
@@ -781,9 +819,7 @@ def _read_flags(table: OpenTable, options: Options) -> Reading:
         for name in flags
     )
     label = rows.table.select(chosen.list.drop_nulls().alias("label")).to_series()
-    notes: list[str] = (
-        [] if annotator is not None else [Plain("no column names the annotators; the votes are anonymous")]
-    )
+    notes += [] if annotator is not None else [Plain("no column names the annotators; the votes are anonymous")]
     columns = Columns(
         item=item,
         annotator=annotator,
@@ -877,18 +913,23 @@ def _unnamed_label(table: OpenTable, rows: Rows, item: str | None, options: Opti
     ]
     labels = lists
     if not lists and annotator is not None and sum(is_annotator(name) for name in table.columns) == 1:
-        if item is not None and cells[item].n_unique() == cells.height:
+        if item is not None and cells[item].n_unique() == cells.height and len(item_columns(table.columns)) == 1:
             return None
-        beside = (guess("seconds", table.columns), guess("time", table.columns))
-        labels = label_columns(cells, item, annotator, (*taken, *beside))
-    if len(labels) <= 1 and item is not None:
-        return labels[0] if labels else None
+        known = {guess(role, table.columns) for role in ("annotator", "seconds", "time")}
+        free = [name for name in table.columns if name not in {*known, *taken}]
+        item = options.item or _choose_item(table, free, annotator, None, notes=[])
+        about = {name for name in free if plain(name) in ABOUT_ITEMS} | set(item_columns(free))
+        labels = label_columns(cells, item, annotator, {*known, *taken, *about})
+        if len(labels) == 1 and not {*free} - {*labels, *about}:
+            return labels[0]
+    if len(lists) == 1:
+        return lists[0]
     if not labels:
         return None
     raise InputError(
         f"{table.path}: none of the columns {listed(table.columns)} is known to hold the label; name it with label=",
-        readings=label_readings(cells, [] if lists else labels)
-        | {f"'{name}' holds lists of labels": {"label": name} for name in lists},
+        readings={f"'{name}' holds lists of labels": {"label": name} for name in lists}
+        | label_readings(cells, [name for name in labels if name not in lists]),
     )
 
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from dissensus.errors import InputError
 from dissensus.votes.columns import SYNONYMS, listed, plain
+from dissensus.votes.echo import Plain
 from dissensus.votes.scales import MANY
 
 if TYPE_CHECKING:
@@ -56,9 +57,7 @@ def item_by_values(
     if len(apart) == 1 or len(left) == 1:
         chosen = (left or apart)[0]
         if others := [name for name in apart if name != chosen]:
-            notes.append(
-                f"items are named by '{chosen}', and {listed(others)} not used: so nobody judges an item twice"
-            )
+            notes.append(Plain(f"items are named by '{chosen}', not by {listed(others)}: so nobody judges one twice"))
         return chosen
     once = {name: {} if repeated[name] <= FEW * n else {"duplicates": "last", "force": True} for name in apart}
     raise InputError(

@@ -50,7 +50,7 @@ class _VoteRows:
     where: Where
     classes: Sequence[str] | None
     separator: str | None
-    duplicates: Duplicates
+    duplicates: Duplicates | None
     force: bool
     finer: Callable[[], Sequence[str]] | None
     exact: bool
@@ -80,20 +80,23 @@ class _VoteRows:
 
         def refusal(before: int, again: int, number: int) -> InputError:
             sentence = f"{said(before, again)}; {number:,} of {key.size:,} rows are repetitions"
-            if self.finer is None:
-                return InputError(f"{sentence}, remove them")
-            many = number > FEW * key.size
-            items = self.finer() if many else ()
-            ways = ("first", "last") if self.duplicates == "refuse" else (self.duplicates,)
+            many = number > FEW * key.size and not self.force
+            items = () if self.finer is None or not many else self.finer()
+            ways = {None: [], "refuse": ["first", "last"]}.get(self.duplicates, [self.duplicates])
             by = "in the file" if self.time is None else "by time"
             return InputError(
-                f"{sentence}; remove them, or choose",
+                f"{sentence}; remove them{', or choose' if ways else ''}",
                 readings={f"'{name}' names the item: so nobody judges one twice": {"item": name} for name in items}
                 | {f"the {way} {by} counts": {"duplicates": way} | ({"force": True} if many else {}) for way in ways},
             )
 
         return keep_distinct(
-            key, self.duplicates, refusal=refusal, time=self.time, most=1.0 if self.force else FEW, notes=self.notes
+            key,
+            self.duplicates or "refuse",
+            refusal=refusal,
+            time=self.time,
+            most=1.0 if self.force else FEW,
+            notes=self.notes,
         )
 
 
@@ -122,8 +125,8 @@ def votes_from_rows(
     classes: Sequence[str] | None = None,
     ordered: bool | None = None,
     separator: str | None = None,
-    duplicates: Duplicates = "refuse",
-    force: bool = False,
+    duplicates: Duplicates | None = None,
+    force: bool = True,
     merge_items: bool = False,
     finer: Callable[[], Sequence[str]] | None = None,
     exact: bool = False,
@@ -134,8 +137,9 @@ def votes_from_rows(
     Without `classes` they are those in the rows, numbers by size and others by alphabet, or an Enum's in its own order.
     They are a scale (`ordered`) where nothing is said and the label column is named like a rating, and the classes are
     numbers or given. `separator` stands between the labels of one cell; `exact` keeps white space around them. `where`
-    is the file and line of a row, and `notes` takes sentences on what was understood. Repetitions that are left out are
-    2 % of the rows at most, or else `force`; `finer` looks for columns by which nobody judges an item twice.
+    is the file and line of a row, and `notes` takes sentences on what was understood. `duplicates` is None
+    where nobody can choose; those left out are 2 % of the rows at most, unless `force`, and `finer` looks for columns
+    by which nobody judges an item twice.
     """
     notes = [] if notes is None else notes
     item, items = encode_names(table[columns.item], where=where)

@@ -12,6 +12,7 @@ import polars as pl
 from dissensus.errors import InputError
 from dissensus.votes.cells import are_numbers
 from dissensus.votes.columns import RATING, plain
+from dissensus.votes.echo import Plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +65,7 @@ def binned(cells: pl.Series, bins: Sequence[str], *, where: Where, notes: list[s
     names = [f"{low}{dash}{high}" for low, high in pairwise(ends)]
     place = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(names) - 1)
     width = f"of equal width from the least value, {ends[0]}, to the largest, {ends[-1]}" if len(bins) == 1 else "given"
-    notes.append(f"numbers are read in {len(names)} bins {width}: {', '.join(names)}; each holds its lower edge")
+    notes.append(Plain(f"numbers are in {len(names)} bins {width}: {', '.join(names)}; each holds its lower edge"))
     return pl.Series(cells.name, names, dtype=pl.Enum(names)).gather(place).set(cells.is_null(), None)
 
 
