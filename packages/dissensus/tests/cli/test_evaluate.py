@@ -172,6 +172,8 @@ def test_markdown_latex_and_a_figure_are_written(files: dict[str, Path], tmp_pat
     assert "soft NLL $\\downarrow$".replace("\\\\", "\\") in table
     drawn = (tmp_path / "dots.svg").read_text()
     assert all(name in drawn for name in ("good", "sharp", "uniform", "marginal", "Soft NLL, nats"))
+    run(*arguments, "--figure", tmp_path / "dots.pdf", "--width", "3.3")
+    assert b"MediaBox [0 0 23" in (tmp_path / "dots.pdf").read_bytes()
     with pytest.raises(InputError, match=r"unknown kind of figure '.gif'; choose one of .svg, .png, .pdf, .json"):
         run(*arguments, "--figure", tmp_path / "dots.gif")
     with pytest.raises(InputError, match="two results cannot both go to standard output"):

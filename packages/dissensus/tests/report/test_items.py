@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dissensus.report.items import cards, contested, distinct, largest_gaps
+from dissensus.report.tables import items_to_look_at
 from tests.report.subjects import people_of
 
 if TYPE_CHECKING:
@@ -63,3 +64,18 @@ def test_a_card_shows_the_text_the_votes_and_everybody_that_speaks(plain: Subjec
 @pytest.mark.parametrize(("names", "shown"), [(["a", "a", "b", "a"], ["a", "a #2", "b", "a #3"]), ([], [])])
 def test_no_two_names_of_a_figure_are_the_same(names: list[str], shown: list[str]) -> None:
     assert distinct(names) == shown
+
+
+def test_items_worth_another_look_are_listed_with_why(plain: Subject) -> None:
+    table = items_to_look_at(plain, "near")
+    people = plain.people
+    most = -(-len(people) // 10)
+    by_name = {str(name): place for place, name in enumerate(people.items)}
+    gaps = np.abs(people.probabilities - plain.mean("near")).sum(axis=1) / 2
+    assert {record["why"] for record in table.records} <= {"gap", "contested", "gap and contested"}
+    far = [by_name[record["item"]] for record in table.records if "gap" in record["why"]]
+    assert len(far) == most
+    assert gaps[far].min() >= np.delete(gaps, far).max()
+    for record in table.records:
+        assert record["gap"] == pytest.approx(gaps[by_name[record["item"]]], abs=1e-4)
+    assert len(table.to_csv().splitlines()) == 1 + len(table.records)
