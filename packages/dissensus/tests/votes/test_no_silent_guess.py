@@ -121,7 +121,7 @@ class TestMissing:
     def test_rows_are_left_out_when_asked_and_told(self, read: Any) -> None:
         reading = read(self.LONG, missing=("NA",))
         assert (len(reading.votes), reading.votes.ordered) == (2, True)
-        assert "1 row without a label left out (--missing)" in reading.notes
+        assert "1 row without a label left out (missing=)" in reading.notes
 
     def test_kept_as_a_class_when_asked(self, read: Any) -> None:
         assert read(self.LONG, missing=("",), ordered=False).votes.classes == ("4", "5", "NA")

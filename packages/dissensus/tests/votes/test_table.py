@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -135,3 +137,13 @@ def test_a_scale_has_places_only_where_every_name_is_a_number() -> None:
     assert scale("1", "3", "10") == [1.0, 3.0, 10.0]
     assert scale("1", "nan", "10") == [0.0, 1.0, 2.0]
     assert scale("inf", "low", "2") == [0.0, 1.0, 2.0]
+
+
+def test_adding_votes_counts_each_class_by_its_name_and_refuses_scales_that_differ() -> None:
+    first = votes_from_counts(np.array([[2, 1], [0, 3]]), items=["q", "r"], classes=["x", "y"])
+    second = votes_from_counts(np.array([[1, 4]]), items=["r"], classes=["w", "y"])
+    both = first + second
+    assert both.classes == ("x", "y", "w")
+    assert both.counts.tolist() == [[2, 1, 0], [0, 7, 1]]
+    with pytest.raises(InputError, match="read both with the same classes="):
+        replace(first, ordered=True) + replace(second, ordered=True)

@@ -39,7 +39,9 @@ def console() -> Console:
 
 def note(*sentences: str) -> None:
     """Remarks about what was done, on standard error so that they never mix with a result."""
-    sys.stderr.write("".join(f"{sentence}\n" for sentence in sentences))
+    from dissensus.cli import as_typed
+
+    sys.stderr.write("".join(f"{as_typed(sentence, sys.argv[1:])}\n" for sentence in sentences))
 
 
 def say(sentences: Iterable[str]) -> None:

@@ -722,7 +722,7 @@ def _without_missing(
         return rows
     if left_out == len(missing):
         raise InputError(f"{rows.path}: the label is missing in every row; correct missing=")
-    notes.append(f"{left_out:,} {'row' if left_out == 1 else 'rows'} without a label left out (--missing)")
+    notes.append(f"{left_out:,} {'row' if left_out == 1 else 'rows'} without a label left out (missing=)")
     kept = np.flatnonzero(~missing.to_numpy())
     numbers = kept if rows.numbers is None else rows.numbers[kept]
     return replace(rows, table=rows.table.filter(~missing), numbers=numbers)

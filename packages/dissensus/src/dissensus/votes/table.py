@@ -161,13 +161,17 @@ class Votes:
         return _equal(self, other)
 
     def __add__(self, other: Votes) -> Votes:
-        """Both together: items, and annotators, of one name are the same; `self.notes` stay in front."""
-        for name in ("classes", "ordered", "none"):
+        """Both together: items, annotators and classes of one name are the same; `self.notes` stay in front."""
+        # A class that nobody chose in one file is none of its classes; on a scale its place counts.
+        plain = not (self.ordered or other.ordered) and self.none is None and other.none is None
+        for name in () if plain else ("classes", "ordered", "none"):
             if getattr(self, name) != getattr(other, name):
                 raise InputError(
                     f"votes: {name} is {getattr(self, name)} here and {getattr(other, name)} there; read both with the "
                     "same classes= and ordered= to add them"
                 )
+        classes = tuple(dict.fromkeys((*self.classes, *other.classes)))
+        label = np.array([classes.index(name) for name in other.classes], dtype=self.label.dtype)[other.label]
         if (self.annotators is None) != (other.annotators is None):
             raise InputError("votes: one of both is anonymous; give annotators to both, or to neither")
         place, items, about = _joined("item", self.items, self.item_attributes, other.items, other.item_attributes)
@@ -184,8 +188,9 @@ class Votes:
         return replace(
             self,
             item=np.concatenate([self.item, place[other.item]]),
-            label=np.concatenate([self.label, other.label]),
+            label=np.concatenate([self.label, label]),
             items=items,
+            classes=classes,
             annotators=annotators,
             unsure=_end_to_end(self.unsure, other.unsure, rows, missing=False),
             by_model=_end_to_end(self.by_model, other.by_model, rows, missing=False),
