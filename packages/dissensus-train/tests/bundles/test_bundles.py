@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +16,11 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics import soft_nll
+from dissensus.pages import as_markdown
+from dissensus.version import __version__
 from dissensus_train.bundles import export_bundle, load_model
+from dissensus_train.bundles.parts import write_sums
+from dissensus_train.bundles.writing import chosen_system
 from dissensus_train.cli.predict import predict
 from dissensus_train.studies import ScoredStudy, plan_study, read_study, run_plan, score_study
 from tests.study_report.studies import STUDY, finished, make_study
@@ -56,28 +62,73 @@ def test_a_run_predicts_what_was_stored_in_a_process_that_has_never_seen_the_stu
     np.testing.assert_allclose(np.load(tmp_path / "said.npy"), stored(scored, "soft")[1], atol=1e-5)
 
 
-def test_an_ensemble_predicts_the_mean_of_its_seeds(scored: ScoredStudy, tmp_path: Path) -> None:
-    _, chosen = export_bundle(scored, tmp_path / "model", ensemble=True)
-    name = chosen.removeprefix("all seeds of ").partition(",")[0]
+def test_all_runs_of_a_system_predict_the_mean_of_their_seeds(scored: ScoredStudy, tmp_path: Path) -> None:
+    _, chosen = export_bundle(scored, tmp_path / "model")
     model = load_model(tmp_path / "model")
+    assert chosen.startswith(f"all 2 runs of {model.recipe.name['system']} together, ")
     assert model.recipe.members == (0, 1)
-    np.testing.assert_allclose(model.predict_proba(features(scored)), stored(scored, name).mean(axis=0), atol=1e-5)
+    said = stored(scored, model.recipe.name["system"]).mean(axis=0)
+    np.testing.assert_allclose(model.predict_proba(features(scored)), said, atol=1e-5)
 
 
-def test_the_best_run_is_chosen_on_the_selection_split_and_not_on_what_it_is_scored_on(
-    scored: ScoredStudy, tmp_path: Path
-) -> None:
+def losses(scored: ScoredStudy) -> dict[str, Any]:
+    """By system, (seeds,) the mean soft NLL on the validation split, which is not what scores are told of."""
     data = scored.opened.data
     human = data.human.take(data.splits["validation"]).probabilities
-    losses = {
-        (system.name, run.seed): soft_nll(human, predicted.astype(np.float64)).mean()
-        for system in scored.systems.values()
-        for run, predicted in zip(system.runs, system.predictions["validation"], strict=True)
+    return {
+        name: np.array([soft_nll(human, q.astype(np.float64)).mean() for q in system.predictions["validation"]])
+        for name, system in scored.systems.items()
     }
-    name, seed = min(losses, key=losses.__getitem__)
-    _, chosen = export_bundle(scored, tmp_path / "model")
-    assert chosen.startswith(f"{name}, seed {seed}, whose soft NLL on the split 'validation' is lowest")
-    assert load_model(tmp_path / "model").recipe.members == (seed,)
+
+
+def saying(scored: ScoredStudy, **people: Any) -> ScoredStudy:
+    """The study, as if its systems said for validation items so much of what people said, and else nothing."""
+    data = scored.opened.data
+    human = data.human.take(data.splits["validation"]).probabilities
+    systems = {}
+    for name, share in people.items():
+        weight = np.resize(np.asarray(share, dtype=np.float64), len(human))[:, None]
+        said = np.stack([weight * human + (1 - weight) / human.shape[1]] * 2)
+        one = scored.systems[name]
+        systems[name] = replace(one, predictions={**one.predictions, "validation": said})
+    return replace(scored, systems=systems)
+
+
+def test_the_soft_trained_system_is_exported_unless_another_is_significantly_closer(scored: ScoredStudy) -> None:
+    alike = saying(scored, majority=0.8, soft=[0.6, 0.9])
+    assert losses(alike)["majority"].mean() < losses(alike)["soft"].mean()
+    system, why = chosen_system(alike)
+    assert system.name == "soft"
+    assert "trained on label distributions and does not differ significantly on the split 'validation'" in why
+    further = saying(scored, majority=0.8, soft=0.6)
+    system, why = chosen_system(further)
+    assert system.name == "majority"
+    assert f"is lowest ({losses(further)['majority'].mean():.3f})" in why
+
+
+def test_the_card_says_how_it_was_chosen_and_what_it_is_made_with(scored: ScoredStudy, tmp_path: Path) -> None:
+    _, chosen = export_bundle(scored, tmp_path / "model", licence="CC-BY-4.0")
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert as_markdown(f"Chosen as {chosen}.") in card
+    assert 'license: "CC-BY-4.0"' in card.partition("\n---\n")[0]
+    recipe = load_model(tmp_path / "model").recipe
+    assert recipe.licence == {"model": "CC-BY-4.0", "data": ""}
+    assert recipe.versions["torch"] == torch.__version__
+    assert recipe.versions["dissensus"] == __version__
+
+
+def test_of_the_runs_the_closest_on_the_selection_split_is_taken_where_one_is_asked_for(
+    scored: ScoredStudy, tmp_path: Path
+) -> None:
+    export_bundle(scored, tmp_path / "model", single=True)
+    recipe = load_model(tmp_path / "model").recipe
+    assert recipe.members == (int(losses(scored)[recipe.name["system"]].argmin()),)
+
+
+def test_without_a_split_to_choose_on_the_soft_trained_one_is_exported(scored: ScoredStudy) -> None:
+    splits = {name: rows for name, rows in scored.opened.data.splits.items() if name != "validation"}
+    opened = replace(scored.opened, data=replace(scored.opened.data, splits=splits))
+    assert chosen_system(replace(scored, opened=opened))[0].name == "soft"
 
 
 def test_the_scores_are_those_of_this_very_model(scored: ScoredStudy, tmp_path: Path) -> None:
@@ -100,31 +151,36 @@ def test_a_bundle_is_whole_or_not_there_and_nothing_is_overwritten(scored: Score
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["mine.txt"]
 
 
+@pytest.fixture(scope="module")
+def bundle(scored: ScoredStudy, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export_bundle(scored, tmp_path_factory.mktemp("bundle") / "model")[0]
+
+
 @pytest.mark.parametrize(
-    ("spoil", "sentence"),
+    ("change", "sentence"),
     [
-        (lambda folder: (folder / "bundle.json").unlink(), "this is no bundle"),
-        (lambda folder: (folder / "bundle.json").write_text("{"), "the recipe cannot be read"),
-        (lambda folder: _change(folder, format=99), "format 99, and this dissensus reads format 1"),
-        (lambda folder: _change(folder, shape=[5]), "the weights do not fit linear"),
-        (lambda folder: _change(folder, classes=["a", "b"]), "the weights do not fit linear"),
-        (lambda folder: _change(folder, more=1), "'more' is missing or unknown"),
-        (lambda folder: next(folder.glob("*.safetensors")).write_bytes(b"cut"), "the weights cannot be read"),
-        (lambda folder: next(folder.glob("*.safetensors")).unlink(), "the weights cannot be read"),
+        ({"format": 99}, "format 99, and this dissensus reads format 2"),
+        ({"shape": [5]}, "the weights do not fit linear"),
+        ({"classes": ["a", "b"]}, "the weights do not fit linear"),
+        ({"more": 1}, "'more' is missing or unknown"),
     ],
 )
-def test_a_bundle_that_cannot_be_used_is_refused_in_a_sentence(
-    scored: ScoredStudy, tmp_path: Path, spoil: Any, sentence: str
+def test_a_recipe_that_is_not_ours_is_refused_in_a_sentence(
+    bundle: Path, tmp_path: Path, change: dict[str, Any], sentence: str
 ) -> None:
-    export_bundle(scored, tmp_path / "model")
-    spoil(tmp_path / "model")
+    shutil.copytree(bundle, tmp_path / "model")
+    path = tmp_path / "model" / "bundle.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    write_sums(tmp_path / "model")
     with pytest.raises(InputError, match=sentence):
         load_model(tmp_path / "model")
 
 
-def _change(folder: Path, **change: Any) -> None:
-    path = folder / "bundle.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+def test_what_is_no_bundle_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="this is no bundle \\(there is no such folder\\)"):
+        load_model(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"this is no bundle \(it holds no bundle.json\)"):
+        load_model(tmp_path)
 
 
 def test_items_of_another_shape_are_refused(scored: ScoredStudy, tmp_path: Path) -> None:

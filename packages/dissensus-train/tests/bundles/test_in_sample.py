@@ -166,13 +166,6 @@ def test_a_frame_of_predictions_carries_it_too(scored: ScoredStudy, bundle: Path
         evaluate(human, frame.with_columns(pl.lit("imagenet").alias("trained_on")), resamples=0)
 
 
-def test_a_bundle_of_an_earlier_version_says_nothing(scored: ScoredStudy, tmp_path: Path) -> None:
-    folder, _ = export_bundle(scored, tmp_path / "model")
-    (folder / "trained-on.npy").unlink()
-    table = pl.read_parquet(predicted(scored, folder, tmp_path, "train"))
-    assert table.columns == ["item", *scored.human.classes]
-
-
 def test_an_item_is_recognised_by_what_it_shows(tmp_path: Path) -> None:
     features = np.array([[0.1, 0, 2], [3, 4, 0], [0.1, 0, 2]])
     of_features = fingerprints(features.astype(np.float32))

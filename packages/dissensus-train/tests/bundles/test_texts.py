@@ -27,7 +27,7 @@ texts = "texts.csv"
 [grid]
 deliveries = ["soft"]
 models = ["{model}"]
-seeds = 1
+seeds = {seeds}
 
 [training]
 epochs = 2
@@ -36,7 +36,7 @@ batch_size = 8
 """
 
 
-def trained(folder: Path, *, model: str, encoder: str = "") -> ScoredStudy:
+def trained(folder: Path, *, model: str, encoder: str = "", seeds: int = 1) -> ScoredStudy:
     data = texts()
     assert data.items is not None
     assert data.votes is not None
@@ -45,7 +45,7 @@ def trained(folder: Path, *, model: str, encoder: str = "") -> ScoredStudy:
     (folder / "votes.csv").write_text("item,annotator,label\n" + "".join(f"i{i},a{a},{k}\n" for i, a, k in rows))
     written = "".join(f"i{number},{text}\n" for number, text in enumerate(data.items.texts[0]))
     (folder / "texts.csv").write_text("item,text\n" + written)
-    (folder / "study.toml").write_text(STUDY.format(encoder=encoder, model=model))
+    (folder / "study.toml").write_text(STUDY.format(encoder=encoder, model=model, seeds=seeds))
     plan = plan_study(read_study(folder / "study.toml"), folder / "store", engine="loop", device="cpu")
     list(run_plan(plan))
     plan.writer.close()

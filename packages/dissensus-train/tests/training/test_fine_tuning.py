@@ -104,7 +104,7 @@ def test_its_architecture_is_kept_without_the_weights_it_started_from(
     data: TrainingData, result: Any, tmp_path: Path
 ) -> None:
     assert data.folder is not None
-    keep_architecture(network_of(result.run, data), tmp_path / "kept")
+    keep_architecture(network_of(result.run, data), tmp_path / "kept", classes=data.human.classes)
     assert not list((tmp_path / "kept").glob("*.safetensors"))
     model = pretrained("hf:kept", classes=2, folder=tmp_path, weights=False)
     model.load_state_dict({name: torch.from_numpy(value) for name, value in result.weights.items()})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus_train.bundles.comparing import Comparison as Comparison
+    from dissensus_train.bundles.comparing import compare_deployed as compare_deployed
     from dissensus_train.bundles.loading import TrainedModel as TrainedModel
     from dissensus_train.bundles.loading import load_model as load_model
     from dissensus_train.bundles.writing import export_bundle as export_bundle

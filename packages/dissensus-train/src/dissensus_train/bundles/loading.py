@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import sys
+import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +23,7 @@ from dissensus.items.encoders import encoded, restore_encoder
 from dissensus.items.pictures import read_picture
 from dissensus.progress import silent
 from dissensus_train.bundles.recipe import read_recipe
+from dissensus_train.pretrained import text_encoder, timm_encoder
 from dissensus_train.training.annotator_side import People, PeopleNetwork, mixed
 from dissensus_train.training.data import moved_and_scaled
 from dissensus_train.training.engine import settled_device
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from dissensus_train.bundles.recipe import Recipe
 
 CODE: Final = "code"
+ENCODER: Final = "encoder"
 NETWORK: Final = "network"
 STATE: Final = "encoder.npz"
 TRAINED_ON: Final = "trained-on.npy"
@@ -46,16 +51,16 @@ TRAINED_ON: Final = "trained-on.npy"
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """A model from a bundle: a network per member, in evaluation mode, on the CPU.
+    """A model from a bundle: a network per member, in evaluation mode, on the device that it predicted on last.
 
     The encoder makes features of items; None where the networks read features, or items themselves. `known` are sorted
-    fingerprints of the items that trained or chose it; None in a bundle of an earlier version.
+    fingerprints of the items that trained or chose it.
     """
 
     recipe: Recipe
     networks: tuple[nn.Module, ...]
     encoder: Encoder | None
-    known: Ints | None
+    known: Ints
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -82,6 +87,8 @@ class TrainedModel:
         """
         place = torch.device(settled_device(device))
         raw = self._inputs(items, progress)
+        if not (len(raw) if isinstance(raw, Items) else raw.shape[0]):
+            return np.zeros((0, len(self.classes)))
         settings = Training(precision=self.recipe.precision)  # type: ignore[arg-type]
         unit = None if annotator is None else self._unit(annotator)
         total: Any = 0.0
@@ -95,16 +102,13 @@ class TrainedModel:
                 own = log_probabilities(network, table, rows, settings, who=who).exp().double().cpu().numpy()
                 said = mixed(own, said, np.full(len(own), self.recipe.people["heard"][unit]))
             total = total + said
-            network.to("cpu")
         return np.asarray(total / len(self.networks), dtype=np.float64)
 
-    def trained_on(self, items: Any) -> Mask | None:
+    def trained_on(self, items: Any) -> Mask:
         """(items,) whether each item, recognised by what it shows, was used to train or choose the model.
 
-        Scores on such items do not tell how it does on new ones. None where a bundle of an earlier version is asked.
+        Scores on such items do not tell how it does on new ones.
         """
-        if self.known is None:
-            return None
         as_given = isinstance(items, Items) or self.recipe.reads == "features"
         return np.isin(fingerprints(items if as_given else _as_items(items, self.recipe)), self.known)
 
@@ -124,25 +128,58 @@ class TrainedModel:
             )
         return units.index(annotator)
 
-    def _inputs(self, items: Any, progress: Progress) -> Items | Features:
-        """The items themselves where the network reads them, else their features as the network wants them."""
-        if self.recipe.reads == "features":
+    def features(self, items: Any, *, progress: Progress = silent) -> Features:
+        """(items, ...) what the encoder makes of items; features that are given are only looked at.
+
+        Texts in which it finds no word that it learnt are told by a warning.
+        """
+        if self.encoder is None or self.recipe.reads == "features":
             features: Features = items if sp.issparse(items) else np.asarray(items, dtype=np.float32)
         else:
-            shown = items if isinstance(items, Items) else _as_items(items, self.recipe)
-            if shown.kind != ("images" if self.recipe.reads == "images" else "texts"):
-                raise InputError(f"predict: the model reads {self.recipe.reads}, and these are {shown.kind}")
-            if self.encoder is None:
-                return shown
+            shown = self._shown(items)
             features = encoded(self.encoder, shown, progress=progress)
+            unknown = np.flatnonzero(np.diff(features.indptr) == 0) if sp.issparse(features) else np.empty(0)
+            if unknown.size:
+                warnings.warn(
+                    f"predict: {unknown.size:,} of {len(shown):,} texts hold no word that the model knows, item "
+                    f"{shown.names[unknown[0]]} first; what it says of them is the same for all",
+                    stacklevel=2,
+                )
         if tuple(features.shape[1:]) != self.recipe.shape:
             raise InputError(
                 f"predict: items of shape {tuple(features.shape[1:])}, and the model was trained on items of shape "
                 f"{self.recipe.shape}; give features made as those of the study"
             )
-        if not sp.issparse(features) and not np.isfinite(features).all():
-            raise InputError("predict: the features hold NaN or infinity; fill or remove them")
-        return moved_and_scaled(features, self.recipe.normalisation)
+        wrong = np.flatnonzero(~np.isfinite(features.data if sp.issparse(features) else features))
+        if wrong.size:
+            row = "" if sp.issparse(features) else f" of item {wrong[0] // max(1, features[0].size)}"
+            raise InputError(f"predict: the features{row} hold NaN or infinity; fill or remove them")
+        return features
+
+    def to_sklearn(self) -> Any:
+        """The same model as a fitted scikit-learn pipeline, where its networks are linear; see `ways_out`."""
+        from dissensus_train.bundles.ways_out import as_pipeline
+
+        return as_pipeline(self)
+
+    def _inputs(self, items: Any, progress: Progress) -> Items | Features:
+        """The items themselves where the network reads them, else their features as the network wants them."""
+        if self.encoder is None and self.recipe.reads != "features":
+            return self._shown(items)
+        return moved_and_scaled(self.features(items, progress=progress), self.recipe.normalisation)
+
+    def _shown(self, items: Any) -> Items:
+        shown = items if isinstance(items, Items) else _as_items(items, self.recipe)
+        if shown.kind != ("images" if self.recipe.reads == "images" else "texts"):
+            raise InputError(f"predict: the model reads {self.recipe.reads}, and these are {shown.kind}")
+        for column in shown.texts:
+            empty = np.flatnonzero(np.strings.str_len(np.strings.strip(column)) == 0)
+            if empty.size:
+                more = f", and {empty.size - 1:,} more" if empty.size > 1 else ""
+                raise InputError(
+                    f"predict: item {shown.names[empty[0]]} has an empty text{more}; remove it, or fill it"
+                )
+        return shown
 
 
 def load_model(folder: str | Path, *, trust_code: bool = False) -> TrainedModel:
@@ -182,18 +219,37 @@ def load_model(folder: str | Path, *, trust_code: bool = False) -> TrainedModel:
             f"{folder}: its network or encoder is code of somebody's own ({recipe.network}), which loading would run; "
             f"read {folder / CODE}, and say that you trust it: trust_code=True"
         )
-    encoder = None
-    if recipe.encoder is not None:
-        state = read_npz(folder / STATE) if (folder / STATE).exists() else {}
-        encoder = restore_encoder(recipe.encoder, state, folder=folder / CODE)
-    known = np.array(read_npy(folder / TRAINED_ON)) if (folder / TRAINED_ON).exists() else None
-    return TrainedModel(recipe, tuple(_member(folder, recipe, seed) for seed in recipe.members), encoder, known)
+    with _no_bytecode():
+        encoder = None if recipe.encoder is None else _encoder(folder, recipe.encoder)
+        networks = tuple(_member(folder, recipe, seed) for seed in recipe.members)
+    return TrainedModel(recipe, networks, encoder, np.array(read_npy(folder / TRAINED_ON)))
+
+
+@contextmanager
+def _no_bytecode() -> Iterator[None]:
+    """Code from a bundle leaves nothing beside itself: a bundle with further files would be refused."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
+
+
+def _encoder(folder: Path, name: str) -> Encoder:
+    """The encoder of a bundle; a pretrained one stays loaded."""
+    if name == "minilm" or name.startswith("hf:"):
+        return text_encoder(f"hf:{ENCODER}", folder=folder, kept=True)
+    if name.startswith("timm:"):
+        return timm_encoder(f"timm:{ENCODER}" if (folder / ENCODER).is_dir() else name, folder=folder, kept=True)
+    state = read_npz(folder / STATE) if (folder / STATE).exists() else {}
+    return restore_encoder(name, state, folder=folder / CODE)
 
 
 def _member(folder: Path, recipe: Recipe, seed: int) -> nn.Module:
+    path = folder / recipe.weights_of(seed)
     hub = recipe.network.startswith("hf:")
     network = build(
-        f"hf:{NETWORK}" if hub else recipe.network,
+        f"hf:{recipe.weights_of(seed).parent if recipe.hugging_face else NETWORK}" if hub else recipe.network,
         recipe.shape,
         classes=len(recipe.classes),
         seed=seed,
@@ -206,9 +262,12 @@ def _member(folder: Path, recipe: Recipe, seed: int) -> nn.Module:
         people = People(kind=known["kind"], by=known["by"])
         # Shares and scale come with the weights.
         network = PeopleNetwork(network, people, classes=len(recipe.classes), share=share, layer=known["layer"])
-    path = folder / recipe.weights_of(seed)
     try:
-        network.load_state_dict(load_file(path))
+        held = load_file(path)
+        # A folder of Hugging Face's own has the names that its network has there.
+        network.load_state_dict(
+            {f"network.{name}": value for name, value in held.items()} if recipe.hugging_face else held
+        )
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path}: the weights cannot be read ({error}); export the model again") from error
     except RuntimeError as error:
@@ -228,7 +287,12 @@ def _as_items(given: Any, recipe: Recipe) -> Items:
         raise InputError("predict: the model reads pairs of texts; give two lists, as in (premises, hypotheses)")
     if any(isinstance(column, str) for column in columns):
         raise InputError("predict: give a list of texts, not one text")
-    texts = tuple(np.array([str(text) for text in column], dtype=np.dtypes.StringDType()) for column in columns)
+    columns = [list(column) for column in columns]
+    for column in columns:
+        wrong = next((number for number, text in enumerate(column) if not isinstance(text, str)), None)
+        if wrong is not None:
+            raise InputError(f"predict: item {wrong} is {column[wrong]!r}, not a text; remove it, or fill it")
+    texts = tuple(np.array(column, dtype=np.dtypes.StringDType()) for column in columns)
     return Items(names=np.arange(len(texts[0])), texts=texts)
 
 

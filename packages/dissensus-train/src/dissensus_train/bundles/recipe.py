@@ -4,25 +4,32 @@ BUNDLE/bundle.json            this recipe
        weights-SEED.safetensors   the weights and buffers of each member
        trained-on.npy         fingerprints of the items that trained the model or chose it
        encoder.npz            what the encoder learnt from the training items, where it learnt anything
-       network/               configuration and tokeniser of a Hugging Face network, without weights
+       encoder/               a pretrained encoder: its network and tokeniser
+       network/               configuration and tokeniser of a Hugging Face network that knows people
        code/                  the source of a network or encoder of the user's own, never run unless that is asked for
+       model.onnx             the whole model as one graph, where it was asked for
        README.md              the model card
+       SHA256SUMS             of all parts
+
+A Hugging Face network that was fine-tuned has no `weights-SEED.safetensors`: the bundle itself is a folder that
+`from_pretrained` reads, or where it has several members, each `seed-SEED/` in it is.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError, meant_path
 from dissensus.items.pictures import Reading
+from dissensus_train.bundles.parts import check_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Counts up when an older dissensus could not read what a newer one writes."""
 
 FILE: Final = "bundle.json"
@@ -47,8 +54,11 @@ class Recipe:
         precision: float32, or bf16 where autocast allows it.
         learnt: target, delivery and its options, training settings.
         scores: by metric, value and interval of this very model on held-out items, and its worth in people.
-        fingerprints: of the items and of each run.
+        fingerprints: of the items, the votes, each run, and the weights of a pretrained encoder.
         versions: of what trained it and wrote this.
+        licence: of the model, as its author states it, and of the data, where these are a known set; each may be "".
+        answers: how held-out people answered beside what the model forecast: by class the mean difference, and the
+            variance and degrees of freedom of its parts (`drift.answers_of`); None where votes are not known.
         people: where the network knows people, how (`kind`, `by`), who they are (`units`, their names), how many
             training judgements each has (`heard`), and the `layer` that their deviations enter; None where it knows
             nobody.
@@ -70,7 +80,9 @@ class Recipe:
     scores: Mapping[str, Any]
     fingerprints: Mapping[str, Any]
     versions: Mapping[str, str]
-    people: Mapping[str, Any] | None = None
+    licence: Mapping[str, str]
+    answers: Mapping[str, Any] | None
+    people: Mapping[str, Any] | None
 
     @property
     def reading(self) -> Reading:
@@ -79,28 +91,36 @@ class Recipe:
         ranges: Any = {name: tuple(given[name]) for name in ("whole", "floats") if given.get(name)}
         return Reading(given.get("background", "white"), **ranges)
 
-    def weights_of(self, seed: int) -> str:
-        """The file of a member's weights."""
-        return f"weights-{seed}.safetensors"
+    @property
+    def hugging_face(self) -> bool:
+        """Whether each member is a folder that `from_pretrained` reads."""
+        return self.network.startswith("hf:") and self.people is None
+
+    def weights_of(self, seed: int) -> Path:
+        """The file of a member's weights, from the bundle."""
+        if self.hugging_face:
+            return Path("model.safetensors" if len(self.members) == 1 else f"seed-{seed}/model.safetensors")
+        return Path(f"weights-{seed}.safetensors")
 
 
 def write_recipe(recipe: Recipe, folder: Path) -> None:
     """Write `bundle.json` into a folder."""
-    values = {name: value for name, value in asdict(recipe).items() if name != "people" or value is not None}
-    (folder / FILE).write_text(json.dumps(values, indent=1), encoding="utf-8")
+    (folder / FILE).write_text(json.dumps(asdict(recipe), indent=1), encoding="utf-8")
 
 
 def read_recipe(folder: Path) -> Recipe:
-    """The recipe of a bundle; one that cannot be read, or is of an unknown format, is refused."""
+    """The recipe of a bundle; one that is damaged, or of an unknown format, is refused."""
     path = folder / FILE
+    if not path.is_file():
+        why = "there is no such folder" if not folder.exists() else f"it holds no {FILE}"
+        raise InputError(
+            f"{folder}: this is no bundle ({why}){meant_path(folder) if not folder.exists() else ''}; give a folder "
+            "that `dissensus study export` wrote"
+        )
+    check_parts(folder)
     try:
         given = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(
-            f"{folder}: this is no bundle ({error.strerror or error}: {FILE})"
-            f"{meant_path(folder) if not folder.exists() else ''}; give a folder that `dissensus study export` wrote"
-        ) from error
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: the recipe cannot be read ({error}); export the model again") from error
     if not isinstance(given, dict) or given.get("format") != FORMAT:
         other = given.get("format") if isinstance(given, dict) else None
@@ -108,8 +128,7 @@ def read_recipe(folder: Path) -> Recipe:
             f"{path}: the bundle has format {other!r}, and this dissensus reads format {FORMAT}; update dissensus, or "
             "export the model again"
         )
-    names = {field.name for field in fields(Recipe)}
-    wrong = sorted(names.symmetric_difference(given) - ({"people"} - set(given)))
+    wrong = sorted({field.name for field in fields(Recipe)}.symmetric_difference(given))
     if wrong:
         raise InputError(f"{path}: '{wrong[0]}' is missing or unknown; export the model again")
     lists = {name: tuple(given[name]) for name in ("classes", "shape", "members", "normalisation")}

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
+from dissensus.datasets.catalogue import DATASETS
 from dissensus.errors import InputError
+from dissensus.evaluation.comparison.differences import compare
 from dissensus.evaluation.comparison.tables import shown
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import soft_nll
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation.scoring import panel_or_reason
 from dissensus.item_names import without_ending
 from dissensus.items import Items
 from dissensus.own_code import source_files
@@ -23,24 +27,34 @@ from dissensus.pages import as_markdown, markdown
 from dissensus.version import __version__
 from dissensus.votes.privacy import pseudonyms_of
 from dissensus.whole_file import whole_folder
-from dissensus_train.bundles.loading import CODE, NETWORK, STATE, TRAINED_ON, fingerprints
+from dissensus_train.bundles.drift import answers_of
+from dissensus_train.bundles.loading import CODE, ENCODER, NETWORK, STATE, TRAINED_ON, fingerprints, load_model
+from dissensus_train.bundles.parts import write_sums
 from dissensus_train.bundles.recipe import Recipe, write_recipe
+from dissensus_train.bundles.ways_out import MOST_TRIED, write_onnx
+from dissensus_train.delivery import HARD
+from dissensus_train.pretrained import encoder_folder, keep_encoder, versions
+from dissensus_train.studies.scored import trains_on_majority
 from dissensus_train.training.annotator_side import PeopleNetwork
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.fine_tuning import keep_architecture
 from dissensus_train.training.models import MODELS, network_of, panel_in
+from dissensus_train.training.run import VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import nn
 
-    from dissensus.arrays import Ints
+    from dissensus.arrays import Features, Ints, Table
     from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.items import Items
     from dissensus_train.studies import ScoredStudy
     from dissensus_train.studies.scored import StudySystem
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
+
+TAGS = "tags:\n- annotator-disagreement\n- soft-labels\n---"
 
 REPORTED = ("soft_nll", "kl", "brier", "accuracy", "ece")
 """The metrics that a model card tells."""
@@ -51,7 +65,9 @@ def export_bundle(
     path: str | Path,
     *,
     run: str | None = None,
-    ensemble: bool = False,
+    single: bool = False,
+    onnx: bool = False,
+    licence: str = "",
     pseudonyms: str | None = None,
 ) -> tuple[Path, str]:
     """Write a model of a study as a bundle, and say how it was chosen.
@@ -59,9 +75,10 @@ def export_bundle(
     Args:
         scored: the study.
         path: the folder to write; nothing may be there yet.
-        run: the key of a run, or its beginning; without it, the run whose soft NLL to people is lowest on the split
-            that epochs are selected on. Nothing is chosen on the items that scores are told of.
-        ensemble: take all seeds of the chosen system together.
+        run: the key of a run, or its beginning; without it, all runs of the system that `chosen_system` names.
+        single: of those, the run alone whose soft NLL to people is lowest on the split that epochs are selected on.
+        onnx: write the whole model as an ONNX graph too, and hold it to what the model says of held-out items.
+        licence: of the model, for its card.
         pseudonyms: the key of pseudonyms (`dissensus.votes.privacy`) for the people whom the model knows by name; None
             keeps the names that the study's votes have.
 
@@ -69,32 +86,47 @@ def export_bundle(
         The folder, and how the model was chosen, in words.
     """
     path = Path(path)
-    system, seeds, chosen = _chosen(scored, run, ensemble=ensemble)
+    system, seeds, chosen = chosen_model(scored, run, single=single)
     data = scored.opened.data
     members = [member for member in system.runs if member.seed in seeds]
     evaluation = _evaluated(scored, system, seeds)
-    recipe = _recipe(scored, system, members, evaluation, pseudonyms=pseudonyms)
+    recipe = _recipe(scored, system, members, evaluation, licence=licence, pseudonyms=pseudonyms)
     with whole_folder(path) as folder:
         for member in members:
-            weights = scored.opened.store.load(member.key, dynamics=False).weights
-            save_file(dict(weights), folder / recipe.weights_of(member.seed))
+            weights = dict(scored.opened.store.load(member.key, dynamics=False).weights)
+            place = folder / recipe.weights_of(member.seed)
+            if recipe.network.startswith("hf:"):
+                made = network_of(member, data, checked=False)
+                text = made.network if isinstance(made, PeopleNetwork) else made
+                kept = place.parent if recipe.hugging_face else folder / NETWORK
+                keep_architecture(text, kept, classes=recipe.classes)
+            if recipe.hugging_face:
+                weights = {name.removeprefix("network."): value for name, value in weights.items()}
+            # `save_file` would hide the weights from everybody else.
+            place.write_bytes(save(weights, metadata={"format": "pt"}))
         if data.encoder is not None and data.encoder.state:
             np.savez(folder / STATE, **dict(data.encoder.state))  # type: ignore[arg-type]
+        pretrained = recipe.encoder and encoder_folder(recipe.encoder, beside=data.folder or Path())
+        if pretrained:
+            keep_encoder(pretrained, folder / ENCODER)
         np.save(folder / TRAINED_ON, _known(scored, recipe, chosen=run is None))
         _keep_code(recipe, data, folder)
-        if recipe.network.startswith("hf:"):
-            made = network_of(members[0], data)
-            keep_architecture(made.network if isinstance(made, PeopleNetwork) else made, folder / NETWORK)
         write_recipe(recipe, folder)
         (folder / "README.md").write_text(model_card(recipe, scored, evaluation, chosen=chosen), encoding="utf-8")
+        write_sums(folder)
+        if onnx:
+            some = data.splits[scored.split][:MOST_TRIED]
+            write_onnx(load_model(folder, trust_code=True), folder, model_inputs(data, recipe.reads, some))
+            write_sums(folder)
     return path, chosen
 
 
-def _chosen(scored: ScoredStudy, run: str | None, *, ensemble: bool) -> tuple[StudySystem, list[int], str]:
+def chosen_model(
+    scored: ScoredStudy, run: str | None = None, *, single: bool = False
+) -> tuple[StudySystem, list[int], str]:
     """The system, the seeds of its members, and how they were chosen, in words."""
-    data, split = scored.opened.data, scored.opened.study.training.selection_split
-    every = [(system, member) for system in scored.systems.values() for member in system.runs]
     if run is not None:
+        every = [(system, member) for system in scored.systems.values() for member in system.runs]
         matches = [(system, member) for system, member in every if member.key.startswith(run)]
         if len(matches) != 1:
             what = "no run that trained" if not matches else f"{len(matches)} runs"
@@ -103,33 +135,69 @@ def _chosen(scored: ScoredStudy, run: str | None, *, ensemble: bool) -> tuple[St
                 f"folder {scored.opened.store.folder / 'runs'}"
             )
         ((system, one),) = matches
-        seeds, why = [one.seed], f"the run {one.key}, as asked for"
-    elif split not in data.splits:
-        system, one = every[0]
-        seeds, why = [one.seed], f"{system.name}, the first of the study: there is no split '{split}' to choose on"
-    else:
-        human = data.human.take(data.splits[split]).probabilities
-        losses = {
-            name: [float(soft_nll(human, q.astype(np.float64)).mean()) for q in system.predictions[split]]
-            for name, system in scored.systems.items()
-        }
-        best_of = np.mean if ensemble else np.min
-        name = min(losses, key=lambda name: float(best_of(losses[name])))
-        system, place = scored.systems[name], int(np.argmin(losses[name]))
-        seeds = [system.runs[place].seed]
-        what = f"all seeds of {name}, whose mean soft NLL" if ensemble else f"{name}, seed {seeds[0]}, whose soft NLL"
-        why = f"{what} on the split '{split}' is lowest ({best_of(losses[name]):.3f})"
-    return system, [member.seed for member in system.runs] if ensemble else seeds, why
+        return system, [one.seed], f"the run {one.key}, as asked for"
+    system, why = chosen_system(scored)
+    seeds = [member.seed for member in system.runs]
+    if len(seeds) == 1:
+        return system, seeds, f"{system.name}, {why}"
+    if not single:
+        return system, seeds, f"all {len(seeds)} runs of {system.name} together, {why}"
+    losses = _losses(scored)
+    seed = seeds[0 if losses is None else int(losses[system.name].mean(axis=1).argmin())]
+    how = "the first" if losses is None else "the closest to people there"
+    return system, [seed], f"{system.name}, {why}; of its {len(seeds)} runs {how}, seed {seed}"
+
+
+def chosen_system(scored: ScoredStudy) -> tuple[StudySystem, str]:
+    """The system that is exported where none is named, and why; nothing is chosen on the items that scores are told of.
+
+    The best has the lowest soft NLL to people, in the mean over its runs, on the split that epochs are selected on. Of
+    those that do not differ significantly from it there (Holm's correction over the systems; with one seed, by the
+    interval over items) the one trained on label distributions is taken: it is made for what it is exported for, and
+    nothing speaks against it. Next comes any that saw more than each item's majority.
+    """
+    systems, split, losses = scored.systems, scored.opened.study.training.selection_split, _losses(scored)
+    if losses is None:
+        name = min(systems, key=lambda name: _hardness(systems[name].runs[0]))
+        return systems[name], f"the most softly trained: there is no split '{split}' to choose on"
+    mean = {name: float(values.mean()) for name, values in losses.items()}
+    best = min(mean, key=mean.__getitem__)
+    seeds = {name: [run.seed for run in systems[name].runs] for name in systems}
+    equals = [row.system for row in compare(losses, best, seeds=seeds).rows if not row.mark]
+    name = min([best, *equals], key=lambda name: (_hardness(systems[name].runs[0]), mean[name]))
+    if name == best:
+        return systems[best], f"whose mean soft NLL on the split '{split}' is lowest ({mean[best]:.3f})"
+    return systems[name], (
+        f"which was trained on label distributions and does not differ significantly on the split '{split}' (soft NLL "
+        f"{mean[name]:.3f}) from {best}, the lowest there ({mean[best]:.3f})"
+    )
+
+
+def _losses(scored: ScoredStudy) -> dict[str, Table] | None:
+    """By system, (seeds, items) soft NLL on the selection split; None where there is none."""
+    data, split = scored.opened.data, scored.opened.study.training.selection_split
+    if split not in data.splits:
+        return None
+    human = data.human.take(data.splits[split]).probabilities
+    return {
+        name: np.stack([soft_nll(human, q.astype(np.float64)) for q in system.predictions[split]])
+        for name, system in scored.systems.items()
+    }
+
+
+def _hardness(run: Run) -> int:
+    """0 for training on label distributions, 1 on votes or draws from them, 2 on each item's majority alone."""
+    if trains_on_majority(run) or run.delivery in HARD:
+        return 2
+    return int(run.delivery != "soft")
 
 
 def _evaluated(scored: ScoredStudy, system: StudySystem, seeds: Sequence[int]) -> Evaluation:
     """This very model, not the mean of its system's runs, against people on the held-out items."""
     data, split = scored.opened.data, scored.split
-    rows = [place for place, member in enumerate(system.runs) if member.seed in seeds]
-    predicted = system.predictions[split][rows].mean(axis=0, dtype=np.float64)
     return evaluate(
         scored.human,
-        {system.name: predicted},
+        {system.name: prediction(scored, system, seeds)},
         classes=scored.human.classes,
         votes=data.votes,
         metrics=list(REPORTED),
@@ -138,13 +206,42 @@ def _evaluated(scored: ScoredStudy, system: StudySystem, seeds: Sequence[int]) -
     )
 
 
+def prediction(scored: ScoredStudy, system: StudySystem, seeds: Sequence[int]) -> Table:
+    """(held-out items, classes) what a model of these members says."""
+    rows = [place for place, member in enumerate(system.runs) if member.seed in seeds]
+    return np.asarray(system.predictions[scored.split][rows].mean(axis=0, dtype=np.float64))
+
+
+def held_out_answers(scored: ScoredStudy, forecast: Table, rows: Ints | None = None) -> dict[str, Any] | None:
+    """How people answered held-out items (some rows of them) beside a forecast (`drift.answers_of`)."""
+    if scored.opened.data.votes is None or scored.split == TRAIN:
+        return None
+    human = scored.human if rows is None else scored.human.take(rows)
+    panel, _ = panel_or_reason(human, scored.opened.data.votes)
+    return None if panel is None else answers_of(panel, forecast)
+
+
+def distance_to_people(evaluation: Evaluation, system: str) -> dict[str, Any] | None:
+    """The Brier score without the noise of few votes: comparable over items of other entropy and other panels."""
+    corrected = evaluation.overall.get(system, "brier").corrected
+    return None if corrected is None or corrected.estimate is None else corrected.estimate.to_dict()
+
+
 def _recipe(
-    scored: ScoredStudy, system: StudySystem, members: Sequence[Run], evaluation: Evaluation, *, pseudonyms: str | None
+    scored: ScoredStudy,
+    system: StudySystem,
+    members: Sequence[Run],
+    evaluation: Evaluation,
+    *,
+    licence: str,
+    pseudonyms: str | None,
 ) -> Recipe:
     data, study, first = scored.opened.data, scored.opened.study, members[0]
     network = network_of(first, data)
     reads_items = hasattr(network, "prepare")
+    encoder = None if reads_items else data.encoder
     own_encoder = data.encoder is not None and _is_own(data.encoder.name)
+    seeds = [member.seed for member in members]
     return Recipe(
         name={"system": system.name, "study": study.name},
         classes=data.human.classes,
@@ -154,7 +251,7 @@ def _recipe(
         shape=data.shape,
         members=tuple(member.seed for member in members),
         reads=_reads(data, reads_items=reads_items),
-        encoder=None if reads_items or data.encoder is None else data.encoder.name,
+        encoder=None if encoder is None else encoder.name,
         normalisation=data.normalisation,
         precision=first.training.precision,
         learnt={
@@ -173,14 +270,31 @@ def _recipe(
                 for name in evaluation.metrics
                 if (score := evaluation.overall.get(system.name, name)).value is not None
             },
+            "distance": distance_to_people(evaluation, system.name),
             "worth_in_people": None if isinstance(evaluation.ruler, str) else evaluation.worth[system.name].to_dict(),
         },
         fingerprints={
             "items": data.fingerprint if data.items is None else data.items.fingerprint,
             "votes": _votes_fingerprint(data),
             "runs": {str(member.seed): member.key for member in members},
+            "encoder": "" if encoder is None else encoder.decided_by.get("weights", ""),
         },
-        versions={"dissensus": __version__, "trained by": "; ".join(system.trained_on)},
+        versions={
+            "dissensus": __version__,
+            "trained by": "; ".join(system.trained_on),
+            **VERSIONS,
+            **(
+                {}
+                if encoder is None
+                else {k: v for k, v in encoder.decided_by.items() if k in ("transformers", "timm")}
+            ),
+            **(versions("transformers") if first.model.startswith("hf:") else {}),
+        },
+        licence={
+            "model": licence,
+            "data": DATASETS[study.dataset].licence if study.dataset in DATASETS else "",
+        },
+        answers=held_out_answers(scored, prediction(scored, system, seeds)),
         people=_people(first, data, network, pseudonyms=pseudonyms),
     )
 
@@ -190,8 +304,12 @@ def _known(scored: ScoredStudy, recipe: Recipe, *, chosen: bool) -> Ints:
     data, training = scored.opened.data, scored.opened.study.training
     splits = [TRAIN, *([training.selection_split] if chosen or training.selects else [])]
     members = np.concatenate([data.splits[name] for name in splits if name in data.splits])
-    inputs = data.features if data.items is None or recipe.reads == "features" else data.items
-    return np.unique(fingerprints(inputs.take(members) if isinstance(inputs, Items) else inputs[members]))
+    return np.unique(fingerprints(model_inputs(data, recipe.reads, members)))
+
+
+def model_inputs(data: TrainingData, reads: str, members: Ints) -> Items | Features:
+    """What a model is given of some items of a study."""
+    return data.features[members] if data.items is None or reads == "features" else data.items.take(members)
 
 
 def _people(run: Run, data: TrainingData, network: nn.Module, *, pseudonyms: str | None) -> dict[str, Any] | None:
@@ -249,9 +367,17 @@ def _keep_code(recipe: Recipe, data: TrainingData, folder: Path) -> None:
 def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, chosen: str) -> str:
     """The card as Markdown, with the header that the Hugging Face Hub reads."""
     study, members = scored.opened.study, len(recipe.members)
+    folder = "this-folder" if members == 1 else f"this-folder/seed-{recipe.members[0]}"
+    hub = recipe.hugging_face and members == 1
+    header = {
+        "library_name": "transformers" if hub else "dissensus",
+        **({"pipeline_tag": "text-classification"} if hub else {}),
+        # As a JSON text it is YAML, whatever it holds.
+        **({"license": json.dumps(recipe.licence["model"])} if recipe.licence["model"] else {}),
+    }
     together = f"the mean of {members} networks (seeds {', '.join(map(str, recipe.members))})" if members > 1 else "one"
     parts = [
-        "---\nlibrary_name: dissensus\ntags:\n- annotator-disagreement\n- soft-labels\n---",
+        "---\n" + "".join(f"{name}: {value}\n" for name, value in header.items()) + TAGS,
         f"# {as_markdown(recipe.name['system'])}, from the study {as_markdown(recipe.name['study'])}",
         (
             f"It predicts how people's answers would spread over {len(recipe.classes)} classes"
@@ -275,6 +401,19 @@ def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, c
         "## Use",
         "```\ndissensus predict this-folder new.csv -o predictions.parquet\n```",
         '```python\nimport dissensus as dis\n\nmodel = dis.load_model("this-folder")\n```',
+        (
+            "Hugging Face's transformers reads it as it is, a member at a time:\n\n```python\nfrom transformers import "
+            f'AutoModelForSequenceClassification\n\nAutoModelForSequenceClassification.from_pretrained("{folder}")\n```'
+            if recipe.hugging_face
+            else ""
+        ),
+        "## Versions and licence",
+        as_markdown("Made with " + ", ".join(f"{name} {version}" for name, version in recipe.versions.items()) + "."),
+        *(
+            as_markdown(f"Licence of the {what}: {terms or 'none is stated here; ask who made it'}.")
+            for what, terms in recipe.licence.items()
+        ),
+        "All parts are stated in SHA256SUMS; a bundle that differs in a byte is not loaded.",
         "## Limits",
         (
             "It answers for the people described above, on items like those they judged. Nothing is known of other "

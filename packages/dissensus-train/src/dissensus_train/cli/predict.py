@@ -1,7 +1,8 @@
-"""`dissensus predict` and `dissensus study export`: a trained model as a folder, and what it says of new items."""
+"""`dissensus predict`, `study export`, `study compare`: a trained model as a folder, what it says, and if it lasts."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,10 @@ from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
     from dissensus_train.bundles import TrainedModel
+
+TrustCode = Annotated[
+    bool, typer.Option("--trust-code", help="Run the code of a network of its author's own that lies in the bundle.")
+]
 
 
 def predict(
@@ -31,10 +36,7 @@ def predict(
         str | None, typer.Option(metavar="NAME", help="A person or group that the model knows: predict their answers.")
     ] = None,
     device: opt.Device = "auto",
-    trust_code: Annotated[
-        bool,
-        typer.Option("--trust-code", help="Run the code of a network of its author's own that lies in the bundle."),
-    ] = False,
+    trust_code: TrustCode = False,
     json: opt.JsonTo = None,
 ) -> None:
     """Predict how people's answers to new items would spread; what is written can be evaluated as it is."""
@@ -46,14 +48,17 @@ def predict(
 
     model = load_model(bundle, trust_code=trust_code)
     names, inputs = _read(model, items, item=item, text=text)
-    probabilities = model.predict_proba(inputs, annotator=annotator, device=device)
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always", UserWarning)
+        probabilities = model.predict_proba(inputs, annotator=annotator, device=device)
+    note(*(str(remark.message) for remark in remarks))
     columns: dict[str, Any] = {"item": names.tolist()}
     columns |= {name: probabilities[:, k] for k, name in enumerate(model.classes)}
     known = model.trained_on(inputs)
-    if known is not None and TRAINED_ON not in columns:
+    if TRAINED_ON not in columns:
         columns[TRAINED_ON] = known
     write_table(pl.DataFrame(columns), output)
-    seen = None if known is None else int(known.sum())
+    seen = int(known.sum())
     if json_alone(json, {"file": str(output), "items": len(names), "classes": model.classes, TRAINED_ON: seen}):
         return
     if str(output) != "-":
@@ -90,23 +95,32 @@ def export(
         typer.Option("-o", "--output", metavar="FOLDER", help="The bundle to write.", callback=opt.not_standard_output),
     ],
     store: opt.RunsIn = Path("dissensus-runs"),
-    best: Annotated[
-        bool, typer.Option("--best", help="The run closest to people on the selection split; the default.")
-    ] = False,
     run: Annotated[str | None, typer.Option(metavar="KEY", help="A run by its key, or the beginning of it.")] = None,
-    ensemble: Annotated[bool, typer.Option("--ensemble", help="All seeds of the system together.")] = False,
+    single: Annotated[
+        bool, typer.Option("--single", help="One run of the chosen system, the closest to people, instead of all.")
+    ] = False,
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="Write the model as an ONNX graph too, checked against ours to 0.0001.")
+    ] = False,
+    licence: Annotated[str, typer.Option(metavar="NAME", help="The licence of the model, for its card.")] = "",
     pseudonyms: opt.Pseudonyms = None,
     json: opt.JsonTo = None,
 ) -> None:
-    """Write a model of a finished study as a folder that predicts anywhere: weights, recipe, encoder, scores, card."""
+    """Write a model of a finished study as a folder that predicts anywhere: weights, recipe, encoder, scores, card.
+
+    All runs of the best system on the selection split together; where the soft-trained one is not significantly worse,
+    that one.
+    """
     from dissensus_train.bundles import export_bundle
     from dissensus_train.bundles.recipe import read_recipe
     from dissensus_train.studies import score_study
 
-    if best and run is not None:
-        raise InputError("--best and --run contradict each other; give one of them")
+    if single and run is not None:
+        raise InputError("single= and run= contradict each other; give one of them")
     scored = score_study(opened_study(source, store, command="study export")[0])
-    written, chosen = export_bundle(scored, output, run=run, ensemble=ensemble, pseudonyms=pseudonyms)
+    written, chosen = export_bundle(
+        scored, output, run=run, single=single, onnx=onnx, licence=licence, pseudonyms=pseudonyms
+    )
     if json_alone(json, {"folder": str(written), "chosen": chosen}):
         return
     console().print(plain(str(written)), soft_wrap=True)
@@ -115,3 +129,57 @@ def export(
         note(f"the bundle holds the names of {len(known['units']):,} annotators; --pseudonyms hides them")
     note(chosen)
     next_step(f"dissensus predict {written} ITEMS -o predictions.parquet")
+
+
+def compare(
+    bundle: Annotated[Path, typer.Argument(metavar="MODEL", help="The deployed model: an earlier bundle.")],
+    source: opt.StudyOrStore,
+    store: opt.RunsIn = Path("dissensus-runs"),
+    before: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The votes it learnt from: items judged again tell if people changed."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the report of both models: .html.")
+    ] = None,
+    device: opt.Device = "auto",
+    trust_code: TrustCode = False,
+    json: opt.JsonTo = None,
+) -> None:
+    """Is a deployed model still good? A finished study on new votes tells, and whether to deploy what it trained.
+
+    As close to people as at export, people as before, the newly trained one significantly better: one verdict.
+    """
+    from dissensus.cli.printing import say
+    from dissensus.report.subject import files_subject
+    from dissensus.report.writing import write_report
+    from dissensus.votes import read_votes
+    from dissensus_train.bundles import compare_deployed, load_model
+    from dissensus_train.report.shown import item_texts
+    from dissensus_train.studies import score_study
+
+    deployed = load_model(bundle, trust_code=trust_code)
+    scored = score_study(opened_study(source, store, command="study compare")[0])
+    votes = None if before is None else read_votes(before, classes=scored.human.classes)
+    found = compare_deployed(deployed, scored, before=votes, device=device)
+    if output is not None:
+        subject = files_subject(
+            found.evaluation,
+            found.human,
+            found.as_predictions(),
+            votes=scored.opened.data.votes,
+            title=f"{deployed.recipe.name['study']}: deployed and newly trained",
+            texts=item_texts(scored.opened.data, found.members),
+            cautions=(*found.verdict, *scored.cautions),
+            command=f"dissensus study compare {bundle} {source}",
+        )
+        write_report(subject, output)
+    if json_alone(json, found.to_dict()):
+        return
+    say(found.verdict)
+    note(f"newly trained: {found.chosen}")
+    if found.left_out:
+        note(f"{found.left_out:,} held-out items are left out: the deployed model was trained on them")
+    if found.drift is None or not found.drift.same:
+        note("the same items judged again tell best whether people changed: --before VOTES, with the earlier votes")
+    next_step(f"dissensus study export {source} -o MODEL, to deploy what was newly trained")

@@ -12,7 +12,7 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, progress_bar, table, text_to
 from dissensus.errors import InputError
-from dissensus_train.cli.predict import export
+from dissensus_train.cli.predict import compare, export
 from dissensus_train.cli.progress import show_status, status_dict, train_with_progress
 
 if TYPE_CHECKING:
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 SHOWN = {"kl": "KL, nats ↓", "accuracy": "accuracy ↑", "entropy_spearman": "entropy correlation (Spearman) ↑"}
 """What the short table shows of a study; the report has the rest."""
 
-app = typer.Typer(name="study", help="Grids of runs: init, run, list, show, status, gc.", no_args_is_help=True)
+app = typer.Typer(
+    name="study", help="Grids of runs: init, run, list, show, status, export, compare, gc.", no_args_is_help=True
+)
 app.command("export")(export)
+app.command("compare")(compare)
 Source = Annotated[
     str, typer.Argument(metavar="STUDY", help="A study file (.toml), or the name of one that is shipped.")
 ]

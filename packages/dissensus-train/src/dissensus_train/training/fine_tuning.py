@@ -18,7 +18,7 @@ from dissensus_train.pretrained import TOKENS, folder_fingerprint, hf_folder, ti
 from dissensus_train.training.inputs import TokenBatch, Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from dissensus.items.shown import Items
@@ -39,14 +39,18 @@ class TextNetwork(nn.Module):
         super().__init__()
         self.network, self.tokeniser = network, tokeniser
 
+    @property
+    def longest(self) -> int:
+        """How many tokens of a text are read."""
+        positions = getattr(self.network.config, "max_position_embeddings", None) or TOKENS
+        return min(TOKENS, positions, self.tokeniser.model_max_length)
+
     def prepare(self, items: Items) -> Tokens:
         """The tokens of all texts; what is longer than the network reads, or than `TOKENS`, is cut."""
         if not items.texts:
             raise InputError("a Hugging Face network reads texts, and the items are images; give timm:NAME for images")
-        positions = getattr(self.network.config, "max_position_embeddings", None) or TOKENS
-        longest = min(TOKENS, positions, self.tokeniser.model_max_length)
         columns = [[str(text) for text in column.tolist()] for column in items.texts]
-        made = self.tokeniser(*columns, truncation=True, max_length=longest, padding=False)
+        made = self.tokeniser(*columns, truncation=True, max_length=self.longest, padding=False)
         padding = self.tokeniser.pad_token_id
         return Tokens.of(made["input_ids"], made.get("token_type_ids"), padding=0 if padding is None else padding)
 
@@ -133,11 +137,19 @@ def _hashed_once(folder: Path, states: tuple[tuple[str, int, int], ...]) -> str:
     return folder_fingerprint(folder)
 
 
-def keep_architecture(model: nn.Module, folder: Path) -> None:
-    """Write what `pretrained(..., weights=False)` needs to make a text network again: configuration and tokeniser."""
+def keep_architecture(model: nn.Module, folder: Path, *, classes: Sequence[str]) -> None:
+    """Write what `pretrained(..., weights=False)` needs to make a text network again: configuration and tokeniser.
+
+    With its weights beside them as model.safetensors, `AutoModelForSequenceClassification` reads the folder, with the
+    names of the classes; its tokeniser cuts texts where we do.
+    """
     if not isinstance(model, TextNetwork):
         raise InputError("only the architecture of a Hugging Face network is kept in a folder")
-    model.network.config.save_pretrained(folder)
+    config = model.network.config
+    config.architectures, config.id2label = [type(model.network).__name__], dict(enumerate(classes))
+    config.label2id = {name: number for number, name in enumerate(classes)}
+    config.save_pretrained(folder)
+    model.tokeniser.model_max_length = model.longest
     model.tokeniser.save_pretrained(folder)
 
 

@@ -1,0 +1,221 @@
+"""Day 30: a deployed model beside one that was newly trained, on new votes. Three questions, and one verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.bootstrap import Estimate
+from dissensus.errors import InputError
+from dissensus.evaluation.comparison.differences import BETTER, WORSE
+from dissensus.evaluation.comparison.tables import shown
+from dissensus.evaluation.evaluating import evaluate
+from dissensus.evaluation.metrics.registry import METRICS, REPORTED
+from dissensus.evaluation.probabilities import Predictions
+from dissensus_train.bundles.drift import moved_on_the_same, moved_since
+from dissensus_train.bundles.writing import (
+    chosen_model,
+    distance_to_people,
+    held_out_answers,
+    model_inputs,
+    prediction,
+)
+from dissensus_train.training.data import TRAIN
+
+if TYPE_CHECKING:
+    from dissensus.arrays import Ints, Table
+    from dissensus.evaluation.comparison.differences import Difference
+    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.votes.table import Votes
+    from dissensus_train.bundles.drift import Drift
+    from dissensus_train.bundles.loading import TrainedModel
+    from dissensus_train.studies import ScoredStudy
+
+DEPLOYED: Final = "deployed"
+NEW: Final = "newly trained"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison:
+    """A deployed model and a newly trained one on held-out items of new votes that neither was trained on.
+
+    Attributes:
+        chosen: how the newly trained model was chosen, in words.
+        members: places of the compared items in the study's data.
+        left_out: how many held-out items were left out because the deployed model was trained on them.
+        human: what people said of the compared items.
+        predictions: by system, (items, classes) probabilities.
+        evaluation: of both, on these items.
+        at_export: the deployed model's distance to people when it was exported; None where that is not known.
+        now: the same on the compared items.
+        measure: what the distance is, in words.
+        drift: how people's answers moved; None where that cannot be told.
+    """
+
+    chosen: str
+    members: Ints
+    left_out: int
+    human: LabelDistribution
+    predictions: dict[str, Table]
+    evaluation: Evaluation
+    at_export: Estimate | None
+    now: Estimate | None
+    measure: str
+    drift: Drift | None
+
+    def as_predictions(self) -> dict[str, Predictions]:
+        """What both say of the compared items, as a report takes it."""
+        about: dict[str, Any] = {"items": self.human.items, "classes": self.human.classes, "seeds": (0,)}
+        return {name: Predictions(probabilities=said[None], **about) for name, said in self.predictions.items()}
+
+    @property
+    def difference(self) -> Difference:
+        """The newly trained model less the deployed one, on the headline metric."""
+        return self.evaluation.difference(DEPLOYED, only=[NEW]).get(NEW, self.evaluation.headline)
+
+    @property
+    def since_export(self) -> Estimate | None:
+        """The deployed model's distance to people now less that at export, of other items; None where not known."""
+        ends = [self.at_export, self.now]
+        if any(end is None or end.low is None or end.high is None for end in ends):
+            return None
+        then, now = ends
+        reach = float(np.hypot(*((end.high - end.low) / 2 for end in ends)))  # type: ignore[union-attr, operator]
+        value = now.value - then.value  # type: ignore[union-attr]
+        return Estimate(value, value - reach, value + reach)
+
+    @property
+    def verdict(self) -> tuple[str, str, str]:
+        """What to do and why; whether the deployed model is as close to people as it was; whether people moved."""
+        since, drift = self.since_export, self.drift
+        further = since is not None and since.low is not None and since.low > 0
+        row = self.difference
+        title = METRICS[row.metric].title
+        told = f"{title} {shown(row.value)} beside the deployed one, on {self.evaluation.items:,} items new to both"
+        if row.mark == BETTER:
+            first = f"Deploy the newly trained model: it is significantly closer to people ({told})."
+        elif row.mark == WORSE:
+            first = f"Keep the deployed model: the newly trained one is significantly further from people ({told})."
+        elif further or (drift is not None and drift.moved):
+            first = (
+                "Keep the deployed model for now, and train again on more new votes: something moved, and the newly "
+                f"trained model is not significantly better yet ({told})."
+            )
+        else:
+            first = f"Keep the deployed model: the newly trained one is not significantly better ({told})."
+        if since is None:
+            second = "Whether the deployed model is as close to people as at export is not known: it has no such score."
+        else:
+            closer = since.high is not None and since.high < 0
+            how = (
+                "further from people than"
+                if further
+                else "closer to people than"
+                if closer
+                else "as close to people as"
+            )
+            hedge = "" if further or closer else ", as far as these votes tell"
+            second = (
+                f"The deployed model is {how} at export{hedge}: {self.measure} {shown(self.now)}, then "
+                f"{shown(self.at_export)}, difference {shown(since)}."
+            )
+        third = str(drift) if drift is not None else "Whether people answer otherwise is not known: votes are missing."
+        return first, second, third
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that was found, ready for JSON."""
+        drift = self.drift
+        return {
+            "verdict": list(self.verdict),
+            "chosen": self.chosen,
+            "items": self.evaluation.items,
+            "left_out": self.left_out,
+            "at_export": None if self.at_export is None else self.at_export.to_dict(),
+            "now": None if self.now is None else self.now.to_dict(),
+            "since_export": None if self.since_export is None else self.since_export.to_dict(),
+            "measure": self.measure,
+            "drift": None
+            if drift is None
+            else {
+                "p": drift.p,
+                "same_items": drift.same,
+                "items": drift.items,
+                "people": drift.people,
+                "shift": {name: shift.to_dict() for name, shift in drift.shift.items()},
+            },
+            "evaluation": self.evaluation.to_dict(),
+        }
+
+
+def compare_deployed(
+    deployed: TrainedModel, scored: ScoredStudy, *, before: Votes | None = None, device: str = "auto", seed: int = 0
+) -> Comparison:
+    """Compare a deployed model with the one that a study on new votes would export.
+
+    Args:
+        deployed: the model of an earlier bundle.
+        scored: a study of the same classes, whose held-out items have new votes.
+        before: votes that the deployed model's study had: where many of their items were judged again, these tell
+            whether people moved; else, what people now answer beside what the model forecast, then and now.
+        device: where the deployed model predicts.
+        seed: of the resamples.
+    """
+    data, recipe, human = scored.opened.data, deployed.recipe, scored.human
+    if set(deployed.classes) != set(human.classes):
+        raise InputError(
+            f"compare: the deployed model knows the classes {', '.join(deployed.classes)}, and the study has "
+            f"{', '.join(human.classes)}; compare models of the same classes"
+        )
+    if recipe.reads != "features" and data.items is None:
+        raise InputError(f"compare: the deployed model reads {recipe.reads}, and the study has features only")
+    held_out = data.splits[scored.split]
+    inputs = model_inputs(data, recipe.reads, held_out)
+    new_to_both = np.flatnonzero(~deployed.trained_on(inputs))
+    if scored.split == TRAIN or not new_to_both.size:
+        raise InputError(
+            "compare: there is no item with new votes that neither model was trained on; hold out some items of the "
+            "study that the deployed model has not seen"
+        )
+    members = held_out[new_to_both]
+    order = [deployed.classes.index(name) for name in human.classes]
+    said = deployed.predict_proba(model_inputs(data, recipe.reads, members), device=device)[:, order]
+    system, seeds, chosen = chosen_model(scored)
+    predictions = {DEPLOYED: said, NEW: prediction(scored, system, seeds)[new_to_both]}
+    people = human.take(new_to_both)
+    evaluation = evaluate(
+        people,
+        predictions,
+        classes=human.classes,
+        votes=data.votes,
+        metrics=REPORTED,
+        reference=DEPLOYED,
+        training=data.human.take(data.splits[TRAIN]),
+        seed=seed,
+    )
+    then, now = recipe.scores["distance"], distance_to_people(evaluation, DEPLOYED)
+    measure = "squared distance to people (Brier score without the noise of few votes)"
+    if then is None or now is None:
+        then = recipe.scores["metrics"].get("soft_nll")
+        value = evaluation.overall.get(DEPLOYED, "soft_nll").value
+        now = None if value is None else value.to_dict()
+        measure = "soft NLL (which also depends on how divided people are)"
+    drift = None if before is None or data.votes is None else moved_on_the_same(before, data.votes)
+    answers = held_out_answers(scored, said, new_to_both)
+    if drift is None and recipe.answers is not None and answers is not None:
+        parts = {name: [recipe.answers[name][k] for k in order] for name in ("difference", "parts")}
+        drift = moved_since({**recipe.answers, **parts}, answers, human.classes)
+    return Comparison(
+        chosen=chosen,
+        members=members,
+        left_out=len(held_out) - len(members),
+        human=people,
+        predictions=predictions,
+        evaluation=evaluation,
+        at_export=None if then is None or recipe.scores["split"] == TRAIN else Estimate(**then),
+        now=None if now is None else Estimate(**now),
+        measure=measure,
+        drift=drift,
+    )
