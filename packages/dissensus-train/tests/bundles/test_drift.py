@@ -45,7 +45,7 @@ def cast(
     count, classes = logits.shape
     chosen = np.argsort(rng.random((count, people)), axis=1)[:, :votes].ravel()
     item = np.repeat(np.arange(count), votes)
-    own = rng.normal(0, habits, (people, classes)) if np.isscalar(habits) else habits
+    own = rng.normal(0, habits, (people, classes)) if isinstance(habits, float) else habits
     chance = softmax(logits[item] + own[chosen])
     label = (chance.cumsum(axis=1) < rng.random((len(item), 1))).sum(axis=1)
     return Votes(
@@ -76,7 +76,7 @@ def on_others(seed: int, *, shift: float = 0.0, **panel: Any) -> Drift:
         forecast = softmax(logits + rng.normal(0, 1, logits.shape))
         votes = cast(rng, logits + np.array([shift if side == "b" else 0, 0, 0]), **panel, who=side, items=side)
         answers.append(answers_of(panel_of(weighted(votes, "equal-weighted"), votes), forecast))
-    return moved_since(*answers, ("a", "b", "c"))
+    return moved_since(answers[0], answers[1], ("a", "b", "c"))
 
 
 @pytest.mark.parametrize("drift", [on_the_same, on_others])

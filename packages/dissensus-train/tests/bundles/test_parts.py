@@ -37,7 +37,8 @@ def parts(folder: Path) -> list[Path]:
 
 
 def test_the_sums_are_those_that_anybody_can_check(bundle: Path) -> None:
-    stated = dict(reversed(line.split("  ")) for line in (bundle / "SHA256SUMS").read_text().splitlines())
+    lines = (bundle / "SHA256SUMS").read_text().splitlines()
+    stated = {name: digest for digest, name in (line.split("  ") for line in lines)}
     assert stated == {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in parts(bundle) if path.name != "SHA256SUMS"
     }

@@ -97,11 +97,14 @@ def test_a_frozen_encoder_comes_along_and_is_loaded_once(
     (tmp_path / "model").rename(tmp_path / "elsewhere")
     data = frozen.opened.data
     assert data.items is not None
-    loads = []
+    loads: list[Any] = []
     from_pretrained = AutoModel.from_pretrained
-    monkeypatch.setattr(
-        AutoModel, "from_pretrained", lambda *given, **options: loads.append(1) or from_pretrained(*given, **options)
-    )
+
+    def counted(folder: Any, **options: Any) -> Any:
+        loads.append(folder)
+        return from_pretrained(folder, **options)
+
+    monkeypatch.setattr(AutoModel, "from_pretrained", counted)
     model = load_model(tmp_path / "elsewhere")
     test = data.splits["test"]
     for _ in range(3):
@@ -126,7 +129,7 @@ def test_a_fine_tuned_bundle_is_a_folder_of_hugging_face(fine_tuned: ScoredStudy
         with torch.no_grad():
             given = tokeniser(NEW, padding=True, truncation=True, return_tensors="pt")
             logits = theirs(**given).logits
-        ours = model.networks[model.recipe.members.index(seed)]
+        ours: Any = model.networks[model.recipe.members.index(seed)]
         texts = Items(names=np.arange(4), texts=(np.array(NEW, dtype=np.dtypes.StringDType()),))
         with torch.no_grad():
             np.testing.assert_allclose(logits, ours(ours.prepare(texts)[torch.arange(4)]), atol=1e-5)

@@ -79,12 +79,13 @@ class Comparison:
     @property
     def since_export(self) -> Estimate | None:
         """The deployed model's distance to people now less that at export, of other items; None where not known."""
-        ends = [self.at_export, self.now]
-        if any(end is None or end.low is None or end.high is None for end in ends):
+        if self.at_export is None or self.now is None:
             return None
-        then, now = ends
-        reach = float(np.hypot(*((end.high - end.low) / 2 for end in ends)))  # type: ignore[union-attr, operator]
-        value = now.value - then.value  # type: ignore[union-attr]
+        ends = (self.at_export.low, self.at_export.high, self.now.low, self.now.high)
+        if None in ends:
+            return None
+        reach = float(np.hypot(ends[1] - ends[0], ends[3] - ends[2])) / 2  # type: ignore[operator]
+        value = self.now.value - self.at_export.value
         return Estimate(value, value - reach, value + reach)
 
     @property
@@ -94,7 +95,7 @@ class Comparison:
         further = since is not None and since.low is not None and since.low > 0
         row = self.difference
         title = METRICS[row.metric].title
-        told = f"{title} {shown(row.value)} beside the deployed one, on {self.evaluation.items:,} items new to both"
+        told = f"{title}, new minus deployed: {shown(row.value)}, on {self.evaluation.items:,} items new to both"
         if row.mark == BETTER:
             first = f"Deploy the newly trained model: it is significantly closer to people ({told})."
         elif row.mark == WORSE:

@@ -18,7 +18,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import vstack
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
@@ -129,7 +129,9 @@ def moved_on_the_same(before: Votes, after: Votes) -> Drift | None:
         return None
     old, new = (_panel(votes, places_of(names, votes.items)) for votes in (before, after))
     assert old.item is not None
+    assert old.vectors is not None
     assert new.item is not None
+    assert new.vectors is not None
     people = old.annotator is not None and new.annotator is not None
     who = None
     if before.annotators is not None and after.annotators is not None and people:
@@ -146,7 +148,7 @@ def moved_on_the_same(before: Votes, after: Votes) -> Drift | None:
     pooled = (old.mass + new.mass) / size[:, None]
     # Each judgement's part in the shift.
     weight = np.concatenate([-1 / old.size[old.item], 1 / new.size[new.item]]) / len(names)
-    part = (vstack([csr_array(old.vectors), csr_array(new.vectors)]).toarray() - pooled[item]) * weight[:, None]
+    part = (vstack([old.vectors, new.vectors]).toarray() - pooled[item]) * weight[:, None]
     # Of people the deviation from the item's other judgements counts, which their own does not shrink.
     apart = part * (size / (size - 1))[item, None]
     spreads = [_spread(*columns, weight, item=item, who=who) for columns in zip(part.T, apart.T, strict=True)]

@@ -138,7 +138,8 @@ class TrainedModel:
         else:
             shown = self._shown(items)
             features = encoded(self.encoder, shown, progress=progress)
-            unknown = np.flatnonzero(np.diff(features.indptr) == 0) if sp.issparse(features) else np.empty(0)
+            dense = isinstance(features, np.ndarray)
+            unknown = np.empty(0) if dense else np.flatnonzero(np.diff(features.indptr) == 0)  # type: ignore[union-attr]
             if unknown.size:
                 warnings.warn(
                     f"predict: {unknown.size:,} of {len(shown):,} texts hold no word that the model knows, item "
@@ -150,9 +151,10 @@ class TrainedModel:
                 f"predict: items of shape {tuple(features.shape[1:])}, and the model was trained on items of shape "
                 f"{self.recipe.shape}; give features made as those of the study"
             )
-        wrong = np.flatnonzero(~np.isfinite(features.data if sp.issparse(features) else features))
+        dense = isinstance(features, np.ndarray)
+        wrong = np.flatnonzero(~np.isfinite(features if dense else features.data))
         if wrong.size:
-            row = "" if sp.issparse(features) else f" of item {wrong[0] // max(1, features[0].size)}"
+            row = f" of item {wrong[0] // max(1, features[0].size)}" if dense else ""
             raise InputError(f"predict: the features{row} hold NaN or infinity; fill or remove them")
         return features
 

@@ -106,13 +106,13 @@ def _whole(model: TrainedModel, folder: Path, items: Items | Features) -> tuple[
     first, cpu, encoder = model.networks[0], torch.device("cpu"), None
     if (folder / ENCODER / "tokenizer_config.json").is_file() and isinstance(items, Items):
         tokeniser, encoder = text_network(folder / ENCODER, str(model.recipe.encoder))
-        fed = {}
+        fed: dict[str, Tensor] = {}
         for number, column in enumerate(items.texts):
             tokens, after = tokens_of(tokeniser, column), "" if not number else f"_{number + 1}"
             fed |= {f"{name}{after}": tokens[name] for name in ("input_ids", "attention_mask")}
     elif hasattr(first, "prepare"):
         table = prepared(first, items, cpu)
-        batch = table[torch.arange(len(items))]  # type: ignore[arg-type]
+        batch = table[torch.arange(len(items))]
         if isinstance(batch, TokenBatch):
             fed = {"input_ids": batch.ids, "attention_mask": batch.mask.long()}
             fed |= {} if batch.types is None else {"token_type_ids": batch.types}

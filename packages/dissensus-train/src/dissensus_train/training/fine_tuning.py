@@ -43,7 +43,7 @@ class TextNetwork(nn.Module):
     def longest(self) -> int:
         """How many tokens of a text are read."""
         positions = getattr(self.network.config, "max_position_embeddings", None) or TOKENS
-        return min(TOKENS, positions, self.tokeniser.model_max_length)
+        return int(min(TOKENS, positions, self.tokeniser.model_max_length))
 
     def prepare(self, items: Items) -> Tokens:
         """The tokens of all texts; what is longer than the network reads, or than `TOKENS`, is cut."""
