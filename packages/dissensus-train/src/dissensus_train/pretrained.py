@@ -207,7 +207,8 @@ def _image_network(name: str, folder: Path | None) -> tuple[Any, Any]:
             f"timm:{name}: the network cannot be loaded ({reason}); give a folder with config.json and weights, or a "
             "name that timm.list_models(pretrained=True) has on a machine that reaches the hub"
         ) from error
-    return model.to("cuda" if torch.cuda.is_available() else "cpu"), wanted
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    return model, wanted
 
 
 def embed_images(items: Items, progress: Progress, network: tuple[Any, Any]) -> Any:
@@ -219,7 +220,7 @@ def embed_images(items: Items, progress: Progress, network: tuple[Any, Any]) -> 
     import torch
 
     model, wanted = network
-    place = next(model.parameters()).device
+    place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     channels, side = int(wanted["input_size"][0]), int(wanted["input_size"][1])
     mean, deviation = (torch.tensor(wanted[part], device=place)[:, None, None] for part in ("mean", "std"))
     made = []

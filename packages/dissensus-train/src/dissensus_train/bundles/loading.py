@@ -139,7 +139,7 @@ class TrainedModel:
             shown = self._shown(items)
             features = encoded(self.encoder, shown, progress=progress)
             dense = isinstance(features, np.ndarray)
-            unknown = np.empty(0) if dense else np.flatnonzero(np.diff(features.indptr) == 0)  # type: ignore[union-attr]
+            unknown = np.empty(0) if dense else np.flatnonzero(np.diff(features.indptr) == 0)
             if unknown.size:
                 warnings.warn(
                     f"predict: {unknown.size:,} of {len(shown):,} texts hold no word that the model knows, item "
