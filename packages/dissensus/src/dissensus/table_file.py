@@ -77,13 +77,29 @@ class Rows:
         """The file and the line of a row, for a sentence."""
         return place(self.path, self.number(row), header=self.header)
 
+    def without(self, gone: pl.Series) -> Rows:
+        """All rows but those for which `gone` is true."""
+        if gone.all():
+            raise InputError(f"{self.path}: the table holds no rows; give one with at least one")
+        kept = np.flatnonzero(~gone.to_numpy())
+        numbers = kept if self.numbers is None else self.numbers[kept]
+        return replace(self, table=self.table.filter(~gone), numbers=numbers)
+
+    def read_again(self) -> Rows:
+        """The same rows, with whole numbers for text where no cell is left that stood in the way."""
+        if not is_text(self.path):
+            return self
+        cells = (whole_numbers(column) if column.dtype.to_python() is str else column for column in self.table)
+        return replace(self, table=self.table.select(cells))
+
 
 @dataclass(frozen=True, eq=False)
 class OpenTable:
     """A table that has been opened, and of which only the names of its columns have been read.
 
-    The path and the header are as in `Rows`; of a table that came in memory, `held` are the rows, and `scales` the
-    columns whose categories are ordered.
+    The path and the header are as in `Rows`; of a table that came in memory, `held` are the rows, `scales` the columns
+    whose categories are ordered, and `across` what its columns are, where it says so (`annotator` of a pivot table,
+    `label` of a crosstab).
     """
 
     path: Path
@@ -91,6 +107,7 @@ class OpenTable:
     header: bool = True
     held: pl.DataFrame | None = None
     scales: tuple[str, ...] = ()
+    across: str | None = None
 
     @property
     def kind(self) -> str:
@@ -136,15 +153,17 @@ def open_table(path: str | Path, *, columns: Sequence[str] | None = None) -> Ope
     return OpenTable(path, list(columns), header=False)
 
 
-def table_in_memory(source: Any) -> OpenTable:
+def table_in_memory(source: Any, *, index: bool = True) -> OpenTable:
     """A frame of Polars, pandas or Arrow, a Hugging Face dataset, an array, lists and dictionaries of rows or columns.
 
     A series is indexed by item, or by item and annotator; tuples are (item, label) or (item, annotator, label), and a
-    dictionary of dictionaries has items, annotators and labels; an array has a row per item.
+    dictionary of dictionaries has items, annotators and labels; an array has a row per item. The index of a pandas
+    frame is a column in front of the others unless it only numbers the rows, or the caller looks at the `index` itself.
     """
     import polars as pl
 
     frame: Any = source
+    across: Any = None
     module = type(source).__module__.partition(".")[0]
     scales: list[str] = []
     try:
@@ -156,7 +175,8 @@ def table_in_memory(source: Any) -> OpenTable:
         if module == "datasets":
             frame = _named_classes(source)
         elif module == "pandas":
-            frame, scales = _of_pandas(source)
+            across = getattr(getattr(source, "columns", None), "name", None)
+            frame, scales = _of_pandas(source if index or source.ndim == 1 else source.reset_index(drop=True))
         elif module == "pyarrow":
             frame = pl.from_arrow(source)
         elif isinstance(source, pl.LazyFrame):
@@ -181,7 +201,8 @@ def table_in_memory(source: Any) -> OpenTable:
             "Polars or Arrow, a Hugging Face dataset, a list of dictionaries or of (item, annotator, label), or "
             "{item: {annotator: label}}; of counts, give dis.votes_from_counts"
         )
-    return OpenTable(_TABLE, frame.columns, held=frame, scales=tuple(scales))
+    across = None if across is None else str(across)
+    return OpenTable(_TABLE, frame.columns, held=frame, scales=tuple(scales), across=across)
 
 
 def _of_tuples(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
@@ -195,11 +216,21 @@ def _of_pandas(source: Any) -> tuple[pl.DataFrame, list[str]]:
     """A pandas frame, or a series with what it is indexed by, and its columns of ordered categories."""
     import polars as pl
 
-    # Rows that were filtered keep their numbers, which mean nothing; names do.
-    if source.ndim == 1 or any(source.index.names) or source.index.nlevels > 1 or source.index.dtype.kind not in "iu":
-        roles = ["item", "annotator", *map(str, range(source.index.nlevels))][: source.index.nlevels]
-        called = [name or role for name, role in zip(source.index.names, roles, strict=True)]
-        named = source.rename(source.name or "label") if source.ndim == 1 else source.rename_axis(None, axis=1)
+    index = source.index
+    if source.ndim == 2:
+        if source.columns.nlevels > 1:
+            raise InputError(
+                f"{_TABLE}: the columns have {source.columns.nlevels} levels of names; give them one, such as "
+                "frame.columns.get_level_values(-1), or stack them to one row per vote"
+            )
+        source = source.set_axis([str(name) for name in source.columns], axis=1)
+    # Rows that were filtered keep their numbers, which may mean nothing; names do.
+    numbers = index.nlevels == 1 and index.name is None and index.dtype.kind in "iu" and source.ndim == 2
+    held = index.name in getattr(source, "columns", ()) and (index == source[index.name]).all()
+    if not held and not (numbers and (index == np.arange(len(index))).all()):
+        roles = ["index" if numbers else "item", "annotator", *map(str, range(index.nlevels))][: index.nlevels]
+        called = [name or role for name, role in zip(index.names, roles, strict=True)]
+        named = source.rename(source.name or "label") if source.ndim == 1 else source
         source = named.rename_axis(called).reset_index()
     frame = pl.from_pandas(source)
     scales = []
@@ -443,11 +474,8 @@ def without_blank(rows: Rows) -> Rows:
         return rows
     import polars as pl
 
-    filled = ~rows.table.select(pl.all_horizontal(pl.all().is_null())).to_series()
-    if filled.all():
-        return rows
-    kept = np.flatnonzero(filled.to_numpy())
-    return replace(rows, table=rows.table.filter(filled), numbers=kept if rows.numbers is None else rows.numbers[kept])
+    blank = rows.table.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    return rows.without(blank) if blank.any() else rows
 
 
 def refuse_short_rows(rows: Rows) -> None:

@@ -70,6 +70,12 @@ def counts(item: str, *classes: str) -> Callable[[str], Judgements]:
     ]
 
 
+def wide(item: str, *people: str) -> Callable[[str], Judgements]:
+    return lambda name: [
+        (row[item], who, [row[who].removesuffix(".0")]) for row in rows(name) for who in people if row[who]
+    ]
+
+
 def label_studio(name: str) -> Judgements:
     for task in load(name):
         for annotation in task["annotations"]:
@@ -253,10 +259,24 @@ READ: dict[str, Callable[[str], Judgements]] = {
     "fer2013new.csv": ferplus,
     "crowdkit.csv": long("task", "worker", "label"),
     "crosstab.csv": counts("item", "fox", "hare", "owl"),
+    "cleanlab_wide.csv": wide("", "A0001", "A0002", "A0003", "A0004", "A0005"),
+    "wide_majority.csv": wide("item", "anna", "ben", "cleo"),
+    "wide_mean_n.csv": wide("essay_id", "rater_1", "rater_2", "rater_3"),
+    "long_summary_row.csv": lambda name: [(r["item"], r["annotator"], [r["rating"]]) for r in rows(name)[:-1]],
+    "long_repeated_header.csv": lambda name: [
+        (row["item"], row["annotator"], [row["label"]]) for row in rows(name) if row["label"] != "label"
+    ],
 }
 REFUSED = {
     "mturk_two_questions.csv": r"several questions; choose label='Answer\.sentiment\.label' or label='Answer\.sarcasm",
     "crowdflower_aggregated.csv": "the aggregated report, with one label per item .*; download the full report",
+    "civil_comments.csv": (
+        r"(?s)'toxicity', .* are shares of the people that 'toxicity_annotator_count' counts.*"
+        r"label='toxicity', panel='toxicity_annotator_count'.*classes=\['toxicity', .*, panel='toxicity_annot"
+    ),
+    "percentages.csv": r"(?s)each row adds up to 100.*labels --probabilities.*format='counts'.*panel='20'",
+    "ranks.csv": r"(?s)the same numbers in another order, as ranks do.*format='wide'.*format='counts'",
+    "toxic_kinds_of_three.csv": r"(?s)7 rows hold only zeros: .* none of the classes.*panel='3'",
     "doccano_unconfirmed.jsonl": r"line 4: 5 of 12 answers choose nothing, .*missing='\[\]' to leave.*missing='' to",
 }
 
@@ -271,6 +291,7 @@ TOLD: dict[str, tuple[dict[str, Any], Callable[[str], Judgements]]] = {
             (row["image"], row["Participant Private ID"], [row["Response"]]) for row in rows(name) if row["Response"]
         ],
     ),
+    "counts_total.csv": ({"format": "counts"}, counts("item", "cat", "dog")),
     "sheet.csv": (
         {"annotators": ["maria", "jon", "Li Wei"]},
         lambda name: [(row["Item"], who, [row[who]]) for row in rows(name) for who in ("maria", "jon", "Li Wei")],

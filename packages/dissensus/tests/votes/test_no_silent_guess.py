@@ -42,7 +42,7 @@ class TestDamagedCounts:
     def test_one_bad_cell_never_makes_classes_annotators(self, read: Any, cell: str, row: int) -> None:
         lines = COUNTS.splitlines()
         lines[row + 1] = f"i{row},{row},{cell},1"
-        with pytest.raises(InputError, match=r"(?s)format='wide' .* format='counts'|a count is"):
+        with pytest.raises(InputError, match=r"(?s)format='wide' .* format='counts'|a count is|no count of"):
             read("\n".join(lines))
         with pytest.raises(InputError, match=f"line {row + 2}"):
             read("\n".join(lines), format="counts")
@@ -153,8 +153,11 @@ def test_a_rating_beside_a_word_is_refused_with_its_line(read: Any) -> None:
 
 
 def test_a_second_header_and_a_file_without_one_are_told_apart(read: Any) -> None:
+    twice = read("item,worker,label\n1,a,x\nitem,worker,label\n1,b,y\n")
+    assert (len(twice.votes), twice.votes.items.tolist()) == (2, [1])
+    assert "left out: 1 line that repeats the header" in twice.notes
     with pytest.raises(InputError, match=r"line 3: the label is 'label'.*second header"):
-        read("item,worker,label\n1,a,x\nitem,worker,label\n1,b,y\n")
+        read("item,worker,label\n1,a,x\n1,b,label\n1,c,y\n")
     bare = "1,ann,cat\n1,bob,dog\n2,ann,cat\n"
     with pytest.raises(InputError, match=r"columns="):
         read(bare)

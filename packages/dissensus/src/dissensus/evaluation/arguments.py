@@ -161,7 +161,7 @@ def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[st
     if hasattr(frame, "index"):
         # The columns of a pandas frame may be called by numbers.
         frame = frame.rename(columns={column: class_named(column, people.classes) for column in frame.columns})
-    rows = table_in_memory(frame).rows()
+    rows = table_in_memory(frame, index=False).rows()
     table = rows.table
     beside = [column for column in table.columns if column not in people.classes]
     column, items = _items_of(name, frame, table, beside, people)
@@ -370,7 +370,7 @@ def _holds_distributions(frame: Any) -> bool:
     from dissensus.table_file import table_in_memory
     from dissensus.votes.columns import guess
 
-    table = table_in_memory(frame).rows().table
+    table = table_in_memory(frame, index=False).rows().table
     columns = [column for column in table.columns if column != guess("item", table.columns)]
     if len(columns) < 2 or not all(table[column].dtype.is_numeric() for column in columns):
         return False

@@ -28,6 +28,12 @@ ABOUT_ITEMS: Final = frozenset([*_NAMES["texts"], *_NAMES["about_items"]])
 TEXTS: Final = frozenset(_NAMES["texts"])
 """Those of them that hold what was judged, or where it lies."""
 
+SUMMARIES: Final = {name: kind for kind, names in _NAMES["summaries"].items() for name in names}
+"""What a column or a row of this name sums up: a number of votes, a sum, mode, mean, median or spread."""
+
+ROW_NUMBERS: Final = ("", "index", "unnamed_0")
+"""What pandas' index is called in a file or a frame where it has no name."""
+
 RATING: Final = re.compile(r"(^|_)(ratings?|scores?|stars?|likert|grades?|sliders?)(_|$)")
 """What the label column of a rating scale is called."""
 
@@ -117,6 +123,16 @@ def is_annotator(column: str) -> bool:
     """Whether a column is named like one annotator of a wide table: `annotator_3`, `rater2`, `A1`."""
     name = plain(column)
     return name in SYNONYMS["annotator"] or _ANNOTATOR_NUMBERED.fullmatch(name) is not None
+
+
+def counts_people(column: str) -> bool:
+    """Whether a column is named like one that says how many people judged an item: `toxicity_annotator_count`."""
+    return SUMMARIES.get(plain(column)) == "number" or plain(column).endswith("annotator_count")
+
+
+def names_rows(column: str) -> bool:
+    """Whether a column of no known role may name the rows of a table: pandas' index, or one called like `essay_id`."""
+    return plain(column) in ROW_NUMBERS or (plain(column).endswith("_id") and not is_annotator(column))
 
 
 def listed(columns: Sequence[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,13 +14,14 @@ from dissensus.errors import InputError
 from dissensus.table_file import refuse_short_rows, whole_numbers
 from dissensus.votes.cells import MISSING, distinct_names, encode_classes, is_missing, name_like
 from dissensus.votes.encoding import to_names
+from dissensus.votes.scales import binned
 from dissensus.votes.table import Annotators, Votes, votes_from_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Names
+    from dissensus.arrays import Ints, Names
     from dissensus.table_file import Rows
     from dissensus.votes.cells import Where
 
@@ -28,6 +31,12 @@ NPY: Final = ".npy"
 LARGEST_COUNT = 1_000_000
 """The most votes for one class of one item; a larger count is taken for damage."""
 
+ROUND_SUMS: Final = (1, 10, 100, 1000)
+"""What points that people share out add up to; a panel may also have so many people."""
+
+LARGEST_RATING: Final = 10
+"""A number above it is hardly a place on a scale."""
+
 
 def votes_from_wide(
     rows: Rows,
@@ -36,6 +45,7 @@ def votes_from_wide(
     classes: Sequence[str] | None = None,
     ordered: bool | None = None,
     missing: Sequence[str] | None = None,
+    bins: Sequence[str] | None = None,
     text_annotators: bool = False,
     notes: list[str] | None = None,
 ) -> Votes:
@@ -61,13 +71,18 @@ def votes_from_wide(
     def where(vote: int) -> str:
         return rows.where(int(place[vote]) % panel.height)
 
-    label, names = encode_classes(cells.gather(place), classes, where=where, notes=notes)
+    labels = cells.gather(place)
+    labels = labels if bins is None else binned(labels, bins, where=where, notes=[] if notes is None else notes)
+    label, names = encode_classes(labels, classes, where=where, notes=notes)
     grid = np.full(panel.shape, -1, dtype=np.int32)
     grid.T.flat[place] = label
     item_code, annotator = np.nonzero(grid >= 0)
     empty = np.flatnonzero((grid < 0).all(axis=1))
     if empty.size:
-        raise InputError(f"{rows.where(int(empty[0]))}: item '{items[empty[0]]}' has zero votes; remove the row")
+        raise InputError(
+            f"{rows.where(int(empty[0]))}: item '{items[empty[0]]}' has zero votes; add them, or leave such items out",
+            readings={f"nobody judged {empty.size:,} of {len(items):,} items": {"drop_empty": True}},
+        )
     return Votes(
         item=item_code.astype(np.int32),
         label=grid[item_code, annotator],
@@ -119,7 +134,111 @@ def votes_from_count_rows(
         numbers = column.cast(pl.Float64, strict=False) if not column.dtype.is_nested() else column.is_null()
         counts[:, k] = numbers.fill_null(np.nan).to_numpy()
     items = np.arange(table.height) if item is None else distinct_names(rows.table[item], where=rows.where)
-    return _votes_from_table(counts, items=items, classes=table.columns, ordered=ordered, where=rows.where)
+    return _votes_from_table(
+        counts, items=items, classes=table.columns, ordered=ordered, where=rows.where, may_be_none=True
+    )
+
+
+def other_meanings(numbers: pl.DataFrame, *, wide: bool) -> tuple[str, list[dict[str, Any]]] | None:
+    """Why a table of numbers may be no counts of votes ('' if it simply may), and options that say what it is; or None.
+
+    The votes of a panel add up to the same number in all rows, and some class has none. Ratings hardly ever add up to
+    the same number in many different rows, but ranks, percentages and points do. Without names of items, no column is
+    an annotator's (`wide`).
+    """
+    cells = numbers.to_numpy()
+    totals, whole = cells.sum(axis=1), not (cells % 1).any()
+    ways = [{"format": "wide"}] if wide else []
+    ways += [{"format": "counts"}] if are_counts(numbers) else []
+    if are_shares(cells) or _are_percentages(cells):
+        sizes = (size for size in range(2, 100) if _parts(cells, np.full(len(cells), size))[1].all())
+        ways += [{"panel": str(size)} for size in islice(sizes, 1)]
+        what = "the cells lie between 0 and 1" if are_shares(cells) else "each row adds up to 100"
+        return f"{what}, as shares of a panel do, and probabilities (dissensus labels --probabilities)", ways
+    if whole and not cells.any(axis=1).all() and (cells >= 0).all():
+        none = f"{(totals == 0).sum():,} rows hold only zeros: nobody voted, or people chose none of the classes"
+        return none, [*ways, {"format": "counts", "drop_empty": True}, {"panel": str(int(cells.max()))}]
+    if (cells < 0).any():
+        return f"{(cells < 0).sum():,} cells are below 0, which no count of votes is", ways
+    if (np.sort(cells, axis=1) == np.sort(cells[0])).all() and (cells != cells[0]).any():
+        return "each row holds the same numbers in another order, as ranks do", ways
+    if not whole or (totals != totals[0]).any() or totals[0] < 2 or numbers.n_unique() < 5:
+        return "", ways
+    if totals[0] in ROUND_SUMS or (cells.max() <= LARGEST_RATING and cells.all()):
+        return f"each row adds up to {totals[0]:g}, as the votes of a panel do, and points that are shared out", ways
+    return None
+
+
+def are_counts(panel: pl.DataFrame) -> bool:
+    """Whether all cells are whole numbers from 0, and each row has one that is not 0."""
+    cells = panel.select(pl.all().cast(pl.Float64, strict=False).fill_null(-1)).to_numpy()
+    return bool((cells >= 0).all() and not (cells % 1).any() and cells.any(axis=1).all())
+
+
+def are_shares(cells: Any) -> bool:
+    """Whether numbers lie between 0 and 1, and some of them are neither."""
+    return bool((cells >= 0).all() and (cells <= 1).all() and (cells % 1).any())
+
+
+def _are_percentages(cells: Any) -> bool:
+    return bool(abs(cells.sum(axis=1) - 100).max() <= 2)  # each cell may be rounded
+
+
+def _parts(cells: Any, size: Any, *, shares: bool = False) -> tuple[Any, Any]:
+    """(items, classes) how many of a panel chose a class, told as numbers of people, shares or percentages.
+
+    And (items, classes) whether a cell is a whole number of people, up to rounding, and no more than the panel has.
+    """
+    shares = shares or are_shares(cells)
+    percentages = not shares and _are_percentages(cells) and size.max() < 100
+    parts = cells * (size[:, None] / (100 if percentages else 1) if shares or percentages else 1)
+    near = abs(parts - parts.round()) <= np.minimum(0.1, 0.006 * size)[:, None]
+    return parts.round(), near & (parts >= 0) & (parts.round() <= size[:, None]) & (size >= 1)[:, None]
+
+
+def votes_from_parts(
+    rows: Rows, *, item: str | None, classes: Sequence[str], panel: str, notes: list[str]
+) -> tuple[Votes, Ints]:
+    """Votes from a table of how many of a panel chose each class (numbers, shares or percentages), and their rows.
+
+    Where each row adds up to the panel, people chose one class each. Where they could choose several or none, who chose
+    which together is not known, but how many said yes and no to each class is: so each item and class is one item,
+    `c7 / insult`, with votes for `no` and `yes`. A row of zeros is everybody's no to each. `panel` is how many judged
+    each item, or the column that says so; of a single class, the items are those of the table.
+    """
+    if panel not in rows.table.columns and not panel.isdecimal():
+        raise InputError(f"{rows.path}: panel='{panel}' is neither a number of people nor a column; correct it")
+    numbers = rows.table.select(pl.all().cast(pl.Float64, strict=False).fill_null(np.nan))
+    size = numbers[panel].to_numpy() if panel in numbers.columns else np.full(numbers.height, float(panel))
+    # Zeros and ones alone are shares where the columns beside them are.
+    beside = [column for column in numbers if column.name != panel and column.is_between(0, 1).all()]
+    cells = numbers[list(classes)].to_numpy()
+    shares = bool(cells.max() <= 1) and any((column % 1 != 0).any() for column in beside)
+    parts, fit = _parts(cells, np.where(size % 1 == 0, size, 0), shares=shares)
+    items = np.arange(len(cells)) if item is None else distinct_names(rows.table[item], where=rows.where)
+    if not fit.all():
+        row, k = (int(place) for place in np.argwhere(~fit)[0])
+        raise InputError(
+            f"{rows.where(row)}: item '{items[row]}' has {cells[row, k]:g} for class '{classes[k]}', which is no whole "
+            f"number of a panel of {size[row]:g} people; correct it, or panel="
+        )
+    of = np.arange(len(cells))
+    if len(classes) > 1 and (parts.sum(axis=1) == size).all():
+        notes.append("each row adds up to its panel: people chose one class each")
+        return votes_from_counts(parts, items=items, classes=classes), of
+    answers = np.stack([size[:, None] - parts, parts], axis=2).reshape(-1, 2)
+    if len(classes) == 1:
+        notes.append(f"'{classes[0]}' is how many of a panel said yes; the others said no")
+        return votes_from_counts(answers, items=items, classes=("no", "yes")), of
+    notes.append(
+        f"how many of a panel chose each of {len(classes)} classes ({(~parts.any(axis=1)).sum():,} of {len(cells):,} "
+        "rows: nobody any); who chose which together is not known, so that each item and class is an item, with votes "
+        "for no and yes"
+    )
+    of = np.repeat(of, len(classes))
+    names = [f"{name} / {label}" for name in items.tolist() for label in classes]
+    about = {"judged": items[of], "class": np.tile(np.array(classes, dtype=np.dtypes.StringDType()), len(cells))}
+    return replace(votes_from_counts(answers, items=names, classes=("no", "yes")), item_attributes=about), of
 
 
 def votes_from_npy(path: Path, *, classes: Sequence[str] | None = None, ordered: bool | None = None) -> Votes:
@@ -144,7 +263,13 @@ def votes_from_npy(path: Path, *, classes: Sequence[str] | None = None, ordered:
 
 
 def _votes_from_table(
-    counts: Any, *, items: Names, classes: Sequence[str], ordered: bool | None, where: Where
+    counts: Any,
+    *,
+    items: Names,
+    classes: Sequence[str],
+    ordered: bool | None,
+    where: Where,
+    may_be_none: bool = False,
 ) -> Votes:
     wrong = ~((counts >= 0) & (counts <= LARGEST_COUNT) & (counts == np.floor(counts)))
     if wrong.any():
@@ -155,5 +280,12 @@ def _votes_from_table(
         )
     empty = np.flatnonzero(counts.sum(axis=1) == 0)
     if empty.size:
-        raise InputError(f"{where(int(empty[0]))}: item '{items[empty[0]]}' has zero votes; remove the row")
+        ways: dict[str, dict[str, Any]] = {
+            f"nobody judged {empty.size:,} of {len(items):,} items": {"drop_empty": True},
+            "so many people judged each, and chose none of the classes": {"panel": str(int(counts.max()))},
+        }
+        raise InputError(
+            f"{where(int(empty[0]))}: item '{items[empty[0]]}' has zero votes; add them, or say what it means",
+            readings=ways if may_be_none and counts.any() else {},
+        )
     return votes_from_counts(counts, items=items, classes=classes, ordered=bool(ordered))

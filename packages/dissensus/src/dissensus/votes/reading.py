@@ -31,21 +31,33 @@ from dissensus.votes.cells import (
 from dissensus.votes.columns import (
     ABOUT_ITEMS,
     KIND,
+    ROW_NUMBERS,
     SYNONYMS,
     TEXTS,
     Columns,
     choose,
+    counts_people,
     guess,
     is_annotator,
     item_parts,
     kind_column,
     listed,
+    names_rows,
     people_column,
     plain,
     require,
 )
 from dissensus.votes.echo import Plain, drop_notes, echo
-from dissensus.votes.grid import NPY, votes_from_count_rows, votes_from_npy, votes_from_wide
+from dissensus.votes.grid import (
+    NPY,
+    are_counts,
+    are_shares,
+    other_meanings,
+    votes_from_count_rows,
+    votes_from_npy,
+    votes_from_parts,
+    votes_from_wide,
+)
 from dissensus.votes.kinds import mark_models
 from dissensus.votes.lists import holds_several, one_row_a_vote, parsed, with_lists
 from dissensus.votes.official import OFFICIAL
@@ -53,6 +65,7 @@ from dissensus.votes.own import OWN, read_own
 from dissensus.votes.roles import finer_items, item_by_values, item_columns, label_columns, label_readings
 from dissensus.votes.rows import Duplicates, votes_from_rows
 from dissensus.votes.scales import binned, refuse_labels
+from dissensus.votes.summaries import HOLDS, summary_columns, without_headers, without_summary_rows
 from dissensus.votes.table import Votes, votes_from_counts
 
 if TYPE_CHECKING:
@@ -106,13 +119,16 @@ class Options:
     drop_empty: bool = False
     drop_repeated: bool = False
     dropped: str | None = None
+    panel: str | None = None
 
     def __post_init__(self) -> None:
         for option in fields(self):
             value = getattr(self, option.name)
             if option.name == "bins" and value is not None:
                 value = map(str, np.atleast_1d(value).tolist())
-            if option.name == "item" and value is not None and not isinstance(value, str):
+            if option.name == "panel" and value is not None:
+                object.__setattr__(self, option.name, str(value))
+            elif option.name == "item" and value is not None and not isinstance(value, str):
                 object.__setattr__(self, option.name, ",".join(value))
             elif "tuple" in str(option.type) and value is not None:
                 object.__setattr__(self, option.name, (value,) if isinstance(value, str) else tuple(value))
@@ -164,6 +180,7 @@ def read_votes(
     drop_empty: bool = False,
     drop_repeated: bool = False,
     dropped: str | None = None,
+    panel: int | str | None = None,
 ) -> Votes:
     """Votes of a file, a frame or a list of dictionaries, or of an official file of a known dataset.
 
@@ -205,6 +222,8 @@ def read_votes(
         drop_empty: whether the rows of items without a vote are left out, of a table with one row per item.
         drop_repeated: whether later rows of an item are left out, of such a table.
         dropped: a CSV file to write that names what these left out, and why.
+        panel: how many people judged each item, or the column that says so, of a table of how many of them chose each
+            class (numbers, shares or percentages); with `label`, of that class alone.
 
     Raises:
         InputError: with the file, the line or item, what is wrong and what would be right.
@@ -294,7 +313,7 @@ def _understand_file(path: Path, options: Options) -> Reading:
     path = open_file(path)
     kind = kind_of(path, also=(NPY,))
     if kind == "npy":
-        _refuse_options(path, options, "counts", "item", "duplicates", "annotators", "missing", *_LONG_COLUMNS)
+        _refuse_options(path, options, "counts", "item", "duplicates", "annotators", "missing", "panel", *_LONG_COLUMNS)
         votes = votes_from_npy(path, classes=options.classes, ordered=options.ordered)
         return Reading(votes=votes, format="counts", notes=(Plain("items are numbered from 0"),))
     if kind in ("text", "JSON") and chosen is None:
@@ -390,12 +409,13 @@ def _as_written(own: Own, options: Options, table: OpenTable) -> Options:
 
 def _may_be(official: Format, options: Options) -> bool:
     """Whether what the user says about columns leaves room for an official format."""
-    given = options.given("item", "columns", "annotators", *_LONG_COLUMNS)
+    given = options.given("item", "columns", "annotators", "panel", *_LONG_COLUMNS)
     return not given or (given == ["label"] and "label" in official.options)
 
 
 def _read_official(path: Path, official: Format, options: Options) -> Reading:
-    refused = ("item", "classes", "ordered", "duplicates", "missing", "annotators", "columns", *_LONG_COLUMNS, *_DROPS)
+    refused = ["item", "classes", "ordered", "duplicates", "missing", "annotators", "columns", "panel"]
+    refused += [*_LONG_COLUMNS, *_DROPS]
     _refuse_options(path, options, official.name, *(name for name in refused if name not in official.options))
     notes: list[str] = []
     chosen: dict[str, Any] = {name: getattr(options, name) for name in official.options if name != "notes"}
@@ -412,11 +432,12 @@ def _refuse_options(path: Path, options: Options, format: str, *names: str) -> N
 
 def _is_long(table: OpenTable, options: Options) -> bool:
     """Whether rows are votes, responses or sets, by what is given and by the names of the columns."""
-    if options.annotators:
+    if options.annotators or options.panel is not None:
         return False
     if options.given(*_LONG_COLUMNS):
         return True
-    if guess("label", table.columns) is None and guess("response", table.columns) is None:
+    people = guess("annotator", table.columns) is None and any(map(counts_people, table.columns))
+    if people or (guess("label", table.columns) is None and guess("response", table.columns) is None):
         return False
     if sum(is_annotator(column) for column in table.columns) > 1:
         raise _ambiguous(table, "long", "wide")
@@ -436,7 +457,7 @@ def _ambiguous(table: OpenTable, *formats: str, labels: Sequence[str] = ()) -> I
 def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     if options.format == "long":
         _refuse_options(table.path, options, "long", "separator")
-    _refuse_options(table.path, options, options.format or "long", "annotators", *_DROPS)
+    _refuse_options(table.path, options, options.format or "long", "annotators", "panel", *_DROPS)
     notes: list[str] = []
     columns = _choose_columns(table, options, own, notes)
     rows = _rows_with_item(table, columns, own)
@@ -461,7 +482,9 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     if unused:
         notes.append(Plain(f"not used: {listed(unused)}"))
     if own is None and columns.response is None:
+        rows = without_headers(rows, notes)
         _refuse_header_row(rows, columns, options)
+        rows = without_summary_rows(rows, columns.item, [columns.label], notes, annotator=columns.annotator, long=True)
         rows = _without_missing(rows, columns.label, options, notes, others=lambda: _other_labels(table, columns))
         rows = rows if options.format == "long" else with_lists(rows, columns.label, columns.annotator)
         options, columns = _sets_or_lists(rows, columns, options, notes)
@@ -723,9 +746,7 @@ def _without_missing(
     if left_out == len(missing):
         raise InputError(f"{rows.path}: the label is missing in every row; correct missing=")
     notes.append(f"{left_out:,} {'row' if left_out == 1 else 'rows'} without a label left out (missing=)")
-    kept = np.flatnonzero(~missing.to_numpy())
-    numbers = kept if rows.numbers is None else rows.numbers[kept]
-    return replace(rows, table=rows.table.filter(~missing), numbers=numbers)
+    return rows.without(missing)
 
 
 def _choose_separator(rows: Rows, columns: Columns, options: Options, notes: list[str]) -> str | None:
@@ -782,7 +803,7 @@ def _refuse_commas(rows: Rows, columns: Columns, distinct: pl.Series) -> None:
 
 def _read_flags(table: OpenTable, options: Options) -> Reading:
     """One row per judgement, one column of 0 and 1 per class."""
-    _refuse_options(table.path, options, "flags", "label", "response", "separator", "annotators", "missing")
+    _refuse_options(table.path, options, "flags", "label", "response", "separator", "annotators", "missing", "panel")
     annotator = choose("annotator", options.annotator, table.columns, path=table.path)
     notes: list[str] = []
     item = options.item
@@ -849,55 +870,111 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     item = choose("item", options.item, free if options.item is None else available, path=path)
     for name in options.item_attributes:
         choose("item_attributes", name, available, path=path)
-    rows = table.rows(available, as_text=() if own is None else own.text)
     notes: list[str] = []
-    beside = [name for name in available if name != item]
+    rows = table.rows(available, as_text=() if own is None else own.text)
+    if own is None:
+        rows = without_headers(rows, notes)
+    fit = [] if own is not None else [*item_columns(free), *filter(names_rows, free)]
+    fit = [name for name in fit if not rows.table.schema[name].is_nested() and rows.table[name].is_unique().all()]
+    item = next(iter(fit), item) if options.item is None else item
+    row_numbers = [name for name in fit if name != item and plain(name) in ROW_NUMBERS]
+    beside = [name for name in available if name != item and name not in row_numbers]
     about = list(options.item_attributes)
     if own is None and options.classes is None:
         about += [name for name in beside if plain(name) in ABOUT_ITEMS and name not in about]
     annotators = _named_annotators(table, options.annotators, beside)
-    if options.format is None and not annotators:
+    if options.panel is not None:
+        choose("label", options.label, beside, path=path)
+    classes = [options.label] if options.panel is not None and options.label is not None else options.classes or ()
+    # In a wide table, classes are labels.
+    named = annotators or (list(classes) if options.format != "wide" and set(classes) <= set(beside) else [])
+    cells = named or [name for name in beside if name not in (*about, options.panel)]
+    chosen = options.format or ("wide" if annotators else "counts" if named or options.panel else None)
+    if chosen is None:
+        _refuse_numbers_of_labels(rows, item)
         label = _unnamed_label(table, rows, item, options)
         if label is not None:
             return _read_long(table, replace(options, label=label), own)
-    cells = rows.table[list(annotators or [name for name in beside if name not in about])]
-    categories = cells.dtypes[0] if len(set(cells.dtypes)) == 1 else None
-    if isinstance(categories, pl.Enum):
-        scale = True if options.ordered is None and {*cells.columns} <= {*table.scales} else options.ordered
-        options = replace(options, classes=options.classes or tuple(categories.categories), ordered=scale)
-        cells = cells.select(pl.all().cast(pl.String))
-    chosen = options.format or ("wide" if annotators else _wide_or_counts(cells, table))
-    if chosen is None:
-        raise _ambiguous(table, "wide", "counts", labels=cells.columns[:3] if item is not None else ())
-    if annotators:
-        unused = [name for name in beside if name not in annotators and name not in about]
-        notes += [Plain(f"not used: {listed(unused)}")] if unused else []
-    _refuse_options(path, options, chosen, "duplicates", *(name for name in _LONG_COLUMNS))
+    if own is None and item is not None:
+        rows = without_summary_rows(rows, item, cells, notes)
+    if own is None and not named and cells:
+        cells, counted = _without_summaries(rows, cells, item, options, notes)
+        chosen = "counts" if chosen is None and counted else chosen
+    categories = set(rows.table[cells].dtypes) if cells else set()
+    if len(categories) == 1 and isinstance(one := categories.pop(), pl.Enum):
+        scale = True if options.ordered is None and {*cells} <= {*table.scales} else options.ordered
+        options = replace(options, classes=options.classes or tuple(one.categories), ordered=scale)
+        chosen = chosen or "wide"
+    chosen = chosen or _wide_or_counts(rows.table[cells] if cells else pl.DataFrame(), table, item)
+    unused = [*row_numbers, *(name for name in beside if named and name not in (*named, *about, options.panel))]
+    notes.extend([Plain(f"not used: {listed(unused)}")] if unused else [])
+    unfit = [name for name in _LONG_COLUMNS if name != "label" or options.panel is None]
+    _refuse_options(path, options, chosen, "duplicates", *unfit, *(("panel",) if chosen == "wide" else ()))
     if set(about) > set(options.item_attributes):
         notes.append(Plain(f"the columns {listed(about)} describe items, and are kept as such"))
     columns = {} if item is None else {"item": item}
-    rows = _with_losses(rows, item, cells.columns, replace(options, format=chosen), notes)
+    rows = _with_losses(rows, item, cells, replace(options, format=chosen), notes)
+    of: Any = slice(None)
     if chosen == "counts":
         _refuse_options(path, options, chosen, "annotators", "missing")
-        counted = replace(rows, table=rows.table.drop(about))
-        votes = votes_from_count_rows(counted, item=item, classes=options.classes, ordered=options.ordered)
         if item is None:
             notes.append(Plain("items are numbered from 0"))
+        if options.panel is not None:
+            votes, of = votes_from_parts(rows, item=item, classes=cells, panel=options.panel, notes=notes)
+        else:
+            counted_rows = replace(rows, table=rows.table[[*columns.values(), *cells]])
+            votes = votes_from_count_rows(counted_rows, item=item, classes=options.classes, ordered=options.ordered)
     else:
         item = require("item", item, available, path=path)
         votes = votes_from_wide(
-            replace(rows, table=rows.table[[item, *cells.columns]]),
+            replace(rows, table=rows.table[[item, *cells]]),
             item=item,
             classes=options.classes,
-            ordered=options.ordered,
+            ordered=options.ordered if options.bins is None else options.ordered is not False,
             missing=("",) if own is not None else options.missing,
+            bins=options.bins,
             text_annotators=own is not None and "annotator" in own.text,
             notes=notes,
         )
         if own is None:
             refuse_labels(votes, options, column="", path=path)
-    kept = {name: _item_attribute(rows, name) for name in about}
+    kept = {**votes.item_attributes, **{name: _item_attribute(rows, name)[of] for name in about}}
     return Reading(votes=replace(votes, item_attributes=kept), format=chosen, columns=columns, notes=tuple(notes))
+
+
+def _refuse_numbers_of_labels(rows: Rows, item: str | None) -> None:
+    """Refuse a table with a row per item and label, and how often it was given."""
+    people = [name for name in rows.table.columns if counts_people(name)]
+    if people and guess("label", rows.table.columns) and item is not None and not rows.table[item].is_unique().all():
+        raise InputError(
+            f"{rows.path}: '{people[0]}' may say how many people gave a label; write these numbers in one column per "
+            "class (pandas: pivot), or choose",
+            readings={"one row per vote, and the number is about something else": {"format": "long"}},
+        )
+
+
+def _without_summaries(
+    rows: Rows, columns: list[str], item: str | None, options: Options, notes: list[str]
+) -> tuple[list[str], bool]:
+    """The columns but those that sum up the others; and whether one of these says that the others are counts."""
+    held = summary_columns(rows.table[columns])
+    notes.extend(f"left out: column '{name}', {HOLDS[kind]}" for name, kind in held.items() if kind is not None)
+    votes = [name for name in columns if name not in held]
+    doubtful = [name for name, kind in held.items() if kind is None]
+    if doubtful:
+        both = [name for name in columns if name in (*votes, *doubtful)]
+        people = {"no annotator": {"annotators": votes}, "an annotator": {"annotators": both}}
+        classes = {"no class of a table of counts": votes, "a class of a table of counts": both}
+        raise InputError(
+            f"{rows.path}: {listed(doubtful)} is called like a summary of the other columns, and is none; choose one",
+            readings=(people if options.format != "counts" and item is not None and votes else {})
+            | {
+                meaning: {"format": "counts", "classes": names}
+                for meaning, names in classes.items()
+                if options.format != "wide" and names and are_counts(rows.table[names])
+            },
+        )
+    return votes, any(kind == "sum" and counts_people(name) for name, kind in held.items())
 
 
 def _unnamed_label(table: OpenTable, rows: Rows, item: str | None, options: Options) -> str | None:
@@ -948,9 +1025,7 @@ def _with_losses(rows: Rows, item: str | None, panel: list[str], options: Option
         return rows
     names = rows.table[item] if item is not None else pl.Series(np.arange(rows.table.height))
     notes += drop_notes({why: names.filter(mask).to_list() for why, mask in lost.items()}, options.dropped)
-    kept = ~pl.DataFrame(lost).select(pl.any_horizontal(pl.all())).to_series()
-    numbers = np.flatnonzero(kept.to_numpy()) if rows.numbers is None else rows.numbers[kept.to_numpy()]
-    return replace(rows, table=rows.table.filter(kept), numbers=numbers)
+    return rows.without(pl.DataFrame(lost).select(pl.any_horizontal(pl.all())).to_series())
 
 
 def _item_attribute(rows: Rows, name: str) -> Any:
@@ -972,28 +1047,35 @@ def _named_annotators(table: OpenTable, patterns: Sequence[str], beside: Sequenc
     return result
 
 
-def _wide_or_counts(panel: pl.DataFrame, table: OpenTable) -> str | None:
+def _wide_or_counts(panel: pl.DataFrame, table: OpenTable, item: str | None) -> str:
     """Which of the two a table is, where its names or values leave no doubt; a damaged cell must not tip it.
 
-    Refuses a table in which only some columns look like annotators.
+    Refuses a table that may be either, or in which only some columns look like annotators.
     """
+    labels = panel.columns[:3] if item is not None else ()
+    ambiguous = _ambiguous(table, "wide", "counts", labels=labels)
     if panel.width < 2 or any(dtype.is_nested() for dtype in panel.dtypes):
-        return None
+        raise ambiguous
     named = [column for column in panel.columns if is_annotator(column)]
-    if len(named) == panel.width:
+    if len(named) == panel.width or (table.across is not None and guess("annotator", [table.across])):
         return "wide"
     numbers = panel.select(pl.all().cast(pl.Float64, strict=False))
-    sure = numbers.null_count().sum_horizontal().item() == 0 and not named
-    if sure:
-        totals = numbers.sum_horizontal()
-        # Ratings hardly ever add up to the same number in many different rows; the votes of a panel of k do.
-        same_panel = totals.n_unique() == 1 and totals[0] >= 2 and panel.n_unique() >= 5
-        return "counts" if same_panel else None
+    _refuse_shares(numbers, table)
+    if numbers.null_count().sum_horizontal().item() == 0 and not named:
+        other = other_meanings(numbers, wide=item is not None)
+        if other is None or (table.across is not None and guess("label", [table.across]) and are_counts(panel)):
+            return "counts"
+        why, ways = other
+        if not why:
+            raise _ambiguous(table, *(way["format"] for way in ways), labels=labels)
+        shares = "how many of so many people chose each class, in numbers, shares or percent"
+        readings = {FORMATS.get(way.get("format", ""), shares): way for way in ways}
+        raise InputError(f"{table.path}: {why}; choose one of these", readings=readings)
     text = panel.select(pl.all().cast(pl.String))
     filled = text.select(pl.all().is_not_null().sum()).row(0)
     numeric = numbers.select(pl.all().is_not_null().sum()).row(0)
     if not named and all(2 * number >= cells for number, cells in zip(numeric, filled, strict=True)):
-        return None
+        raise ambiguous
     # An annotator's labels are also those of others; a text, an address or a gold label of its own kind is not.
     alike = [
         name
@@ -1002,15 +1084,38 @@ def _wide_or_counts(panel: pl.DataFrame, table: OpenTable) -> str | None:
     ]
     everywhere = pl.concat([column.alias("cell") for column in text]).drop_nulls()
     if len(alike) == panel.width and not named:
-        return "wide" if 2 * everywhere.n_unique() <= len(everywhere) else None
+        if 2 * everywhere.n_unique() <= len(everywhere):
+            return "wide"
+        raise ambiguous
     sure_ones = named or alike
     if len(sure_ones) < 2:
-        return None
+        raise ambiguous
     odd = [name for name in text.columns if name not in sure_ones]
     raise InputError(
         f"{table.path}: the columns {listed(odd)} may be annotators like {listed(sure_ones)}, or describe items; name "
-        "the annotators with annotators="
+        "the annotators with annotators=",
+        readings={
+            "they describe items": {"annotators": sure_ones, "item_attributes": odd},
+            "they are annotators": {"annotators": panel.columns},
+        },
     )
+
+
+def _refuse_shares(numbers: pl.DataFrame, table: OpenTable) -> None:
+    """Refuse a table with a column of how many people judged an item, and others of which share of them said yes."""
+    shares = [column.name for column in numbers if column.null_count() == 0 and column.is_between(0, 1).all()]
+    people = [name for name in table.columns if counts_people(name)]
+    if people and shares and are_shares(numbers[shares].to_numpy()):
+        raise InputError(
+            f"{table.path}: the columns {listed(shares)} are shares of the people that '{people[0]}' counts; say which",
+            readings={
+                f"a vote of yes or no per person, for what '{shares[0]}' says": {
+                    "label": shares[0],
+                    "panel": people[0],
+                },
+                "as many for each of the columns": {"classes": shares, "panel": people[0]},
+            },
+        )
 
 
 def _others(text: pl.DataFrame, name: str) -> list[pl.Series]:
