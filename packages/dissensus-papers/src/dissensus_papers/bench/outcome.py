@@ -284,7 +284,7 @@ def _not_run(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> list[
     stated = [
         name
         for bench_set in protocol.sets
-        for name in (bench_set.name, *(f"{bench_set.name}{WITH}{kind}" for kind in protocol.people if bench_set.people))
+        for name in (bench_set.name, *(f"{bench_set.name}{WITH}{method}" for method in protocol.further(bench_set)))
     ]
     missing = [f"{name}: {summary.missing}." for name, summary in summaries.items() if summary.missing]
     return [*(f"{name}." for name in stated if name not in summaries), *missing]

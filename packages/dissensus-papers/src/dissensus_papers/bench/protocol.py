@@ -28,7 +28,7 @@ class ItemKind(TomlTable):
         seeds: how many.
         encoder: what makes features; empty where the set brings them.
         quick: what `--quick` changes; None leaves sets of the kind out.
-        leave_out: deliveries that would take too long.
+        leave_out: deliveries and models that would take too long.
     """
 
     model: str
@@ -96,6 +96,7 @@ class Protocol(TomlTable):
         question: that it answers.
         deliveries: as a study's grid names them.
         people: kinds of models with an annotator side.
+        models: further ones, each a method of its own: trained on soft labels in place of the kind's.
         baselines: that are ranked.
         controls: what explains others, and is never the answer.
         comparison: how methods are compared.
@@ -107,6 +108,7 @@ class Protocol(TomlTable):
     question: str = ""
     deliveries: tuple[Any, ...] = ("majority", "soft")
     people: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     baselines: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     comparison: Comparing = Comparing()
@@ -122,6 +124,11 @@ class Protocol(TomlTable):
     def metrics(self) -> tuple[str, ...]:
         """What tables show, the metric that methods are ranked by first."""
         return self.comparison.metric, *self.comparison.others
+
+    def further(self, bench_set: BenchSet) -> tuple[str, ...]:
+        """The methods that have a study of their own on a set."""
+        kept = tuple(model for model in self.models if model not in self.kinds[bench_set.kind].leave_out)
+        return (*kept, *self.people) if bench_set.people else kept
 
     def chosen(self, names: tuple[str, ...]) -> tuple[BenchSet, ...]:
         """The sets of these names, or all where none is named."""

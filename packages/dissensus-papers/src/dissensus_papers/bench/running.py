@@ -63,7 +63,11 @@ def run_bench(
     same_length(folder, quick=how.quick)
     place = folder / STUDIES
     if method is None:
-        entries = (Entry(deliveries=protocol.deliveries), *(Entry(name=kind, people=kind) for kind in protocol.people))
+        entries = (
+            Entry(deliveries=protocol.deliveries),
+            *(Entry(name=model, model=model) for model in protocol.models),
+            *(Entry(name=kind, people=kind) for kind in protocol.people),
+        )
     else:
         entries = (own_entry(method),)
         ran = [name for name, summary in read_summaries(folder, NAME).items() if not summary.missing]
@@ -75,7 +79,7 @@ def run_bench(
     place.mkdir(parents=True, exist_ok=True)
     for bench_set in protocol.chosen(sets):
         for entry in entries:
-            if bench_set.people or not entry.people:
+            if not entry.name or method is not None or entry.name in protocol.further(bench_set):
                 yield from _run(protocol, bench_set, entry, store, folder, place, how, train)
 
 

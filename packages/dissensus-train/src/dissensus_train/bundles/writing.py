@@ -301,8 +301,8 @@ def _recipe(
 
 def _known(scored: ScoredStudy, recipe: Recipe, *, chosen: bool) -> Ints:
     """Of the items that trained the model, and of those that chose its epoch, or the model itself among others."""
-    data, training = scored.opened.data, scored.opened.study.training
-    splits = [TRAIN, *([training.selection_split] if chosen or training.selects else [])]
+    data, study = scored.opened.data, scored.opened.study
+    splits = [TRAIN, *([study.training.selection_split] if chosen or study.selects else [])]
     members = np.concatenate([data.splits[name] for name in splits if name in data.splits])
     return np.unique(fingerprints(model_inputs(data, recipe.reads, members)))
 

@@ -41,6 +41,8 @@ def train_with_progress(plan: StudyPlan) -> None:
         f"{opened.study.name}: {len(opened.runs)} runs, {done} in {opened.store.folder} already; {plan.choice.engine} "
         f"on {plan.choice.device} ({plan.choice.why})"
     )
+    if opened.study.left_out:
+        note(opened.study.left_out)
     if not plan.waiting:
         return
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))

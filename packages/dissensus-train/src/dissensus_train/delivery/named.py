@@ -183,6 +183,15 @@ DELIVERIES: Final[dict[str, Callable[..., Delivery]]] = {
     "mixup": mixup,
 }
 
+ONE_TARGET: Final = ("soft", "majority", "label-smoothing", "repeated")
+"""Deliveries that show the same in every epoch, so that a model can be fitted to a minimum."""
+
+
+def shows_one_target(name: str) -> bool:
+    """Whether a delivery shows the same in every epoch; of a user's own, that is seen when it is used."""
+    return name in ONE_TARGET or ":" in name
+
+
 HARD: Final = frozenset({"majority", "label-smoothing", "mixup"})
 """Deliveries made from the majority class of each item, which know nothing else of the target."""
 

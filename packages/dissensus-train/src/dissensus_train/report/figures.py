@@ -62,8 +62,8 @@ def learning_curves(scored: ScoredStudy) -> Section:
 
 
 def _course(system: StudySystem, column: str) -> list[Record]:
-    """By epoch the mean, lowest and highest of a column of the runs' history; nothing where a run lacks it."""
-    if not all(column in history for history in system.histories):
+    """By epoch the mean, lowest and highest of a column of the histories; nothing where a run lacks that, or epochs."""
+    if not all({column, "learning_rate"} <= set(history) for history in system.histories):
         return []
     longest = max(len(history[column]) for history in system.histories)
     table = np.full((len(system.histories), longest), np.nan)
@@ -94,7 +94,7 @@ def data_maps(
     """
     people = dynamics.people
     kept = thinned(len(people), most=POINTS, seed=seed)
-    names = list(dynamics.systems if shown is None else shown)
+    names = [name for name in shown or dynamics.systems if name in dynamics.systems]
     rows = _item_rows(results, kept, names)
     data = results.opened.data
     pictures = images(item_pictures(data, data.splits[TRAIN][kept]))
@@ -170,9 +170,12 @@ def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | No
         rows = [
             row
             for system in results.of_model(model)
+            if system.name in dynamics.systems
             for course in dynamics.systems[system.name].divergence
             for row in _steps(system.method, course)
         ]
+        if not rows:
+            continue
         data[name] = rows
         base = alt.Chart(alt.NamedData(name=name)).encode(
             x=alt.X("epoch:Q", title="epoch").axis(values=_ticks(rows), format="d").scale(nice=False),

@@ -67,6 +67,8 @@ def read_training_dynamics(results: ScoredStudy) -> TrainingDynamics:
     agreement = by_agreement(people)[1:]
     systems = {}
     for name, system in results.systems.items():
+        if not system.runs[0].training.dynamics:
+            continue
         recorded = results.dynamics(system)
         epochs = tuple(run.shape[0] for run in recorded)
         systems[name] = SystemDynamics(

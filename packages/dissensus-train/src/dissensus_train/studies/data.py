@@ -28,7 +28,7 @@ from dissensus_train.studies.writing import toml_value
 from dissensus_train.training.annotator_side import VOTES
 from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.losses import loss_of
-from dissensus_train.training.run import Run, class_weights, delivery_of, selection_of
+from dissensus_train.training.run import Run, class_weights, delivery_of, known_settings, selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -84,7 +84,7 @@ def study_data(study: Study, *, progress: Progress = silent) -> TrainingData:
 
 def check_deliveries(runs: Sequence[Run], data: TrainingData) -> None:
     """Refuse before training what would be refused in its middle, of all that does not depend on the network."""
-    for run in {(run.method, str(run.people)): run for run in runs}.values():
+    for run in {(run.method, str(run.people), repr(run.training)): run for run in runs}.values():
         loss_of(run.training, data.folder)
         class_weights(run, data)
         delivery_of(run, data)(0)
@@ -93,12 +93,15 @@ def check_deliveries(runs: Sequence[Run], data: TrainingData) -> None:
 
 def _without_data(study: Study) -> list[Run]:
     """A run of every target and delivery, and of every way to know people, that is never trained."""
-    about: dict[str, Any] = {"seed": study.seeds[0], "training": study.training, "data": ""}
-    pairs = [(target, method) for target in study.targets for method in study.methods if study.models]
-    return [
-        Run(model="", target=target.name, delivery=method.delivery, options=method.options, **about)
-        for target, method in pairs
-    ] + [Run(model="", target=VOTES, delivery=VOTES, people=model.people, **about) for model in study.annotator_models]
+    about: dict[str, Any] = {"seed": study.seeds[0], "data": ""}
+    runs = []
+    for model, target, method in study.grid:
+        how: dict[str, Any] = {"delivery": method.delivery, "options": method.options, **about}
+        runs.append(Run(model=model, target=target.name, training=known_settings(model, study.training), **how))
+    for known in study.annotator_models:
+        on_votes: dict[str, Any] = {"target": VOTES, "delivery": VOTES, "people": known.people, **about}
+        runs.append(Run(model=known.name, training=study.training, **on_votes))
+    return runs
 
 
 def _smaller_panels(targets: Sequence[Target], votes: Votes) -> dict[str, Votes]:

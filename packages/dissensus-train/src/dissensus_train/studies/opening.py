@@ -79,9 +79,7 @@ def study_runs(study: Study, data: TrainingData) -> tuple[Run, ...]:
             seed=study.seeds[0],
             training=study.training,
         )
-        for model in study.models
-        for target in study.targets
-        for method in study.methods
+        for model, target, method in study.grid
     ]
     first += [
         people_run(data, model=model.name, people=model.people, seed=study.seeds[0], training=study.training)

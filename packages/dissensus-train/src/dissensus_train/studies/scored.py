@@ -109,8 +109,8 @@ class ScoredStudy(Framed):
 
     @property
     def recorded(self) -> bool:
-        """Whether every run kept its probabilities after each epoch."""
-        return self.opened.study.training.dynamics
+        """Whether every run that has epochs kept its probabilities after each."""
+        return any(system.runs[0].training.dynamics for system in self.systems.values())
 
     @property
     def models(self) -> tuple[str, ...]:

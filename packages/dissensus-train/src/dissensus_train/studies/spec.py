@@ -14,11 +14,11 @@ from dissensus.datasets import data_folder
 from dissensus.errors import InputError, choices
 from dissensus.toml_file import TableError, TomlFile, TomlTable, fits, known_keys, no_such, table_of
 from dissensus_train.basins import BasinSettings
-from dissensus_train.delivery import DELIVERIES, delivery_options
+from dissensus_train.delivery import DELIVERIES, ONE_TARGET, delivery_options, shows_one_target
 from dissensus_train.ood.settings import OodSettings
 from dissensus_train.studies.labelled_sets import LABELLED_SETS, SPLITS
 from dissensus_train.training.annotator_side import SHRINKAGE, People
-from dissensus_train.training.models import MODELS
+from dissensus_train.training.models import LOGISTIC, MODELS
 from dissensus_train.training.settings import REGIMES, Training
 
 if TYPE_CHECKING:
@@ -184,8 +184,34 @@ class Study:
     @property
     def size(self) -> int:
         """The number of runs."""
-        systems = len(self.targets) * len(self.methods) * len(self.models) + len(self.annotator_models)
+        systems = len(self.grid) + len(self.annotator_models)
         return systems * len(self.seeds) * len(self.parts)
+
+    @property
+    def selects(self) -> bool:
+        """Whether anything is chosen on the selection split: an epoch, or a strength of logistic regression."""
+        return self.training.selects or LOGISTIC in self.models
+
+    @property
+    def grid(self) -> list[tuple[str, Target, Method]]:
+        """Every model, target and delivery; logistic regression with deliveries that show one target alone."""
+        return [
+            (model, target, method)
+            for model in self.models
+            for target in self.targets
+            for method in self.methods
+            if model != LOGISTIC or shows_one_target(method.delivery)
+        ]
+
+    @property
+    def left_out(self) -> str:
+        """Why the grid is not whole, in a sentence; empty where it is."""
+        others = [str(method) for method in self.methods if not shows_one_target(method.delivery)]
+        if LOGISTIC not in self.models or not others:
+            return ""
+        return (
+            f"{LOGISTIC} is fitted to one target, and not with {', '.join(others)}, which show another in every epoch"
+        )
 
     @property
     def parts(self) -> tuple[Study, ...]:
@@ -377,6 +403,8 @@ def _study(read: StudyFile, given: Mapping[str, Any], path: Path) -> Study:
         basins=None if read.basins is None else _settings("basins", BasinSettings(), given),
         ood=None if read.ood is None else _ood(given, path.parent),
     )
+    if not study.grid and not study.annotator_models:
+        raise TableError(("grid", "deliveries"), f"has none that fits: {study.left_out}; add {', '.join(ONE_TARGET)}")
     _check_dataset(study, brought)
     _check_splits(study, () if brought is None else brought.splits)
     return study
@@ -406,7 +434,7 @@ def _check_dataset(study: Study, brought: LabelledSet | None) -> None:
 
 
 def _check_splits(study: Study, brought: tuple[str, ...]) -> None:
-    selects, on = study.training.selects, study.training.selection_split
+    selects, on = study.selects, study.training.selection_split
     if study.folds:
         if study.splits:
             beside = list(study.splits)[-1]
@@ -498,6 +526,8 @@ def _model(given: str | ModelTable) -> str | AnnotatorNetwork:
         raise no_such(place, name, MODELS)
     if isinstance(given, str):
         return name
+    if name == LOGISTIC:
+        raise TableError(place, f"gives {LOGISTIC} people, whom it cannot know; give them a network such as linear")
     if given.people not in (*SHRINKAGE, GROUP):
         raise no_such(place, given.people, (*SHRINKAGE, GROUP))
     if given.people == GROUP and not given.by:

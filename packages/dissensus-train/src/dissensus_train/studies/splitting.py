@@ -135,7 +135,7 @@ def _fold(study: Study, majority: Codes, together: Ints | None) -> dict[str, Int
             "class divided by themselves and groups kept together, do not fill them all; give fewer folds"
         )
     tested = str(study.fold)
-    chosen = str(study.fold % study.folds + 1) if study.training.selects else None
+    chosen = str(study.fold % study.folds + 1) if study.selects else None
     rest = [members for name, members in parts.items() if name not in (tested, chosen)]
     made = {TRAIN: np.sort(np.concatenate(rest)), "test": parts[tested]}
     return made if chosen is None else {**made, "validation": parts[chosen]}

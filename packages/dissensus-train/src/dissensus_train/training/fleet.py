@@ -11,7 +11,7 @@ from dissensus.errors import InputError
 from dissensus.progress import silent
 from dissensus_train.training.fine_tuning import is_pretrained
 from dissensus_train.training.loop import same_bits
-from dissensus_train.training.models import network_of
+from dissensus_train.training.models import LOGISTIC, network_of
 from dissensus_train.training.run import (
     Run,
     RunResult,
@@ -78,6 +78,8 @@ def train_group(
 def why_not_together(run: Run, data: TrainingData, place: torch.device) -> str:
     """Why a run is trained by the loop though the fleet was chosen; empty where the fleet can."""
     settings = run.training
+    if run.model == LOGISTIC and place.type != "cpu":
+        return "logistic regression is fitted on the CPU"
     if is_pretrained(run.model):
         return "a pretrained network is fine-tuned one run at a time"
     if place.type == "cpu":

@@ -19,7 +19,7 @@ from dissensus_train.training.batches import epoch_of, padded
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
 from dissensus_train.training.losses import batch_mean, cross_entropy, loss_of
-from dissensus_train.training.models import network_of
+from dissensus_train.training.models import LOGISTIC, network_of
 from dissensus_train.training.run import Run, RunResult, class_weights, delivery_of, selection_of
 from dissensus_train.training.together import Together, train_together
 
@@ -39,11 +39,16 @@ if TYPE_CHECKING:
 def train_loop(
     run: Run, data: TrainingData, *, device: str | torch.device = "cpu", progress: Progress = silent
 ) -> RunResult:
-    """Train one run and return what it leaves.
+    """Train one run and return what it leaves; logistic regression is fitted on the CPU.
 
     Layers that draw random numbers themselves (dropout) draw from the global generator; it starts from the run's seed
     and is put back as it was.
     """
+    if run.model == LOGISTIC:
+        # It measures as this module does.
+        from dissensus_train.training.logistic import fit_logistic
+
+        return fit_logistic(run, data, progress=progress)
     place = torch.device(device)
     with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []), same_bits():
         torch.manual_seed(int(stream(run.seed, Purpose.LAYERS).integers(2**62)))

@@ -112,8 +112,12 @@ def resnet18(shape: Shape, classes: int) -> nn.Module:
     )
 
 
+LOGISTIC: Final = "logistic"
+"""Linear too, but fitted to a minimum with a penalty instead of trained by epochs (`training.logistic`)."""
+
 MODELS: Final[dict[str, Callable[[Shape, int], nn.Module]]] = {
     "linear": linear,
+    LOGISTIC: linear,
     "simple-ffn": simple_ffn,
     "deeper-ffn": deeper_ffn,
     "lenet": lenet,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,8 +18,8 @@ from dissensus.own_code import own_source
 from dissensus_train.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
 from dissensus_train.training.annotator_side import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
 from dissensus_train.training.data import TRAIN
-from dissensus_train.training.models import model_source, network_of, panel_in
-from dissensus_train.training.settings import spelled_out
+from dissensus_train.training.models import LOGISTIC, model_source, network_of, panel_in
+from dissensus_train.training.settings import NO_EPOCHS, spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -154,6 +154,7 @@ def run_on(
     people: People | None = None,
 ) -> Run:
     """A run on data, with the fingerprints of everything that decides its result."""
+    training = known_settings(model, training)
     return Run(
         model=model,
         target=target,
@@ -165,6 +166,18 @@ def run_on(
         data=data_fingerprint(data, target=target, delivery=delivery, training=training, model=model, people=people),
         source=_source(data.folder, model=model, delivery=delivery, training=training),
     )
+
+
+def known_settings(model: str, training: Training) -> Training:
+    """The settings as a run of the model has them.
+
+    Logistic regression knows those of the selection, the loss and the class weights; others change nothing, its key
+    neither.
+    """
+    if model != LOGISTIC:
+        return training
+    known = ("selection", "selection_split", "loss", "class_weights")
+    return replace(NO_EPOCHS, **{name: getattr(training, name) for name in known})
 
 
 def _source(folder: Path | None, *, model: str, delivery: str, training: Training) -> str:

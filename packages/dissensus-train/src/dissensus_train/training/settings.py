@@ -152,6 +152,9 @@ def _check_class_weights(given: Any) -> None:
         raise InputError("training: class_weights gives every class 0; give at least one a number above 0")
 
 
+NO_EPOCHS: Final = Training(keep="best")
+"""Of what is fitted to a minimum, and chosen by the selection metric."""
+
 REGIMES: Final[dict[str, Training]] = {
     # Soft-digits paper, test regime. Its patience, factor and learning rate are not known (papers.md 3.2); these are
     # PyTorch's and Keras' usual ones.
