@@ -34,6 +34,7 @@ def train_with_progress(plan: StudyPlan) -> None:
     from rich.progress import Progress as Bar
 
     from dissensus_train.studies import run_plan
+    from dissensus_train.training.tuning import rates
 
     opened = plan.opened
     done = len(opened.runs) - len(plan.waiting)
@@ -41,6 +42,9 @@ def train_with_progress(plan: StudyPlan) -> None:
         f"{opened.study.name}: {len(opened.runs)} runs, {done} in {opened.store.folder} already; {plan.choice.engine} "
         f"on {plan.choice.device} ({plan.choice.why})"
     )
+    if opened.study.training.tune:
+        tried = ", ".join(f"{rate:g}" for rate in rates(opened.study.training))
+        note(f"every run of every network tries the learning rates {tried}, and validation chooses")
     if opened.study.left_out:
         note(opened.study.left_out)
     if not plan.waiting:

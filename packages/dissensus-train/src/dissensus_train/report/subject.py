@@ -26,6 +26,7 @@ from dissensus_train.report.training_dynamics import (
 from dissensus_train.studies.measuring import stored_basins, stored_ood
 from dissensus_train.studies.original import mode_shift_audit
 from dissensus_train.training.data import TRAIN
+from dissensus_train.training.tuning import rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -159,9 +160,25 @@ def _study_facts(scored: ScoredStudy) -> list[tuple[str, str]]:
         ("models", ", ".join(map(str, [*study.models, *study.annotator_models]))),
         ("seeds", ", ".join(map(str, study.seeds))),
         ("training", ", ".join(f"{name} {value}" for name, value in asdict(study.training).items())),
+        *_chosen_facts(scored),
         ("runs", f"{len(opened.runs):,}, trained by {', '.join(trained_on)}"),
         *made_with(scored.evaluation),
     ]
+
+
+def _chosen_facts(scored: ScoredStudy) -> list[tuple[str, str]]:
+    """What validation chose of learning rates and strengths, by system."""
+    training = scored.opened.study.training
+    systems = {name: system.chosen for name, system in scored.systems.items() if system.chosen}
+    if not systems:
+        return []
+    among = f"learning rates among {', '.join(f'{rate:g}' for rate in rates(training))}; " if training.tune else ""
+    each = "; ".join(
+        f"{name}: {', '.join(f'{what} ({times})' for what, times in chosen.items())}"
+        for name, chosen in systems.items()
+    )
+    where = f"by {training.selection} on the split {training.selection_split}"
+    return [("chosen on validation", f"{among}the same search for every method, {where} (how many runs): {each}")]
 
 
 def _in_words(delivery: str, options: Mapping[str, Any]) -> str:

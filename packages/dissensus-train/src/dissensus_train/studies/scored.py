@@ -43,7 +43,8 @@ class StudySystem:
 
     By split, predictions are (seeds, items, classes) probabilities, and `by_vote` (seeds, votes, classes) those of
     single votes, given who cast them; empty where the model does not know people. `trained_on` counts runs by engine,
-    device and versions; each run's history has (epochs,) train_loss, and selection where it was measured.
+    device and versions; each run's history has (epochs,) train_loss, and selection where it was measured. `chosen`
+    counts runs by the learning rate or strength that validation chose.
     """
 
     name: str
@@ -53,6 +54,7 @@ class StudySystem:
     predictions: Mapping[str, np.ndarray[Any, Any]]
     trained_on: Mapping[str, int]
     histories: tuple[Mapping[str, np.ndarray[Any, Any]], ...] = ()
+    chosen: Mapping[str, int] = field(default_factory=dict)
     by_vote: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     def mean(self, split: str) -> Table:
@@ -210,9 +212,17 @@ def _systems(opened: OpenStudy) -> tuple[dict[str, StudySystem], dict[str, dict[
             },
             trained_on=Counter(_trained_on(result) for result in results),
             histories=tuple(result.history for result in results),
+            chosen=Counter(chosen for result in results if (chosen := _chosen(result))),
             by_vote={split: np.stack([result.by_vote[split] for result in results]) for split in results[0].by_vote},
         )
     return made, failed
+
+
+def _chosen(result: RunResult) -> str:
+    """What the selection split chose beside the epoch, in words; empty where it chose nothing."""
+    if "strength" in result.history:
+        return f"C = {result.history['strength'][result.chosen_epoch]:.3g}"
+    return f"learning rate {min(result.tuned, key=lambda rate: result.tuned[rate]):g}" if result.tuned else ""
 
 
 def _failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[str]:

@@ -15,6 +15,7 @@ from dissensus.progress import silent
 from dissensus_train.training.fleet import alike, train_fleet, why_not_together
 from dissensus_train.training.loop import train_loop
 from dissensus_train.training.on_ray import Cluster, train_on_ray
+from dissensus_train.training.tuning import train_tuned
 from dissensus_train.training.workers import handed_out, in_workers, place, send
 
 if TYPE_CHECKING:
@@ -137,6 +138,16 @@ def train(
         progress: called when an epoch of a run has ended, in this process; Ray does not tell of epochs.
         cluster: of the engine `ray`; None takes the one that Ray finds.
     """
+    tuned = [run for run in runs if run.training.tune]
+    if tuned:
+
+        def at_every_rate(trials: Sequence[Run], told: Progress) -> Iterator[RunResult]:
+            return train(trials, data, engine=engine, device=device, progress=told, cluster=cluster)
+
+        yield from train_tuned(tuned, data, at_every_rate, progress=progress)
+        runs = [run for run in runs if not run.training.tune]
+        if not runs:
+            return
     if engine == "ray":
         yield from train_on_ray(runs, data, device=device, cluster=cluster or Cluster())
         return

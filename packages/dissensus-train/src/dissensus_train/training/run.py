@@ -111,6 +111,7 @@ class RunResult:
         versions: of Python, PyTorch and NumPy that trained it; recorded, and not part of the key, so that what a GPU
             machine trained is found on a laptop.
         failed: why the run counts as failed and is not scored; empty where it trained.
+        tuned: by learning rate that was tried, the selection metric; empty where none was searched for.
     """
 
     run: Run
@@ -122,6 +123,7 @@ class RunResult:
     timing: Mapping[str, Any]
     versions: Mapping[str, str] = field(default_factory=lambda: VERSIONS)
     failed: str = ""
+    tuned: Mapping[float, float] = field(default_factory=dict)
     by_vote: Mapping[str, np.ndarray[Any, np.dtype[np.float32]]] = field(default_factory=dict)
 
 

@@ -63,6 +63,8 @@ class Training:
         class_weights: an item counts sum_k p_k w_k times in the training loss: `balanced` takes w_k = 1 / (classes
             times the share of class k in the training target), a mapping gives each class its own; None counts all
             alike.
+        tune: whether each run tries a tenth, three tenths, three times and ten times the learning rate too, and keeps
+            the rate that is best by the selection metric on the selection split.
     """
 
     optimiser: str = "adam"
@@ -86,6 +88,7 @@ class Training:
     clip_norm: float | None = None
     loss: str = "cross-entropy"
     class_weights: Literal["balanced"] | Mapping[str, float] | None = None
+    tune: bool = False
 
     def __post_init__(self) -> None:
         for name, hint in _HINTS.items():
@@ -107,7 +110,7 @@ class Training:
     @property
     def selects(self) -> bool:
         """Whether the selection metric decides anything."""
-        return self.keep == "best" or self.patience is not None or self.schedule == "plateau"
+        return self.keep == "best" or self.patience is not None or self.schedule == "plateau" or self.tune
 
 
 _HINTS: Final = get_type_hints(Training)
@@ -123,7 +126,7 @@ _NAMED: Final = {"optimiser": ("adam", "sgd", "adamw"), "loss": ("cross-entropy"
 
 _PATHS: Final = {"optimiser": "torch.optim:RAdam", "loss": "losses.py:focal"}
 
-_LATER: Final = ("warmup", "warmup_steps", "clip_norm", "loss", "class_weights")
+_LATER: Final = ("warmup", "warmup_steps", "clip_norm", "loss", "class_weights", "tune")
 """Settings that runs of the first release did not have."""
 
 

@@ -133,6 +133,7 @@ class RunStore:
                 timing=about["timing"],
                 versions=about["versions"],
                 failed=about["failed"],
+                tuned={float(rate): float(metric) for rate, metric in about.get("tuned", {}).items()},
             )
         except InputError:
             raise
@@ -329,6 +330,7 @@ def write_run(folder: Path, result: RunResult) -> None:
         "timing": dict(result.timing),
         "versions": dict(result.versions),
         "failed": result.failed,
+        **({"tuned": {str(rate): str(metric) for rate, metric in result.tuned.items()}} if result.tuned else {}),
     }
     _write_json(folder / LAST, about)
     _write_json(folder / "history.json", {name: v.tolist() for name, v in result.history.items()})
