@@ -120,6 +120,16 @@ def test_it_trains_beside_networks_and_is_restored_from_its_weights(data: Traini
     assert runs[0].key in {step.run for step in steps}
 
 
+def test_seeds_are_fitted_once_where_nothing_is_drawn(data: TrainingData) -> None:
+    steps: list[Any] = []
+    tied = {"delivery": "majority", "options": {"tie": "random"}}
+    runs = [run(data, model="logistic", seed=seed, **how) for how in ({}, tied) for seed in (0, 1)]
+    results = list(train(runs, data, engine="loop", device="cpu", progress=steps.append))
+    assert [result.run.key for result in results] == [one.key for one in runs]
+    assert {step.run for step in steps} == {one.key for one in (runs[0], *runs[2:])}
+    np.testing.assert_array_equal(results[0].predictions["test"], results[1].predictions["test"])
+
+
 @pytest.mark.parametrize("delivery", [name for name in DELIVERIES if name not in ONE_TARGET])
 def test_deliveries_without_one_target_are_refused_in_a_sentence(data: TrainingData, delivery: str) -> None:
     with pytest.raises(InputError, match=f"the delivery {delivery} shows other targets in every epoch"):

@@ -63,7 +63,7 @@ def learning_curves(scored: ScoredStudy) -> Section:
 
 def _course(system: StudySystem, column: str) -> list[Record]:
     """By epoch the mean, lowest and highest of a column of the histories; nothing where a run lacks that, or epochs."""
-    if not all({column, "learning_rate"} <= set(history) for history in system.histories):
+    if not all(column in history and "strength" not in history for history in system.histories):
         return []
     longest = max(len(history[column]) for history in system.histories)
     table = np.full((len(system.histories), longest), np.nan)

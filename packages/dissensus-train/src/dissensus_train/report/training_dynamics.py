@@ -67,9 +67,9 @@ def read_training_dynamics(results: ScoredStudy) -> TrainingDynamics:
     agreement = by_agreement(people)[1:]
     systems = {}
     for name, system in results.systems.items():
-        if not system.runs[0].training.dynamics:
-            continue
         recorded = results.dynamics(system)
+        if not recorded:
+            continue
         epochs = tuple(run.shape[0] for run in recorded)
         systems[name] = SystemDynamics(
             data_map=data_map(recorded, people, epochs=min(LAST_EPOCHS, *epochs)),

@@ -124,7 +124,12 @@ class ScoredStudy(Framed):
         return [system for system in self.systems.values() if system.model == model]
 
     def dynamics(self, system: StudySystem) -> tuple[Recorded, ...]:
-        """For each run of a system, (epochs, training items, classes) probabilities; read anew, as they are large."""
+        """For each run of a system, (epochs, training items, classes) probabilities; read anew, as they are large.
+
+        None where its runs have no epochs.
+        """
+        if not system.runs[0].training.dynamics:
+            return ()
         return read_dynamics(self.opened.store, [run.key for run in system.runs])
 
     @property

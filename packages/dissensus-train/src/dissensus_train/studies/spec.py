@@ -189,8 +189,15 @@ class Study:
 
     @property
     def selects(self) -> bool:
-        """Whether anything is chosen on the selection split: an epoch, or a strength of logistic regression."""
+        """Whether anything is chosen on the selection split."""
         return self.training.selects or LOGISTIC in self.models
+
+    @property
+    def chooses(self) -> str:
+        """What is chosen there, in words."""
+        if self.training.tune:
+            return "the learning rate"
+        return "the best epoch" if self.training.selects else f"the strength of {LOGISTIC}"
 
     @property
     def grid(self) -> list[tuple[str, Target, Method]]:
@@ -443,7 +450,7 @@ def _check_splits(study: Study, brought: tuple[str, ...]) -> None:
             raise TableError(("training", "selection_split"), f"is '{on}'; folds have train, validation and test")
         if selects and study.folds < 3:
             raise TableError(
-                ("splits", "folds"), "is 2, and the best epoch is chosen on a fold of its own; give 3 or more"
+                ("splits", "folds"), f"is 2, and {study.chooses} is chosen on a fold of its own; give 3 or more"
             )
         return
     total = sum(study.splits.values())
@@ -458,8 +465,8 @@ def _check_splits(study: Study, brought: tuple[str, ...]) -> None:
     if selects and not there:
         raise TableError(
             ("training", "selection_split"),
-            f"is '{on}', which no item is in, yet the best epoch is chosen there; give it a share under [splits], "
-            'or set keep = "last" in the regime fixed-horizon',
+            f"is '{on}', which no item is in, yet {study.chooses} is chosen there; give it a share under [splits]"
+            + (', or set keep = "last" in the regime fixed-horizon' if study.chooses == "the best epoch" else ""),
         )
 
 

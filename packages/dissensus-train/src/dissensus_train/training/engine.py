@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,6 +14,7 @@ from dissensus.errors import InputError, choices
 from dissensus.parts import installed
 from dissensus.progress import silent
 from dissensus_train.training.fleet import alike, train_fleet, why_not_together
+from dissensus_train.training.logistic import same_for_all_seeds
 from dissensus_train.training.loop import train_loop
 from dissensus_train.training.on_ray import Cluster, train_on_ray
 from dissensus_train.training.tuning import train_tuned
@@ -138,16 +140,32 @@ def train(
         progress: called when an epoch of a run has ended, in this process; Ray does not tell of epochs.
         cluster: of the engine `ray`; None takes the one that Ray finds.
     """
-    tuned = [run for run in runs if run.training.tune]
-    if tuned:
+    # Fits in which nothing is drawn are equal for all seeds: one of them is done.
+    equal: dict[str, list[Run]] = {}
+    for run in runs:
+        equal.setdefault((replace(run, seed=0) if same_for_all_seeds(run) else run).key, []).append(run)
+    asked = [same[0] for same in equal.values()]
+    tuned, others = ([run for run in asked if run.training.tune is wanted] for wanted in (True, False))
 
-        def at_every_rate(trials: Sequence[Run], told: Progress) -> Iterator[RunResult]:
-            return train(trials, data, engine=engine, device=device, progress=told, cluster=cluster)
+    def at_one_rate(some: Sequence[Run], told: Progress) -> Iterator[RunResult]:
+        return _train(some, data, engine=engine, device=device, progress=told, cluster=cluster) if some else iter(())
 
-        yield from train_tuned(tuned, data, at_every_rate, progress=progress)
-        runs = [run for run in runs if not run.training.tune]
-        if not runs:
-            return
+    copies = {same[0].key: same for same in equal.values()}
+    for result in chain(train_tuned(tuned, data, at_one_rate, progress=progress), at_one_rate(others, progress)):
+        for run in copies[result.run.key]:
+            yield replace(result, run=run)
+
+
+def _train(
+    runs: Sequence[Run],
+    data: TrainingData,
+    *,
+    engine: str,
+    device: str,
+    progress: Progress,
+    cluster: Cluster | None,
+) -> Iterator[RunResult]:
+    """Train runs, each at its learning rate."""
     if engine == "ray":
         yield from train_on_ray(runs, data, device=device, cluster=cluster or Cluster())
         return

@@ -7,7 +7,7 @@ be sparse, and are never made dense as a whole.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from scipy.special import log_softmax
 
 from dissensus.errors import InputError
 from dissensus.progress import silent
+from dissensus_train.delivery import ONE_TARGET
 from dissensus_train.delivery.deliveries import Fixed
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.inputs import network_inputs
@@ -58,27 +59,24 @@ def fit_logistic(run: Run, data: TrainingData, *, progress: Progress = silent) -
     features = network_inputs(network, data, torch.device("cpu"))
     weights = np.zeros((data.classes, seen.shape[1] + 1))
     history: dict[str, list[float]] = {"strength": [], "train_loss": [], "selection": []}
-    kept: dict[str, Any] = {}
-    best = 0
+    kept, best = weights, 0
     for number, strength in enumerate(STRENGTHS):
-        weights, loss = fitted(seen, target, strength, start=weights)
-        state = {
-            "1.weight": torch.from_numpy(weights[:, :-1]).float(),
-            "1.bias": torch.from_numpy(weights[:, -1]).float(),
-        }
-        network.load_state_dict(state)
+        weights, loss = fitted(seen, target, strength, start=weights, tolerance=1e-9)
+        network.load_state_dict(_state(weights))
         metric = float(measured(network, features, selection, settings)[0])
         if not number or metric < history["selection"][best]:
-            best, kept = number, state
+            best, kept = number, weights
         for name, value in (("strength", strength), ("train_loss", loss), ("selection", metric)):
             history[name].append(value)
         so_far = history["selection"][best]
         progress(EpochEnded(run=run.key, done=number + 1, total=len(STRENGTHS), loss=loss, best=so_far))
         if number - best == PATIENCE:
             break
-    network.load_state_dict(kept)
+    # Close enough to choose by becomes exact where it is kept.
+    state = _state(fitted(seen, target, STRENGTHS[best], start=kept)[0])
+    network.load_state_dict(state)
     columns = {name: np.array(values) for name, values in history.items()}
-    arrays = {name: value.numpy() for name, value in kept.items()}
+    arrays = {name: value.numpy() for name, value in state.items()}
     return RunResult(
         run=run,
         history=columns,
@@ -100,7 +98,20 @@ def fit_logistic(run: Run, data: TrainingData, *, progress: Progress = silent) -
     )
 
 
-def fitted(features: Features, target: Table, strength: float, *, start: Table) -> tuple[Table, float]:
+def same_for_all_seeds(run: Run) -> bool:
+    """Whether runs of this kind that differ in their seed alone are the same fit."""
+    return run.model == LOGISTIC and run.delivery in ONE_TARGET and run.options.get("tie") != "random"
+
+
+def _state(weights: Table) -> dict[str, torch.Tensor]:
+    """The weights as the network `linear` calls them."""
+    inner, intercept = torch.from_numpy(weights[:, :-1]), torch.from_numpy(weights[:, -1])
+    return {"1.weight": inner.float(), "1.bias": intercept.float()}
+
+
+def fitted(
+    features: Features, target: Table, strength: float, *, start: Table, tolerance: float = 1e-13
+) -> tuple[Table, float]:
     """(classes, columns + 1) weights, the intercept last, where the penalised loss is least; and the mean loss there.
 
     Args:
@@ -108,6 +119,7 @@ def fitted(features: Features, target: Table, strength: float, *, start: Table) 
         target: (items, classes) what is fitted; an item counts as much as its row sums to.
         strength: C.
         start: (classes, columns + 1) where the search begins.
+        tolerance: it ends where a step gains no larger part of the loss.
     """
     counts, total, shape = target.sum(axis=1, keepdims=True), target.sum(), start.shape
     transposed = features.T
@@ -127,7 +139,7 @@ def fitted(features: Features, target: Table, strength: float, *, start: Table) 
         start.ravel(),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": 1000, "maxfun": 2000, "gtol": 1e-7, "ftol": 1e-13},
+        options={"maxiter": 1000, "maxfun": 2000, "gtol": 1e-7, "ftol": tolerance},
     )
     weights: Table = found.x.reshape(shape)
     return weights, float(found.fun - (weights[:, :-1] ** 2).sum() / (2 * strength * total))
