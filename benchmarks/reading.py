@@ -41,7 +41,8 @@ def written(folder: Path, votes: int) -> dict[str, Path]:
     names = pl.Series([f"class {k}" for k in range(10)])
     pl.DataFrame({"item": item, "annotator": annotator, "label": names.gather(label)}).write_csv(paths["long"])
     pl.DataFrame({"item": item, "annotator": annotator, "rating": label % 5 + 1}).write_csv(paths["ratings"])
-    counts = random.multinomial(10, [0.5, 0.3, 0.2], votes // 10)
+    # Rows that add up to ten may hold points, and are asked about.
+    counts = random.multinomial(9, [0.5, 0.3, 0.2], votes // 10)
     pl.DataFrame(
         {"item": np.arange(votes // 10), "cat": counts[:, 0], "dog": counts[:, 1], "eel": counts[:, 2]}
     ).write_csv(paths["counts"])

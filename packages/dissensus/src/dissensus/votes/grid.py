@@ -13,6 +13,7 @@ from dissensus.array_file import read_npy
 from dissensus.errors import InputError
 from dissensus.table_file import refuse_short_rows, whole_numbers
 from dissensus.votes.cells import MISSING, distinct_names, encode_classes, is_missing, name_like
+from dissensus.votes.echo import Plain
 from dissensus.votes.encoding import to_names
 from dissensus.votes.scales import binned
 from dissensus.votes.table import Annotators, Votes, votes_from_counts
@@ -30,6 +31,9 @@ NPY: Final = ".npy"
 
 LARGEST_COUNT = 1_000_000
 """The most votes for one class of one item; a larger count is taken for damage."""
+
+OF_PARTS: Final = ("judged", "class")
+"""Attributes of an item that is an item of the table and a class: which they are."""
 
 ROUND_SUMS: Final = (1, 10, 100, 1000)
 """What points that people share out add up to; a panel may also have so many people."""
@@ -224,11 +228,11 @@ def votes_from_parts(
         )
     of = np.arange(len(cells))
     if len(classes) > 1 and (parts.sum(axis=1) == size).all():
-        notes.append("each row adds up to its panel: people chose one class each")
+        notes.append(Plain("each row adds up to its panel: people chose one class each"))
         return votes_from_counts(parts, items=items, classes=classes), of
     answers = np.stack([size[:, None] - parts, parts], axis=2).reshape(-1, 2)
     if len(classes) == 1:
-        notes.append(f"'{classes[0]}' is how many of a panel said yes; the others said no")
+        notes.append(Plain(f"'{classes[0]}' is how many of a panel said yes; the others said no"))
         return votes_from_counts(answers, items=items, classes=("no", "yes")), of
     notes.append(
         f"how many of a panel chose each of {len(classes)} classes ({(~parts.any(axis=1)).sum():,} of {len(cells):,} "
@@ -237,7 +241,8 @@ def votes_from_parts(
     )
     of = np.repeat(of, len(classes))
     names = [f"{name} / {label}" for name in items.tolist() for label in classes]
-    about = {"judged": items[of], "class": np.tile(np.array(classes, dtype=np.dtypes.StringDType()), len(cells))}
+    labels = np.tile(np.array(classes, dtype=np.dtypes.StringDType()), len(cells))
+    about = dict(zip(OF_PARTS, (items[of], labels), strict=True))
     return replace(votes_from_counts(answers, items=names, classes=("no", "yes")), item_attributes=about), of
 
 

@@ -50,6 +50,7 @@ from dissensus.votes.columns import (
 from dissensus.votes.echo import Plain, drop_notes, echo
 from dissensus.votes.grid import (
     NPY,
+    OF_PARTS,
     are_counts,
     are_shares,
     other_meanings,
@@ -866,6 +867,9 @@ def _read_flags(table: OpenTable, options: Options) -> Reading:
 
 def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     path, available = table.path, table.columns
+    if options.panel is not None:
+        about = tuple(name for name in options.item_attributes if name in available or name not in OF_PARTS)
+        options = replace(options, item_attributes=about)
     free = [name for name in available if name not in options.item_attributes]
     item = choose("item", options.item, free if options.item is None else available, path=path)
     for name in options.item_attributes:
@@ -879,7 +883,7 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     item = next(iter(fit), item) if options.item is None else item
     row_numbers = [name for name in fit if name != item and plain(name) in ROW_NUMBERS]
     beside = [name for name in available if name != item and name not in row_numbers]
-    about = list(options.item_attributes)
+    about = [*options.item_attributes]
     if own is None and options.classes is None:
         about += [name for name in beside if plain(name) in ABOUT_ITEMS and name not in about]
     annotators = _named_annotators(table, options.annotators, beside)
