@@ -437,6 +437,13 @@ def _read_objects(path: Path) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def other_sheets(path: Path) -> list[str]:
+    """The sheets of a workbook that are not read: all but the first."""
+    import fastexcel
+
+    return list(fastexcel.read_excel(path).sheet_names[1:])
+
+
 def _read_excel(path: Path) -> pl.DataFrame:
     """The first sheet of a workbook, every cell as text."""
     import polars as pl

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dissensus.errors import InputError
-from dissensus.votes.simulate import simulate_responses
+from dissensus.votes.reading import read_votes
+from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus.votes.table import Annotators, Votes, votes_from_counts
 from tests.votes.people import with_people
 
@@ -147,3 +149,91 @@ def test_adding_votes_counts_each_class_by_its_name_and_refuses_scales_that_diff
     assert both.counts.tolist() == [[2, 1, 0], [0, 7, 1]]
     with pytest.raises(InputError, match="read both with the same classes="):
         replace(first, ordered=True) + replace(second, ordered=True)
+
+
+class TestSubsets:
+    ROWS = (("a", "x", "n"), ("a", "y", "p"), ("b", "x", "p"), ("c", "y", "n"))
+
+    def votes(self) -> Votes:
+        return read_votes(list(self.ROWS), classes=["n", "p"])
+
+    @pytest.mark.parametrize("names", [["c", "a"], np.array(["c", "a"])])
+    def test_items_by_name_come_in_that_order(self, names: Any) -> None:
+        assert self.votes().subset(items=names).counts.tolist() == [[1, 0], [1, 1]]
+
+    def test_a_mask_keeps_the_order_and_numbers_are_names(self) -> None:
+        assert self.votes().subset(items=np.array([True, False, True])).items.tolist() == ["a", "c"]
+        assert votes_from_counts([[1, 0], [2, 0], [0, 3]]).subset(items=[2, 0]).counts.tolist() == [[0, 3], [1, 0]]
+
+    def test_what_only_other_annotators_judged_is_gone(self) -> None:
+        some = self.votes().subset(annotators=["x"])
+        assert some == read_votes([row for row in self.ROWS if row[1] == "x"], classes=["n", "p"])
+
+    def test_both_at_once(self) -> None:
+        assert self.votes().subset(items=["a", "b"], annotators=["y"]).items.tolist() == ["a"]
+
+    @pytest.mark.parametrize(
+        ("chosen", "sentence"),
+        [
+            ({"items": ["aa", "ab"]}, "no item 'aa'"),
+            ({"items": ["a", "a"]}, "chosen twice"),
+            ({"annotators": ["z"]}, "no annotator 'z'"),
+            ({"items": [True]}, "no item"),
+        ],
+    )
+    def test_what_is_not_there_is_refused(self, chosen: Any, sentence: str) -> None:
+        with pytest.raises(InputError, match=sentence):
+            self.votes().subset(**chosen)
+
+    def test_anonymous_votes_have_nobody_to_choose(self) -> None:
+        with pytest.raises(InputError, match="who voted is not known"):
+            votes_from_counts([[1, 1]]).subset(annotators=["x"])
+
+
+class TestSums:
+    @given(st.integers(0, 2**32 - 1), st.booleans())
+    @settings(max_examples=25)
+    def test_the_parts_of_votes_add_up_to_them(self, seed: int, responses: bool) -> None:
+        rng = np.random.default_rng(seed)
+        mean = rng.dirichlet(np.ones(3), size=6)
+        make = simulate_responses if responses else simulate_votes
+        whole = make(mean, 3, annotators=4, seed=seed)
+        whole = replace(whole, item_attributes={"source": np.array(list("aabbcc"), dtype=np.dtypes.StringDType())})
+        first = rng.permutation(whole.n_judgements)
+        cut = int(rng.integers(1, whole.n_judgements))
+        joined = whole.take_judgements(first[:cut]) + whole.take_judgements(first[cut:])
+        assert joined == whole.take_judgements(first)
+        assert (joined.counts == whole.counts).all()
+
+    def test_names_join_and_what_one_does_not_know_is_unknown(self) -> None:
+        one = {"item": ["a"], "annotator": ["x"], "label": ["n"], "seconds": [2.0], "age": [30], "text": ["A"]}
+        two = {"item": ["b", "a"], "annotator": ["y", "y"], "label": ["n", "n"], "text": ["B", "A"]}
+        both = read_votes(one, attributes=["age"], item_attributes=["text"]) + read_votes(two, item_attributes=["text"])
+        assert both.items.tolist() == ["a", "b"]
+        assert both.counts.tolist() == [[2], [1]]
+        assert both.item_attributes["text"].tolist() == ["A", "B"]
+        assert both.annotator_attributes["age"].tolist() == ["30", ""]
+        assert both.seconds is not None
+        assert np.isnan(both.seconds).tolist() == [False, True, True]
+
+    def test_contradictions_are_refused(self) -> None:
+        def votes(age: int) -> Votes:
+            return read_votes({"item": ["a"], "annotator": ["x"], "label": ["n"], "age": [age]}, attributes=["age"])
+
+        with pytest.raises(InputError, match="'age' of annotator 'x' is '30' here"):
+            votes(30) + votes(31)
+        with pytest.raises(InputError, match="one of both is anonymous"):
+            small() + votes_from_counts([[1, 1]], classes=["cat", "dog"])
+
+
+def test_votes_are_equal_by_content_and_not_hashable() -> None:
+    assert small() == small()
+    assert small() == replace(small(), notes=("read somewhere else",))
+    for change in ({"classes": ("dog", "cat")}, {"ordered": True}, {"label": np.array([0, 1, 1, 0], np.int32)}):
+        assert small() != replace(small(), **change)
+    seconds = replace(small(), seconds=np.array([1.0, np.nan, 2.0, 3.0]))
+    assert seconds == replace(small(), seconds=np.array([1.0, np.nan, 2.0, 3.0]))
+    assert seconds != small()
+    assert small() != 3
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(small())

@@ -326,3 +326,40 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path, name: 
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+class TestTheFileBeside:
+    VOTES = votes_from_counts([[2, 1], [0, 3]], items=["a", "b"], classes=("z", "a"), ordered=True)
+
+    def test_csv_is_plain_and_what_it_cannot_hold_lies_beside_it(self, tmp_path: Path) -> None:
+        path = tmp_path / "v.csv"
+        write_votes(self.VOTES, path)
+        assert path.read_text().splitlines()[0] == "item,label"
+        assert read_votes(path) == self.VOTES
+        assert {file.name for file in tmp_path.iterdir()} == {"v.csv", "v.csv.json"}
+
+    def test_without_it_the_table_is_read_as_any_other(self, tmp_path: Path) -> None:
+        path = tmp_path / "v.csv"
+        write_votes(self.VOTES, path)
+        (tmp_path / "v.csv.json").unlink()
+        votes = read_votes(path)
+        assert (votes.classes, votes.ordered) == (("a", "z"), False)
+        assert "2 classes by 'label' (a 4, z 2)" in votes.notes[0]
+
+    def test_a_changed_table_is_refused_beside_it(self, tmp_path: Path) -> None:
+        path = tmp_path / "v.csv"
+        write_votes(self.VOTES, path)
+        path.write_text(path.read_text() + "c,z\n")
+        with pytest.raises(InputError, match=r"changed since v\.csv\.json was written"):
+            read_votes(path)
+
+    def test_it_goes_with_what_needed_it_and_spares_what_is_not_ours(self, tmp_path: Path) -> None:
+        path, side = tmp_path / "v.csv", tmp_path / "v.csv.json"
+        write_votes(self.VOTES, path)
+        write_votes(replace(self.VOTES, classes=("a", "z"), ordered=False), path)
+        assert not side.exists()
+        side.write_text('{"mine": 1}')
+        with pytest.raises(InputError, match="rename one of them"):
+            write_votes(self.VOTES, path)
+        assert side.read_text() == '{"mine": 1}'
+        assert len(read_votes(path)) == 6

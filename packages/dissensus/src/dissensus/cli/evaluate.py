@@ -116,14 +116,16 @@ def evaluate(
     if [str(path) for path in (json, markdown, latex)].count("-") > 1:
         raise InputError("evaluate: two results cannot both go to standard output; give one of them a file")
     to_screen = not any(str(path) == "-" for path in (json, markdown, latex))
-    read, how = votes_beside_predictions(votes, reading)
+    read, how = votes_beside_predictions(votes, reading, [predictions, *(compare or ())])
     people, models_left_out = people_alone(read)
     cautions = [models_left_out] if models_left_out else []
     systems = system_files([predictions, *(compare or ())])
     again = ("--votes", votes, "--predictions", predictions)
     beside_it = {"compare": compare, "given": given, "answers": answers, "only_common": only_common}
     if per is not None:
-        other = None if training is None else people_alone(votes_beside_predictions(training, reading)[0])[0]
+        other = (
+            None if training is None else people_alone(votes_beside_predictions(training, reading, [predictions])[0])[0]
+        )
         evaluate_per_annotator(
             people,
             systems,

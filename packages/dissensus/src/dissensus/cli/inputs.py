@@ -51,11 +51,19 @@ def votes_named(source: str, options: Options) -> tuple[Votes, Reading | None]:
         if not path.suffix and path.name == source and source not in DATASETS:
             raise InputError(f"'{source}' is neither a file here nor a known dataset{choices(source, DATASETS)}")
     if is_known(source):
-        for name in options.given(*READING):
-            raise InputError(
-                f"{source} is a known dataset and needs no {typed_name(name)}; leave it out, or name a file"
-            )
         votes, reading = DATASETS[source].load(), None
+        known = {"attributes": votes.annotator_attributes, "item_attributes": votes.item_attributes}
+        for name in options.given(*READING):
+            unknown = (
+                [column for column in getattr(options, name) if column not in known[name]] if name in known else []
+            )
+            if unknown:
+                has = choices(unknown[0], known[name]) if known[name] else "; it has none of these"
+                raise InputError(f"{source}: there is no '{unknown[0]}' for {typed_name(name)}{has}")
+            if name not in known:
+                raise InputError(
+                    f"{source} is a known dataset and needs no {typed_name(name)}; leave it out, or name a file"
+                )
     else:
         reading = understand(path, options)
         votes = reading.votes
@@ -63,14 +71,33 @@ def votes_named(source: str, options: Options) -> tuple[Votes, Reading | None]:
     return votes, reading
 
 
-def votes_beside_predictions(source: str, reading: Options) -> tuple[Votes, Reading | None]:
-    """The votes; where these have their own classes, the stated ones are only the order of the predictions."""
+def votes_beside_predictions(
+    source: str, reading: Options, predictions: Sequence[Path | None]
+) -> tuple[Votes, Reading | None]:
+    """The votes; what is said of them may be meant for the predictions alone.
+
+    Where votes have their own classes, the stated ones are only the order of the predictions; a column of items that
+    only predictions have is theirs.
+    """
     from dissensus.votes.official import OFFICIAL
+
+    if reading.item is not None and not _has_column(Path(source), reading.item):
+        theirs = any(path is not None and _has_column(path, reading.item) for path in predictions)
+        reading = replace(reading, item=None) if theirs else reading
 
     path = Path(source)
     found = path.exists() and reading.format is None and any(each.detect(path) for each in OFFICIAL.values())
     own = found or is_known(source) or (path.exists() and reading.format in OFFICIAL)
     return votes_named(source, replace(reading, classes=None) if own else reading)
+
+
+def _has_column(path: Path, name: str) -> bool:
+    from dissensus.table_file import open_table
+
+    try:
+        return name in open_table(path).columns
+    except InputError:
+        return False
 
 
 def system_files(paths: Sequence[Path]) -> dict[str, Path]:

@@ -48,7 +48,7 @@ def plan(
     from dissensus.planning.planned import plan as planned
     from dissensus.votes.kinds import people_alone
 
-    read, how = votes_beside_predictions(source, reading)
+    read, how = votes_beside_predictions(source, reading, [predictions, *(compare or ())])
     votes, models_left_out = people_alone(read)
     notes = [models_left_out] if models_left_out else []
     systems = None

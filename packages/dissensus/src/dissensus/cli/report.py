@@ -58,7 +58,7 @@ def report(
     elif predictions is None:
         raise InputError("report: --votes needs --predictions FILE beside it; give both")
     else:
-        read, _ = votes_beside_predictions(votes, reading)
+        read, _ = votes_beside_predictions(votes, reading, [predictions, *(compare or ())])
         people, models_left_out = people_alone(read)
         if pseudonyms is not None:
             people = pseudonymous(people, pseudonyms)

@@ -52,7 +52,7 @@ def stand_in(
     from dissensus.votes.kinds import people_alone
     from dissensus.votes.privacy import pseudonymous
 
-    everybody, _ = votes_beside_predictions(votes, reading)
+    everybody, _ = votes_beside_predictions(votes, reading, [predictions, *(compare or ())])
     people, left_out = people_alone(everybody)
     meaning = None if answers is None else read_answers(answers)
     files = system_files([*([] if predictions is None else [predictions]), *(compare or ())])

@@ -55,12 +55,14 @@ def inspect(
         votes = pseudonymous(votes, pseudonyms)
     result = look(votes, resamples=resamples, seed=seed, contested=contested)
     votes = votes.people
-    groups = () if by is None else by_items(votes, by, resamples=resamples, seed=seed)
-    people = {name: by_annotators(votes, name, least=least_people) for name in reading.attributes}
+    of_people = by is not None and by in votes.annotator_attributes and by not in votes.item_attributes
+    groups = () if by is None or of_people else by_items(votes, by, resamples=resamples, seed=seed)
+    described_by = dict.fromkeys((*reading.attributes, *([by] if by is not None and of_people else [])))
+    people = {name: by_annotators(votes, name, least=least_people) for name in described_by}
     for name in people:
         note(*groups_of(votes, name, least=least_people).told)
     if original is not None and original not in votes.item_attributes:
-        remedy = choices(original, votes.item_attributes) if votes.item_attributes else "; keep its column with --keep"
+        remedy = choices(original, votes.item_attributes) if votes.item_attributes else "; they have none"
         raise InputError(f"items have no attribute '{original}'{remedy}")
     before = None if original is None else original_agreement(votes, votes.item_attributes[original])
     in_doubt = votes.unsure is not None or votes.seconds is not None

@@ -12,7 +12,7 @@ A class that nobody voted for, and that neither gold items nor prior counts name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -238,8 +238,10 @@ def _gold_codes(votes: Votes, gold: Gold | None) -> tuple[Ints, Ints]:
 
 
 def _prior_array(votes: Votes, prior: PriorCounts | None) -> Confusions | None:
-    if prior is None or len(prior) == 0:
+    if prior is None or (isinstance(prior, Sized) and len(prior) == 0):
         return None
+    if not isinstance(prior, Sized):
+        raise InputError(f"labels: prior= is {prior}, and takes counts by annotator; for no smoothing say smoothing=0")
     assert votes.annotators is not None
     n_classes = len(votes.classes)
     shape = (len(votes.annotators), n_classes, n_classes)

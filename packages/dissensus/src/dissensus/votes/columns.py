@@ -95,7 +95,9 @@ def choose(role: str, given: str | None, available: Sequence[str], *, path: obje
     if given is None:
         return guess(role, available)
     if given not in available:
-        raise InputError(f"{path}: there is no column '{given}' for {role}={choices(given, available)}")
+        # What is kept of items may be asked for by other names, such as --by.
+        use = " that describes items" if role == "item_attributes" else f" for {role}="
+        raise InputError(f"{path}: there is no column '{given}'{use}{choices(given, available)}")
     return given
 
 

@@ -84,7 +84,7 @@ def by_items(votes: Votes, attribute: str, *, resamples: int = 1000, seed: Seed 
     """The items by the value of one of their attributes, such as a source; largest group first."""
     if attribute not in votes.item_attributes:
         known = ", ".join(votes.item_attributes) or "none"
-        remedy = meant(attribute, votes.item_attributes) or "; keep its column with item_attributes="
+        remedy = meant(attribute, votes.item_attributes) or "; read its column as one that describes items"
         raise InputError(f"votes: items have no attribute '{attribute}' (they have {known}){remedy}")
     groups = []
     pace = normalised_seconds(votes)

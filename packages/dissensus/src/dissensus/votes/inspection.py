@@ -414,7 +414,10 @@ def _agree(inspection: Inspection) -> str:
     if alpha is not None:
         what = f"{alpha.value:.2f}, where 1 is full agreement" if alpha.defined else str(alpha)
         chance = f"; Krippendorff's alpha is {what}"
-    return f"Two people who judge the same item agree in {pairs.value:.0%} of cases{sure}{chance}."
+    odd = ""
+    if pairs.value == 1 and inspection.judgements >= FEWEST:
+        odd = " Nobody ever disagrees: is each label one that was settled for the item, and repeated?"
+    return f"Two people who judge the same item agree in {pairs.value:.0%} of cases{sure}{chance}.{odd}"
 
 
 def _change(inspection: Inspection) -> str:

@@ -14,7 +14,15 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError, VotesWarning, choices
-from dissensus.table_file import extension, kind_of, open_file, open_table, refuse_short_rows, table_in_memory
+from dissensus.table_file import (
+    extension,
+    kind_of,
+    open_file,
+    open_table,
+    other_sheets,
+    refuse_short_rows,
+    table_in_memory,
+)
 from dissensus.votes.cells import (
     MISSING,
     SEPARATORS,
@@ -186,7 +194,7 @@ def read_votes(
     """Votes of a file, a frame or a list of dictionaries, or of an official file of a known dataset.
 
     >>> read_votes([{"item": 1, "annotator": "a", "label": "cat"}, {"item": 1, "annotator": "b", "label": "dog"}])
-    Votes(2 votes, 1 items, 2 classes, 2 annotators)
+    Votes(2 votes, 1 item, 2 classes, 2 annotators)
 
     Nothing is guessed silently: where a file can mean two things it is refused, with both readings and the option that
     chooses. `votes.notes` says what was understood, and something odd is a `VotesWarning`.
@@ -273,18 +281,19 @@ def understand(source: Any, options: Options | None = None) -> Reading:
         reading = _understand_file(Path(source), options)
     elif hasattr(source, "read"):
         reading = _understand_open_file(source, options)
-    elif isinstance(source, np.ndarray) and source.dtype.kind in "biuf" and options.format not in ("wide", "counts"):
+    elif isinstance(source, np.ndarray) and options.format == "counts":
+        counts = votes_from_counts(source, classes=options.classes, ordered=bool(options.ordered))
+        reading = Reading(votes=counts, format="counts", notes=(Plain("items are numbered from 0"),))
+    elif isinstance(source, np.ndarray) and options.format is None and source.dtype.kind in "biuf":
         raise InputError(
             f"table: an array of shape {source.shape} can mean more than one thing",
             readings={FORMATS[name]: {"format": name} for name in ("wide", "counts")},
         )
-    elif isinstance(source, np.ndarray) and options.format == "counts":
-        counts = votes_from_counts(source, classes=options.classes, ordered=bool(options.ordered))
-        reading = Reading(votes=counts, format="counts", notes=(Plain("items are numbered from 0"),))
     elif options.format in OFFICIAL:
         raise InputError(f"table: the format {options.format} is that of an official file; give its path")
     else:
-        reading = _understand_table(table_in_memory(source), options)
+        wide = isinstance(source, np.ndarray) and options.format is None
+        reading = _understand_table(table_in_memory(source), replace(options, format="wide") if wide else options)
     votes = mark_models(reading.votes, options.models) if options.models else reading.votes
     notes = (echo(votes, reading.format, reading.columns), *reading.notes)
     return replace(reading, votes=replace(votes, notes=notes))
@@ -321,7 +330,13 @@ def _understand_file(path: Path, options: Options) -> Reading:
         raise InputError(
             f"{path}: a {extension(path)} file can hold anything; choose format='long', or wide, counts, sets or lists"
         )
-    return _understand_table(open_table(path, columns=options.columns), options)
+    reading = _understand_table(open_table(path, columns=options.columns), options)
+    others = other_sheets(path) if kind == "Excel" else []
+    return (
+        replace(reading, notes=(*reading.notes, f"only the first sheet is read, not {listed(others)}"))
+        if others
+        else reading
+    )
 
 
 def _understand_table(table: OpenTable, options: Options) -> Reading:
@@ -874,6 +889,11 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     item = choose("item", options.item, free if options.item is None else available, path=path)
     for name in options.item_attributes:
         choose("item_attributes", name, available, path=path)
+    if options.format is None and {"majority", "tied", "entropy", "judgements"} <= set(available):
+        raise InputError(
+            f"{path}: this holds label distributions, as `dissensus labels` writes them, and no votes; give the votes "
+            "that they were made of, or read it with dis.labels.read_labels or `dissensus labels FILE --probabilities`"
+        )
     notes: list[str] = []
     rows = table.rows(available, as_text=() if own is None else own.text)
     if own is None:
@@ -1022,8 +1042,15 @@ def _with_losses(rows: Rows, item: str | None, panel: list[str], options: Option
         words += ["0", "0.0"] if options.format == "counts" else []
         text = rows.table[panel].select(pl.all().cast(pl.String).fill_null(""))
         lost["without a vote"] = text.select(pl.all_horizontal(pl.all().is_in(words))).to_series()
-    if options.drop_repeated and item is not None:
-        lost["repeated"] = ~rows.table[item].is_first_distinct()
+    if item is not None:
+        again = ~rows.table[item].is_first_distinct() & rows.table[item].is_not_null()
+        if again.any() and not options.drop_repeated:
+            row = int(again.arg_true()[0])
+            raise InputError(
+                f"{rows.where(row)}: item '{rows.table[item][row]}' has a row already; give one row per item",
+                readings={"keep the first row of each item": {"drop_repeated": True}},
+            )
+        lost["repeated"] = again
     lost = {why: mask for why, mask in lost.items() if mask.any()}
     if not lost:
         return rows

@@ -303,7 +303,7 @@ class Votes:
         >>> said = [("a", "anna", "cat", "person"), ("a", "llm", "dog", "model"), ("b", "llm", "dog", "model")]
         >>> votes = read_votes([dict(zip(("item", "annotator", "label", "kind"), row)) for row in said])
         >>> votes.people
-        Votes(1 votes, 1 items, 1 classes, 1 annotators)
+        Votes(1 vote, 1 item, 1 class, 1 annotator)
         """
         return self if self.by_model is None else self._of_kind(model=False)
 

@@ -106,5 +106,7 @@ ALTTEST: Final = Format(
     "alttest",
     "the alternative annotator test: a .human_annotations.json file, or .llm_annotations.json for votes of models",
     read_alttest,
-    lambda path: path.name.endswith((ALTTEST_FILE, ALTTEST_MODELS)) and path.is_file(),
+    lambda path: (
+        any(path.glob(f"*{ALTTEST_FILE}")) or (path.name.endswith((ALTTEST_FILE, ALTTEST_MODELS)) and path.is_file())
+    ),
 )
