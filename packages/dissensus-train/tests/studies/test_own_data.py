@@ -12,7 +12,8 @@ from PIL import Image
 from dissensus.errors import InputError
 from dissensus.progress import Step
 from dissensus.votes import read_votes
-from dissensus_train.studies import read_study
+from dissensus.votes.reading import Options
+from dissensus_train.studies import read_study, study_toml
 from dissensus_train.studies.beginning import first_study
 from dissensus_train.studies.data import study_data
 from tests.votes.people import people_of
@@ -292,3 +293,44 @@ def test_a_format_that_cannot_be_told_is_asked_for_by_its_key(folder: Path) -> N
     with pytest.raises(InputError, match=r'under \[dataset\] reading = \{ format = "wide" \}') as refused:
         data(folder)
     assert "--format" not in str(refused.value)
+
+
+def test_a_study_reads_votes_by_every_option_that_a_command_takes(folder: Path) -> None:
+    plain = data(folder)
+    (folder / "votes.csv").write_text((folder / "votes.csv").read_text().replace("annotator,label", "a,b"))
+    with pytest.raises(InputError, match="no way of reading is called 'labl'; did you mean 'label'"):
+        data(folder, 'reading = { labl = "b" }')
+    told = 'reading = { label = "b", annotator = "a", classes = ["yes", "no"] }'
+    made = data(folder, told)
+    assert made.human.classes == ("yes", "no")
+    assert (made.human.probabilities == plain.human.probabilities[:, ::-1]).all()
+    assert read_study(folder / "study.toml").reading == {"label": "b", "annotator": "a", "classes": ("yes", "no")}
+    (folder / "again.toml").write_text(study_toml(study(folder, told)))
+    assert read_study(folder / "again.toml").reading == study(folder, told).reading
+
+
+@pytest.mark.parametrize("gap", ["", "  "])
+def test_items_without_a_text_are_left_out_where_that_is_said(folder: Path, gap: str) -> None:
+    rows = (folder / "texts.csv").read_text().splitlines()
+    (folder / "texts.csv").write_text("\n".join([*rows[:-2], f"i{N - 2},{gap},yes"]) + "\n")
+    with pytest.raises(InputError, match=f"no row for item 'i{N - 1}'") as refused:
+        data(folder)
+    assert refused.value.readings == {"leave 1 item out": {"drop_missing_items": True}}
+    made = data(folder, "drop_missing_items = true")
+    assert made.note == f"2 items with votes and nothing else left out (i{N - 2}, i{N - 1})"
+    assert len(made.human.items) == N - 2
+
+
+def test_init_takes_how_votes_are_read_and_writes_it_down(folder: Path) -> None:
+    (folder / "votes.csv").write_text((folder / "votes.csv").read_text().replace("annotator,label", "a,b"))
+    options = Options(label="b", annotator="a", dropped=str(folder / "dropped.csv"))
+    rows = (folder / "texts.csv").read_text().splitlines()
+    (folder / "texts.csv").write_text("\n".join(rows[:-1]) + "\n")
+    text, notes = first_study(
+        folder / "votes.csv", folder / "texts.csv", path=folder / "s.toml", options=options, drop_missing_items=True
+    )
+    (folder / "s.toml").write_text(text)
+    made = study_data(read_study(folder / "s.toml"))
+    assert len(made.human.items) == N - 1
+    assert made.note in notes
+    assert (folder / "dropped.csv").read_text().splitlines() == ["item,why", f"i{N - 1},with votes and nothing else"]

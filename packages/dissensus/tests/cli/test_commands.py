@@ -21,6 +21,7 @@ import polars as pl
 import pytest
 
 from dissensus.cli import main
+from dissensus.datasets import DATASETS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -366,3 +367,14 @@ def test_import_and_help_are_quick_and_bring_no_torch() -> None:
 
     measured = [(seconds(help_page), seconds(alone)) for _ in range(5)]
     assert any(ours < max(0.3, 2.5 * theirs) for ours, theirs in measured), measured
+
+
+def test_a_known_set_is_cut_by_what_describes_its_people() -> None:
+    if not DATASETS["crehate"].present():
+        pytest.skip("crehate is not in DISSENSUS_DATA")
+    for option in ("--by", "--attribute"):
+        done = dissensus("votes", "inspect", "crehate", option, "nationality", "--resamples", 0, "--json")
+        groups = json.loads(done.stdout)["by_attribute"]["nationality"]
+        assert {group["name"] for group in groups} >= {"Singapore", "South Africa"}
+    assert "did you mean 'age'?" in dissensus("votes", "inspect", "crehate", "--attribute", "ag").stderr
+    assert "needs no --item" in dissensus("votes", "inspect", "crehate", "--item", "x").stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -52,7 +51,8 @@ def first_study(
         drop=drop_missing_items,
         dropped=None if options is None else options.dropped,
     )
-    given = {} if options is None else replace(options, dropped=None).given_values(but="format")
+    kept = () if options is None else options.given(*(set(options.__dataclass_fields__) - {"format", "dropped"}))
+    given = {name: getattr(options, name) for name in kept}
     texts = shown is not None and shown.kind == "texts"
     lines = [
         f"# Written by `dissensus study init {votes.name} {items.name}`. Every line may be changed.",

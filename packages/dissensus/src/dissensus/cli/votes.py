@@ -105,14 +105,17 @@ def convert(
     from dissensus.datasets import DATASETS
     from dissensus.votes.croissant import REQUIRED
     from dissensus.votes.croissant import croissant as describe
+    from dissensus.votes.echo import number
     from dissensus.votes.kinds import share_of_models
+    from dissensus.votes.own import side_file
     from dissensus.votes.writing import write_votes
 
     votes, how = votes_named(source, reading)
     write_votes(votes, output, format=to)
     to_file = str(output) != "-"
     if to_file:
-        note(f"{len(votes):,} votes on {len(votes.items):,} items written to {output}")
+        beside = f", with what it cannot hold in {side_file(output)}" if side_file(output).exists() else ""
+        note(f"{number(len(votes), 'vote')} on {number(len(votes.items), 'item')} written to {output}{beside}")
     if votes.by_model is not None:
         note(share_of_models(votes))
     if croissant is not None:

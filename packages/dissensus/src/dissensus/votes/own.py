@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -51,25 +51,31 @@ def side_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
 
 
-def write_side_file(own: Own | None, path: Path) -> None:
-    """Write what a file cannot hold beside it; None removes what an earlier one left there."""
+def refuse_other_file_beside(path: Path) -> None:
+    """Refuse to write where somebody else's file lies in the place of the one beside it."""
     side = side_file(path)
     if side.exists() and _beside(side) is None:
         raise InputError(f"{side}: this is where what {path.name} cannot hold is written; rename one of them")
+
+
+def write_side_file(own: Own | None, path: Path) -> None:
+    """Write what a file cannot hold beside it; None removes what an earlier one left there."""
+    side = side_file(path)
     if own is None:
         side.unlink(missing_ok=True)
         return
     with whole_file(side) as part:
-        part.write_text(json.dumps({OWN: own.to_json(), "sha256": _digest(path)}, ensure_ascii=False), encoding="utf-8")
+        content = {OWN: json.loads(own.to_json()), "sha256": _digest(path)}
+        part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def _beside(side: Path) -> dict[str, str] | None:
+def _beside(side: Path) -> dict[str, Any] | None:
     """What we wrote beside a file; None where that is not ours."""
     try:
         content = json.loads(side.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return content if isinstance(content, dict) and isinstance(content.get(OWN), str) else None
+    return content if isinstance(content, dict) and isinstance(content.get(OWN), dict) else None
 
 
 def _digest(path: Path) -> str:
@@ -92,7 +98,7 @@ def read_own(table: OpenTable) -> Own | None:
                 f"{table.path}: the file was changed since {side_file(table.path).name} was written beside it, which "
                 "has its classes and what describes it; write both again, or remove that one to read what is left"
             )
-        content = beside[OWN]
+        content = json.dumps(beside[OWN])
     elif OWN in table.columns:
         with explained(table.path):
             cells = scan(table.path).select(pl.col(OWN).cast(pl.String).drop_nulls().head(1)).collect()

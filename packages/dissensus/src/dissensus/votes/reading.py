@@ -147,10 +147,6 @@ class Options:
         options = (option for option in fields(self) if option.name in names)
         return [option.name for option in options if getattr(self, option.name) != option.default]
 
-    def given_values(self, *, but: str) -> dict[str, Any]:
-        """By name, all that the user gave but one."""
-        return {name: getattr(self, name) for name in self.given(*self.__dataclass_fields__) if name != but}
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reading:

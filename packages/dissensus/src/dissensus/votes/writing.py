@@ -15,7 +15,7 @@ from dissensus.table_file import is_text, writable_kind, write_table
 from dissensus.votes.cells import MISSING, SEPARATORS, class_names, in_order, variants
 from dissensus.votes.columns import KIND, SYNONYMS
 from dissensus.votes.grid import NPY
-from dissensus.votes.own import OWN, Own, write_side_file
+from dissensus.votes.own import OWN, Own, refuse_other_file_beside, write_side_file
 from dissensus.votes.table import KINDS, NONE
 from dissensus.whole_file import whole_file
 
@@ -75,6 +75,7 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
     table = tables[format](votes, path)
     if OWN in table.columns:
         raise InputError(f"{path}: the column '{OWN}' is ours; rename what has that name")
+    refuse_other_file_beside(path)
     write_table(table, path, metadata={OWN: own.to_json()})
     if kind != "Parquet" and str(path) != "-":
         write_side_file(None if format == "long" and _is_plain(votes, own) else own, path)
