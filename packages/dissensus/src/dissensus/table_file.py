@@ -242,9 +242,8 @@ def _of_pandas(source: Any) -> tuple[pl.DataFrame, list[str]]:
         if category.ordered:
             scales.append(name)
         if category.ordered or all(isinstance(one, str) for one in names):
-            cells = source[name].astype(object).where(source[name].notna(), None)
-            text = [None if cell is None else str(cell) for cell in cells]
-            frame = frame.with_columns(pl.Series(name, text, dtype=pl.Enum(list(map(str, names)))))
+            words = pl.Series(name, list(map(str, names)), dtype=pl.Enum(list(map(str, names))))
+            frame = frame.with_columns(words.gather(pl.Series(category.codes.to_numpy()).replace(-1, None)))
     return frame, scales
 
 
