@@ -915,16 +915,17 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
         label = _unnamed_label(table, rows, item, options)
         if label is not None:
             return _read_long(table, replace(options, label=label), own)
-    if own is None and item is not None:
-        rows = without_summary_rows(rows, item, cells, notes)
-    if own is None and not named and cells:
-        cells, counted = _without_summaries(rows, cells, item, options, notes)
-        chosen = "counts" if chosen is None and counted else chosen
     categories = set(rows.table[cells].dtypes) if cells else set()
     if len(categories) == 1 and isinstance(one := categories.pop(), pl.Enum):
         scale = True if options.ordered is None and {*cells} <= {*table.scales} else options.ordered
         options = replace(options, classes=options.classes or tuple(one.categories), ordered=scale)
         chosen = chosen or "wide"
+        rows = replace(rows, table=rows.table.with_columns(rows.table[cells].select(pl.all().cast(pl.String))))
+    if own is None and item is not None:
+        rows = without_summary_rows(rows, item, cells, notes)
+    if own is None and not named and cells:
+        cells, counted = _without_summaries(rows, cells, item, options, notes)
+        chosen = "counts" if chosen is None and counted else chosen
     chosen = chosen or _wide_or_counts(rows.table[cells] if cells else pl.DataFrame(), table, item)
     unused = [*row_numbers, *(name for name in beside if named and name not in (*named, *about, options.panel))]
     notes.extend([Plain(f"not used: {listed(unused)}")] if unused else [])
