@@ -28,7 +28,8 @@ def test_empty_and_repeated_rows_are_refused_and_dropped_as_advised(format_: str
     for _ in range(2):
         done = dissensus(*command, cwd=tmp_path)
         assert done.returncode == 2
-        (command,) = advised(done.stderr)
+        # Zeros may also be people who chose none of the classes.
+        command, *_ = advised(done.stderr)
     done = dissensus(*command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 item without a vote left out (2)" in done.stderr
