@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dissensus.evaluation.people.baselines import OTHERS, OWN
 from tests.evaluation.people.panels import simulated
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 app, votes_app = typer.Typer(), typer.Typer()
@@ -66,6 +68,8 @@ def test_single_votes_are_scored_beside_both_baselines_and_the_item_alone(files:
     assert list(told["scores"]) == ["people", "items (item only)", OWN, OTHERS]
     assert {each["system"] for each in told["differences"]} == {"items (item only)", OWN, OTHERS}
     assert all(each["value"]["high"] < 0 for each in told["differences"])
+    assert told["by_person"] is None, "beside groups nobody is listed unless asked"
+    told = json.loads(run(*asked(files, "--compare", files["items"], "--by-person", "--json", "-")).stdout)
     assert len(told["by_person"]) == told["people"] == 24
     assert {row["annotator"] for row in told["by_person"]} == {f"p{k}" for k in range(24)}
     (by,) = told["by_group"]
@@ -80,6 +84,9 @@ def test_the_screen_says_it_in_words(files: dict[str, Path]) -> None:
     assert f"people is better than {OWN}: -" in text
     assert "leave one out" in text
     assert "By country" in text
+    assert "By person" not in text
+    assert "(--by-person shows them)" in text
+    assert "By person" in run(*asked(files, "--by-person")).stdout
     assert "The groups differ in what they say of the same items" in text
 
 
@@ -95,8 +102,9 @@ def test_training_votes_are_said_to_be_the_source_of_frequencies(files: dict[str
 
 
 def test_pseudonyms_and_small_groups(files: dict[str, Path], tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
-    more = ("--pseudonyms", "our key", "--least-people", 13, "--json", out, "--markdown", tmp_path / "out.md")
+    out, key = tmp_path / "out.json", tmp_path / "key"
+    key.write_text("our key\n", encoding="utf-8")
+    more = ("--pseudonyms", key, "--by-person", "--least-people", 13, "--json", out, "--markdown", tmp_path / "out.md")
     text = run(*asked(files, *more)).stdout
     held = out.read_text(encoding="utf-8")
     told = json.loads(held)
@@ -108,6 +116,75 @@ def test_pseudonyms_and_small_groups(files: dict[str, Path], tmp_path: Path) -> 
         assert "p17" not in each
     again = run(*asked(files, *more)).stdout
     assert again == text
+
+
+def members(people: list[Any], group: Any, metrics: Sequence[str], *, digits: int) -> list[set[str]]:
+    """The attack: all sets of as many people whose votes and scores add up to the group's, to so many digits."""
+    votes = np.array([row["votes"] for row in people])
+    places = np.array(list(combinations(range(len(people)), group["people"])))
+    fitting = votes[places].sum(axis=1) == group["votes"]
+    for metric in metrics:
+        value = group["scores"][metric]["value"]
+        scores = np.array([row[metric] for row in people])
+        mean = (votes * scores)[places].sum(axis=1) / votes[places].sum(axis=1)
+        # What rounding leaves open, of the group's number and of each person's.
+        step = 10.0 ** (np.floor(np.log10(abs(value))) + 1 - digits) if value else 0.0
+        fitting &= np.abs(mean - value) <= (1.2 * step if digits < 10 else 1e-9)
+    return [{people[k]["annotator"] for k in row} for row in places[fitting].tolist()]
+
+
+def test_who_is_in_a_group_cannot_be_found_from_what_is_exported(tmp_path: Path) -> None:
+    """A subset sum over 16 digits gives the members of every group, uniquely; three digits fit many sets of people."""
+    votes, truth = simulated(items=60, people=20, share=0.6, bias=0.5)
+    assert votes.annotators is not None
+    said: dict[str, Any] = {
+        "item": votes.items[votes.item].tolist(),
+        "annotator": votes.annotators.names[votes.annotators.code].tolist(),
+    }
+    country = votes.annotator_attributes["group"][votes.annotators.code].tolist()
+    label = [votes.classes[k] for k in votes.label]
+    pl.DataFrame({**said, "country": country, "label": label}).write_csv(tmp_path / "votes.csv")
+    by_class = {name: truth[votes.item, votes.annotators.code][:, k] for k, name in enumerate(votes.classes)}
+    pl.DataFrame({**said, **by_class}).write_csv(tmp_path / "people.csv")
+    (tmp_path / "key").write_text("secret", encoding="utf-8")
+    given = ("--votes", tmp_path / "votes.csv", "--predictions", tmp_path / "people.csv", "--per", "annotator")
+    attribute, key = ("--attribute", "country"), ("--pseudonyms", tmp_path / "key")
+
+    def told(*more: object) -> Any:
+        return json.loads(run(*given, *more, "--json", "-").stdout)
+
+    plain = told(*attribute, "--by-person")
+    (found,) = members(plain["by_person"], plain["by_group"][0]["groups"][0], ["nll"], digits=16)
+    assert found == {f"p{k}" for k in range(10)}, "the attack works on all digits"
+    alone = told(*attribute, *key)
+    assert alone["by_person"] is None, "there is nothing to add up"
+    # Two exports put together, one by group and one by person.
+    people = told(*key)["by_person"]
+    for group in alone["by_group"][0]["groups"]:
+        assert group["scores"]["nll"]["value"] == float(f"{group['scores']['nll']['value']:.3g}")
+        # More than one score of a person would leave a handful of sets.
+        known = [metric for metric in group["scores"] if metric in people[0]]
+        assert len(members(people, group, known, digits=3)) > 100
+
+
+def test_a_key_is_not_typed_in_a_command(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match=r"write it into a file.*DISSENSUS_PSEUDONYMS") as refused:
+        run(*asked(files, "--pseudonyms", "our secret"))
+    assert "our secret" not in str(refused.value)
+    with pytest.raises(InputError, match="is not set"):
+        run(*asked(files, "--pseudonyms", "env"))
+    (tmp_path / "key").write_text(" \n", encoding="utf-8")
+    with pytest.raises(InputError, match="is empty"):
+        run(*asked(files, "--pseudonyms", tmp_path / "key"))
+    monkeypatch.setenv("DISSENSUS_PSEUDONYMS", "our secret")
+    (tmp_path / "key").write_text("our secret\n", encoding="utf-8")
+    first, again = (
+        json.loads(run(*asked(files, "--by-person", "--pseudonyms", source, "--json", "-")).stdout)["by_person"]
+        for source in ("env", tmp_path / "key")
+    )
+    assert first == again
 
 
 def test_a_figure_of_the_groups_is_written(files: dict[str, Path], tmp_path: Path) -> None:
@@ -130,13 +207,17 @@ def test_missing_votes_are_refused_unless_only_common_ones_count(files: dict[str
 
 def test_inspection_names_people_by_pseudonyms_and_hides_small_groups(files: dict[str, Path], tmp_path: Path) -> None:
     out, page = tmp_path / "inspected.json", tmp_path / "inspected.html"
-    given = (files["votes"], "--attribute", "country", "--pseudonyms", "k", "--least-people", 13)
+    (tmp_path / "key").write_text("k", encoding="utf-8")
+    key = ("--pseudonyms", tmp_path / "key", "--by-person")
+    given = (files["votes"], "--attribute", "country", *key, "--least-people", 13)
     run(*given, "--json", out, "--html", page, "--resamples", 10, command=votes_app)
     told = json.loads(out.read_text(encoding="utf-8"))
     assert all(row["annotator"].startswith("person-") for row in told["annotator_agreement"])
     assert told["by_attribute"] == {"country": []}
     assert "p17" not in out.read_text(encoding="utf-8")
     shown = json.loads(run(files["votes"], "--attribute", "country", "--json", "-", command=votes_app).stdout)
+    assert shown["annotator_agreement"] is None
+    assert "Nobody is listed beside groups." in shown["sentences"]
     assert {each["name"] for each in shown["by_attribute"]["country"]} == {"a", "b"}
 
 

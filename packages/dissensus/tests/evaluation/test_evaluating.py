@@ -690,3 +690,30 @@ def test_a_model_that_is_closer_along_the_scale_is_the_but() -> None:
     row = result.difference("wild").get("beside", "rps")
     assert row.over.startswith("annotators"), "people who judged many items widen the interval"
     assert row.p is None, "one family of tests, on the headline"
+
+
+def test_the_short_table_has_tvd_and_entce_as_corrected_or_says_why_not() -> None:
+    truth = np.random.default_rng(0).dirichlet([0.5] * 3, size=800)
+    human = frequency(votes_from_counts(np.random.default_rng(1).multinomial(5, truth), classes=CLASSES))
+    result = evaluate(human, {"truth": truth}, classes=CLASSES, metrics=["soft_nll", "tvd", "entce", "abs_entce"])
+    header, rows = result.short_grid()
+    assert header[3:] == ["TVD, corrected ↓", "EntCE, signed, corrected → 0"]
+    for metric, cell, limit in zip(("tvd", "entce"), rows[0][3:], rows[-1][3:], strict=True):
+        found = result.overall.get("truth", metric)
+        assert found.value is not None
+        assert found.corrected is not None
+        assert limit == "0.000 "
+        # Against five votes the truth itself looks far off; corrected, it does not.
+        assert abs(found.value.value) > 0.1
+        assert found.corrected.estimate is not None
+        assert cell == f"{found.corrected.estimate.value:z.3f} "
+        assert found.corrected.estimate.low is not None
+        assert found.corrected.estimate.low <= 0 <= (found.corrected.estimate.high or 0)
+    assert set(result.absent) == {"abs_entce"}
+    assert "see entce" in result.absent["abs_entce"]
+
+
+def test_people_given_as_probabilities_need_no_correction() -> None:
+    result = evaluate(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.5]]), metrics=["kl", "tvd"])
+    header, rows = result.short_grid()
+    assert (header[3], rows[0][3].strip()) == ("TVD ↓", "0.250")

@@ -12,6 +12,7 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError
+from dissensus.votes.privacy import key_from
 from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
@@ -119,7 +120,13 @@ def export(
         raise InputError("single= and run= contradict each other; give one of them")
     scored = score_study(opened_study(source, store, command="study export")[0])
     written, chosen = export_bundle(
-        scored, output, run=run, single=single, onnx=onnx, licence=licence, pseudonyms=pseudonyms
+        scored,
+        output,
+        run=run,
+        single=single,
+        onnx=onnx,
+        licence=licence,
+        pseudonyms=None if pseudonyms is None else key_from(pseudonyms),
     )
     if json_alone(json, {"folder": str(written), "chosen": chosen}):
         return

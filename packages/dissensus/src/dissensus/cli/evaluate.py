@@ -93,6 +93,7 @@ def evaluate(
     training: str | None = None,
     lewidi: Path | None = None,
     pseudonyms: str | None = None,
+    by_person: bool = False,
     least_people: int = LEAST_PEOPLE,
     seed: int = 0,
     compute_on: Literal["local", "ray"] = "local",
@@ -135,6 +136,7 @@ def evaluate(
             given=given,
             only_common=only_common,
             pseudonyms=pseudonyms,
+            by_person=by_person,
             least=least_people,
             seed=seed,
             json=json,
@@ -258,6 +260,7 @@ def _print_screen(
 ) -> None:
     """The verdict and one table, on one screen."""
     from dissensus.evaluation.comparison.differences import BETTER, WORSE
+    from dissensus.evaluation.metrics.registry import METRICS
 
     out = console()
     say(result.verdict)
@@ -273,6 +276,8 @@ def _print_screen(
         out.print(short_table([line[:fitting] for line in (header, *rows)]))
     for sentence in warnings[:MOST_WARNINGS]:
         out.print(f"[yellow]![/] {plain(sentence)}", no_wrap=True, overflow="ellipsis", crop=True)
+    for metric, reason in result.absent.items():
+        out.print(plain(f"No {METRICS[metric].short}, which few votes move: {reason}."), overflow="fold")
     more = {"warnings": len(warnings) - MOST_WARNINGS, "columns": narrow, "models": len(result.models) - MOST_MODELS}
     left = [f"{number} more {what}" for what, number in more.items() if number > 0]
     left.append(f"{notes + len(result.all_notes)} notes")

@@ -50,6 +50,7 @@ def evaluate_per_annotator(
     given: Given | None,
     only_common: bool,
     pseudonyms: str | None,
+    by_person: bool,
     least: int,
     seed: int,
     json: Path | None,
@@ -60,7 +61,7 @@ def evaluate_per_annotator(
     from dissensus.evaluation.people.evaluating import evaluate_people, item_predictions
     from dissensus.evaluation.people.reading import predicts_people, read_vote_predictions
     from dissensus.evaluation.predictions import read_predictions
-    from dissensus.votes.privacy import pseudonymous
+    from dissensus.votes.privacy import few_digits, key_from, pseudonymous
 
     systems: dict[str, VotePredictions] = {}
     labels: list[str] = []
@@ -91,7 +92,7 @@ def evaluate_per_annotator(
                 "one row for each item and annotator, or name the column with --annotator"
             )
     result = evaluate_people(
-        votes if pseudonyms is None else pseudonymous(votes, pseudonyms),
+        votes if pseudonyms is None else pseudonymous(votes, key_from(pseudonyms)),
         systems,
         training=training,
         labels=labels,
@@ -107,9 +108,14 @@ def evaluate_per_annotator(
 
         draw_groups(result, figure)
     paths = {name: str(path) for name, path in files.items()}
-    told = {"predictions": paths, **result.to_dict(), "least_people": least, "reading_notes": notes}
-    if not json_alone(json, told) and str(markdown) != "-":
-        _print(result)
+    told = result.to_dict(by_person=by_person)
+    if pseudonyms is not None and told["by_person"] is not None:
+        # Of one score three digits fit many sets of people, of three scores together only a few.
+        kept = ("annotator", "votes", *(f"{result.headline}{end}" for end in ("", "_low", "_high")))
+        told["by_person"] = [{name: row[name] for name in kept} for row in told["by_person"]]
+    told = {"predictions": paths, **told, "least_people": least, "reading_notes": notes}
+    if not json_alone(json, told if pseudonyms is None else few_digits(told)) and str(markdown) != "-":
+        _print(result, by_person=by_person or not result.by_group)
 
 
 def score_lewidi(submission: Path, reference: Path, *, json: Path | None) -> None:
@@ -131,19 +137,20 @@ def score_lewidi(submission: Path, reference: Path, *, json: Path | None) -> Non
     next_step("dissensus evaluate --per annotator --votes VOTES --predictions FILE, for scores with intervals")
 
 
-def _print(result: PeopleEvaluation) -> None:
+def _print(result: PeopleEvaluation, *, by_person: bool) -> None:
     out = console()
     say(sentences(result))
     out.print()
     out.print(short_table(_overall(result)))
     groups = [(*_groups(scores, most=MOST_GROUPS), _tests(scores)) for scores in result.by_group]
-    for heading, lines, tests in [(*_people(result), []), *groups]:
+    for heading, lines, tests in [*([(*_people(result), [])] if by_person else []), *groups]:
         out.print(f"\n[bold]{plain(heading)}[/]")
         if lines:
             out.print(short_table(lines))
         say(tests)
     out.print()
-    say(result.notes)
+    hidden = "no scores by person beside groups, as together they tell who is in which (--by-person shows them)"
+    say([*result.notes, *([] if by_person else [hidden])])
 
 
 def sentences(result: PeopleEvaluation) -> list[str]:

@@ -9,7 +9,7 @@ from dissensus.cli import options as opt
 from dissensus.cli.inputs import read_systems, system_files, typed, votes_beside_predictions
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError
-from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
+from dissensus.votes.privacy import LEAST_PEOPLE, key_from, pseudonymous
 
 if TYPE_CHECKING:
     from dissensus.votes.reading import Options
@@ -50,6 +50,7 @@ def report(
             "report: it is about a study (dissensus report STUDY) or about files (dissensus report --votes FILE "
             "--predictions FILE); give one of the two"
         )
+    pseudonyms = None if pseudonyms is None else key_from(pseudonyms)
     if votes is None:
         of_study = joined("joins", "report.study", part="train", wanted_by=f"report {source}")
         subject = of_study(

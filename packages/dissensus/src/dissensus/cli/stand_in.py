@@ -50,7 +50,7 @@ def stand_in(
     from dissensus.evaluation.stand_in.answers import read_model_answers, voted_answers
     from dissensus.evaluation.stand_in.judging import stand_in as judged_stand_ins
     from dissensus.votes.kinds import people_alone
-    from dissensus.votes.privacy import pseudonymous
+    from dissensus.votes.privacy import few_digits, key_from, pseudonymous
 
     everybody, _ = votes_beside_predictions(votes, reading, [predictions, *(compare or ())])
     people, left_out = people_alone(everybody)
@@ -67,7 +67,7 @@ def stand_in(
     notes = [left_out] if left_out and predictions is not None else []
     notes += [sentence for model in models.values() for sentence in model.notes]
     result = judged_stand_ins(
-        people if pseudonyms is None else pseudonymous(people, pseudonyms),
+        people if pseudonyms is None else pseudonymous(people, key_from(pseudonyms)),
         models,
         score=None if score is None else _score(score),
         epsilon=epsilon,
@@ -82,7 +82,8 @@ def stand_in(
     )
     note(*notes)
     paths = {name: str(path) for name, path in files.items()}
-    if not json_alone(json, {"votes": votes, "predictions": paths, **result.to_dict(), "reading_notes": notes}):
+    told = {"votes": votes, "predictions": paths, **result.to_dict(), "reading_notes": notes}
+    if not json_alone(json, told if pseudonyms is None else few_digits(told)):
         _print(result)
     if predictions is not None:
         beside_it = {"compare": compare, "given": given, "answers": answers}

@@ -12,7 +12,7 @@ from dissensus.cli import options as opt
 from dissensus.cli.inputs import is_known, reading_dict, typed, votes_named
 from dissensus.cli.printing import SHOWN, console, folded, json_alone, json_to, next_step, note, plain, table
 from dissensus.errors import InputError, choices
-from dissensus.votes.privacy import LEAST_PEOPLE, groups_of, pseudonymous
+from dissensus.votes.privacy import LEAST_PEOPLE, few_digits, groups_of, key_from, pseudonymous
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +36,7 @@ def inspect(
     original: str | None = None,
     html: Path | None = None,
     pseudonyms: str | None = None,
+    by_person: bool = False,
     least_people: int = LEAST_PEOPLE,
     seed: int = 0,
     json: Path | None = None,
@@ -52,8 +53,11 @@ def inspect(
         options = replace(reading, item_attributes=tuple(dict.fromkeys((*reading.item_attributes, *described))))
     votes, how = votes_named(source, options)
     if pseudonyms is not None:
-        votes = pseudonymous(votes, pseudonyms)
+        votes = pseudonymous(votes, key_from(pseudonyms))
     result = look(votes, resamples=resamples, seed=seed, contested=contested)
+    if reading.attributes and not by_person:
+        result = replace(result, annotator_agreement=None)
+        note("nobody is listed beside groups, as together they tell who is in which (--by-person lists everybody)")
     votes = votes.people
     of_people = by is not None and by in votes.annotator_attributes and by not in votes.item_attributes
     groups = () if by is None or of_people else by_items(votes, by, resamples=resamples, seed=seed)
@@ -78,7 +82,8 @@ def inspect(
         "original": None if before is None else before.to_dict(),
         "uncertainty": None if correlations is None else correlations.to_dict(),
     }
-    if not json_alone(json, {"source": source, **reading_dict(how), **result.to_dict(), **more}):
+    told = {"source": source, **reading_dict(how), **result.to_dict(), **more}
+    if not json_alone(json, told if pseudonyms is None else few_digits(told)):
         _print(result, source)
         _print_groups(f"By {by}", groups)
         for name, rows in people.items():

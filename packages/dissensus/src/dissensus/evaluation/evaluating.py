@@ -50,13 +50,14 @@ if TYPE_CHECKING:
     from dissensus.evaluation.comparison.intervals import Spread
     from dissensus.evaluation.comparison.scores import Score
     from dissensus.evaluation.comparison.strata import Halves
+    from dissensus.evaluation.finite_panel.finding import Finding
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.finite_panel.people_ruler import Ruled, Worth
     from dissensus.evaluation.metrics.registry import Metric
     from dissensus.evaluation.probabilities import Runs
     from dissensus.evaluation.scoring import Resampled
 
-DEFAULT_METRICS: Final = ("soft_nll", "kl", "tvd", "brier", "abs_entce", "entropy_spearman", "accuracy")
+DEFAULT_METRICS: Final = ("soft_nll", "kl", "tvd", "brier", "entce", "entropy_spearman", "accuracy")
 """What a table shows where no metrics are named; `registry.METRICS` has the others."""
 
 HEADLINES: Final = ("soft_nll", "kl")
@@ -65,6 +66,9 @@ systems are the same in both; soft NLL is what the people ruler measures."""
 
 SECOND: Final[Ruled] = "rps"
 """The second headline, where classes are ordered: of wrong classes it holds near ones for less wrong."""
+
+ONLY_CORRECTED: Final = ("tvd", "entce", "abs_entce")
+"""What few votes move so far (DistCE, EntCE) that the short table has the corrected values, or none."""
 
 LEGEND: Final = (
     "score: mean over items and seeds, with its 95 % interval; corrected: the score against everybody, of whom the "
@@ -216,13 +220,17 @@ class Evaluation(Framed):
     def short_grid(self, *, most: int | None = None) -> tuple[list[str], list[list[str]]]:
         """Header and cells of the table of all items that fits a screen, as text: a row for each system.
 
-        The headline metric has its interval, the others a mark where they differ from the reference. Of more than
-        `most` models the closest to people are shown, closest first.
+        The headline metric has its interval, the others a mark where they differ from the reference. TVD and EntCE are
+        the corrected ones; where there are none, `absent` says why. Of more than `most` models the closest to people
+        are shown, closest first.
         """
-        others = [name for name in self.metrics if name not in (self.headline, self.second)]
+        left_out = (self.headline, self.second, *self.absent)
+        others = [name for name in self.metrics if name not in left_out]
         heads = [(self.headline, self.worth), *([(self.second, self.second_worth)] if self.second else [])]
         header = [cell for name, _ in heads for cell in (f"{METRICS[name].short} {arrow(name)}", "people")]
-        header = ["", *header, *(f"{METRICS[name].short} {arrow(name)}" for name in others)]
+        corrected = {name: self._corrected(name) for name in others if name in ONLY_CORRECTED}
+        said = {name: ", corrected" if any(corrected.get(name, {}).values()) else "" for name in others}
+        header = ["", *header, *(f"{METRICS[name].short}{said[name]} {arrow(name)}" for name in others)]
         compared = self.difference()
         marks = {(row.system, row.metric): row.mark for row in compared.rows}
         shown_models = list(self.models)
@@ -236,6 +244,11 @@ class Evaluation(Framed):
                 cells.append(f"{shown(self.overall.get(name, metric).value)} {mark}")
                 cells.append(worth[name].short if name in worth else DASH)
             for metric in others:
+                if said[metric]:
+                    finding = corrected[metric][name]
+                    known = None if finding is None else finding.estimate
+                    cells.append(DASH if known is None else f"{known.value:z.3f} ")
+                    continue
                 value = self.overall.get(name, metric).value
                 cells.append(DASH if value is None else f"{value.value:z.3f}{marks.get((name, metric), '') or ' '}")
             reference = len(self.models) > 1 and name == self.reference
@@ -243,9 +256,27 @@ class Evaluation(Framed):
         best = {metric: self._best(metric) for metric in self.metrics}
         if any(limit is not None for limit in best.values()):
             limits = [cell for metric, _ in heads for cell in (f"{shown(best[metric])}  ", "")]
-            limits += [DASH if best[metric] is None else f"{best[metric].value:.3f} " for metric in others]
+            # Against everybody a perfect model is off by nothing.
+            limits += [
+                f"{0:.3f} " if said[metric] else DASH if best[metric] is None else f"{best[metric].value:.3f} "
+                for metric in others
+            ]
             rows.append([BEST, *limits])
         return header, rows
+
+    def _corrected(self, metric: str) -> dict[str, Finding | None]:
+        """By system, its corrected score; None where people are no sample of everybody."""
+        return {name: self.overall.get(name, metric).corrected for name in self.systems}
+
+    @property
+    def absent(self) -> dict[str, str]:
+        """By metric that the short table leaves out, why: few votes move it, and no corrected value is known."""
+        out = {}
+        for metric in (name for name in self.metrics if name in ONLY_CORRECTED and name != self.headline):
+            known = [finding for finding in self._corrected(metric).values() if finding is not None]
+            if known and not any(finding.estimate for finding in known):
+                out[metric] = known[0].reason
+        return out
 
     def distance(self, name: str) -> float:
         """How far a system is from people by the headline metric, for ranking: less is closer."""

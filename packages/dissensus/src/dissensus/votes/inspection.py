@@ -434,6 +434,8 @@ def _change(inspection: Inspection) -> str:
 def _look(inspection: Inspection) -> str:
     if inspection.annotators is None:
         return "Who voted is not known, so nobody can be looked at."
+    if inspection.annotator_agreement is None:
+        return "Nobody is listed beside groups."
     rows = inspection.doubtful()
     if not rows:
         return f"Nobody has {FEWEST} judgements to compare, too few to say whom to look at."

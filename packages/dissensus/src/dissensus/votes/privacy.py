@@ -1,15 +1,17 @@
-"""What may be said of people: pseudonyms in place of names, and no numbers of groups of very few.
+"""What may be said of people: pseudonyms in place of names, no numbers of groups of very few, and few digits.
 
 The command line takes its defaults from here, so NumPy is imported when something is counted.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError, meant
 from dissensus.votes.columns import plain
@@ -28,6 +30,13 @@ UNKNOWN: Final = "unknown"
 
 AGES: Final = (18, 25, 35, 45, 55, 65)
 """The ages in years at which the bands of ages begin, after the first."""
+
+KEY_VARIABLE: Final = "DISSENSUS_PSEUDONYMS"
+"""The environment variable that a key of pseudonyms may stand in."""
+
+SIGNIFICANT: Final = 3
+"""Digits of a number in a file that names people by pseudonyms: with 16, the mean of a group is the sum of one set of
+its possible members' scores and of no other, and a subset sum finds them."""
 
 _DIGITS: Final = 10
 _AGE: Final = re.compile(r"(^|_)ages?(_|$)")
@@ -51,6 +60,46 @@ def pseudonyms_of(names: Sequence[str], key: str) -> list[str]:
     if len(set(made)) < len(made):
         raise InputError("pseudonyms: two people would have the same under this key; give another key")
     return made
+
+
+def key_from(source: str) -> str:
+    """The key of pseudonyms: what a file holds, or with `env` the variable `KEY_VARIABLE`.
+
+    A key typed in a command stays in the shell's history and stands in the list of processes, so it is not taken; nor
+    is it repeated in the refusal.
+    """
+    if source == "env":
+        key = os.environ.get(KEY_VARIABLE, "")
+        if not key.strip():
+            raise InputError(f"pseudonyms: the environment variable {KEY_VARIABLE} is not set; put the key into it")
+        return key.strip()
+    path = Path(source)
+    try:
+        known = path.is_file()
+        text = path.read_text(encoding="utf-8").strip() if known else ""
+    except (OSError, ValueError):
+        known, text = False, ""
+    if not known:
+        raise InputError(
+            "pseudonyms: there is no such file; a key is not typed in a command, where the shell's history would keep "
+            f"it: write it into a file and name that, or set {KEY_VARIABLE} and give pseudonyms='env'"
+        )
+    if not text:
+        raise InputError(f"pseudonyms: {source} is empty; write a secret text into it")
+    return text
+
+
+def few_digits(value: Any) -> Any:
+    """The same lists and dictionaries with numbers of `SIGNIFICANT` digits; whole numbers stay as they are.
+
+    >>> few_digits({"score": [0.123456, 98765.4], "votes": 98765})
+    {'score': [0.123, 98800.0], 'votes': 98765}
+    """
+    if isinstance(value, dict):
+        return {name: few_digits(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [few_digits(part) for part in value]
+    return float(f"{value:.{SIGNIFICANT}g}") if isinstance(value, float) else value
 
 
 def pseudonymous(votes: Votes, key: str) -> Votes:

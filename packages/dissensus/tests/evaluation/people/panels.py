@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
+from dissensus.evaluation.people.groups import distance_test
 from dissensus.votes.table import Annotators, Votes
 
 
@@ -50,3 +51,27 @@ def simulated(
         ),
     )
     return votes, truth
+
+
+def unequal_trials(
+    one: tuple[int, int], other: tuple[int, int], *, habit: float, trials: int, items: int = 100, seed: int = 0
+) -> list[float]:
+    """p-values of `distance_test` where two groups of (people, votes each) come from one population.
+
+    Classes are three, people lean to them by normal draws of standard deviation `habit` on the log scale, and the model
+    says what a person without leanings would.
+    """
+    out = []
+    group, votes = (np.repeat(pair, (one[0], other[0])) for pair in ((0, 1), (one[1], other[1])))
+    who = np.repeat(np.arange(len(group)), votes)
+    for trial in range(trials):
+        rng = np.random.default_rng([seed, trial, *one, *other])
+        base = np.log(rng.dirichlet(np.full(3, 0.7), items) + 0.01)
+        item = np.concatenate([rng.permutation(items)[:number] for number in votes])
+        chance = softmax(base[item] + rng.normal(0, habit, (len(group), 3))[who], axis=1)
+        label = np.minimum((rng.random(len(item))[:, None] > np.cumsum(chance, axis=1)).sum(axis=1), 2)
+        off = np.eye(3)[label] - softmax(base, axis=1)[item]
+        found = distance_test(off, group=group, item=item, annotator=who, permutations=99, seed=trial)
+        assert found is not None
+        out.append(found)
+    return out

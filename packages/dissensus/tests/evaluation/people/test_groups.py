@@ -14,7 +14,7 @@ from dissensus.evaluation.people.groups import (
 )
 from dissensus.evaluation.people.vote_scores import score_votes
 from dissensus.votes.privacy import groups_of
-from tests.evaluation.people.panels import simulated
+from tests.evaluation.people.panels import simulated, unequal_trials
 
 
 def p_of_votes(*, part: float, bias: float, seed: int) -> float:
@@ -58,6 +58,17 @@ def test_the_test_of_distances_rejects_in_about_5_percent_of_panels_without_grou
     ps = np.array([p_of_distance(part=0.0, seed=seed) for seed in range(200)])
     assert (ps <= 0.05).mean() <= 0.05 + 0.046
     assert abs(ps.mean() - 0.5) < 0.07
+
+
+@pytest.mark.parametrize(("one", "other"), [((8, 10), (40, 50)), ((8, 50), (40, 10))])
+def test_the_test_of_distances_keeps_its_size_where_one_group_judged_more(
+    one: tuple[int, int], other: tuple[int, int]
+) -> None:
+    """Groups weighted by their votes were found unlike in 23 % of trials, and the other way round in none."""
+    ps = np.array(unequal_trials(one, other, habit=0.4, trials=100))
+    # benchmarks/groups.py has more trials, and more panels.
+    assert 1 <= (ps <= 0.05).sum() <= 11
+    assert abs(ps.mean() - 0.5) < 0.1
 
 
 def test_the_test_of_distances_finds_the_group_that_the_model_does_not_resemble() -> None:

@@ -145,7 +145,9 @@ def test_the_command_prints_a_table_of_several_models(tmp_path: Path) -> None:
     wide = ["stand-in", "--votes", str(votes), "--predictions", str(columns), "--epsilon", "0.1", "--resamples", "50"]
     done = CliRunner().invoke(app, [*wide, "--json", "-"])
     assert json.loads(done.stdout)["models"] == held["models"]
-    hidden = CliRunner().invoke(app, [*given, "--resamples", "0", "--pseudonyms", "secret", "--json", "-"])
+    key = tmp_path / "key"
+    key.write_text("secret", encoding="utf-8")
+    hidden = CliRunner().invoke(app, [*given, "--resamples", "0", "--pseudonyms", str(key), "--json", "-"])
     tested = json.loads(hidden.stdout)["models"]["good"]["test"]["annotators"]
     assert [each["annotator"][:7] for each in tested] == ["person-"] * 5
 

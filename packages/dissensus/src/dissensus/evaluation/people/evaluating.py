@@ -130,10 +130,14 @@ class PeopleEvaluation(Framed):
             for metric, estimate in scores.items()
         ]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; people are in the order of their names."""
+    def to_dict(self, *, by_person: bool = False) -> dict[str, Any]:
+        """Ready for JSON; people are in the order of their names.
+
+        Beside groups they are left out unless `by_person`: who is in a group follows from its mean and their scores.
+        """
         rows = sorted(self.by_person.to_rows(), key=lambda row: str(row["annotator"]))
-        return {**json_fields(self, but=("by_person",)), "by_person": rows}
+        told = rows if by_person or not self.by_group else None
+        return {**json_fields(self, but=("by_person",)), "by_person": told}
 
 
 def evaluate_people(

@@ -185,38 +185,46 @@ def distance_test(
     group: Codes | Ints,
     item: Codes | Ints,
     annotator: Codes | Ints,
-    permutations: int = 999,
+    permutations: int = 499,
     seed: Seed = 0,
 ) -> float | None:
     """The p-value of "the model is as far from each group's distribution": as `permutation_test`, of the distances.
 
-    The statistic is the variance of the groups' distances, weighted by their votes, from (votes, classes) votes minus
-    predictions.
+    The statistic is the variance of the groups' distances, weighted by how well each is known, from (votes, classes)
+    votes minus predictions. Who judged much cannot be exchanged for who judged little as if they were alike: with
+    groups weighted by their votes alone, 8 people of 10 votes against 40 of 50 were found unlike in 23 % of trials in
+    which they were alike, and 8 of 50 against 40 of 10 in none. So each distance is divided by its own standard error,
+    in every deal anew (Janssen 1997; Chung and Romano 2013).
     """
     from scipy.sparse import csr_array
 
     people, who = np.unique(annotator, return_inverse=True)
     named, place = np.unique(item, return_inverse=True)
-    shape = (named.size, people.size)
-    by_class = [csr_array((column, (place, who)), shape=shape) for column in off.T]
-    votes = csr_array((np.ones(len(place)), (place, who)), shape=shape)
-    squares = csr_array((np.einsum("vk,vk->v", off, off), (place, who)), shape=shape)
+    ones, votes = np.ones(len(place)), np.arange(len(place))
+    by_item = csr_array((ones, (place, votes)), shape=(named.size, len(place)))
+    by_person = csr_array((ones, (who, votes)), shape=(people.size, len(place)))
+    squares = np.einsum("vk,vk->v", off, off)[:, None]
+
+    def of_group(mine: Any) -> tuple[Floats, Floats]:
+        """The distance, and its variance, of (votes, permutations) votes that are a group's."""
+        others = (by_item @ mine)[place] - 1
+        paired = mine * (others > 0)
+        sums = sum(column * (by_item @ (column * mine))[place] for column in off.T[:, :, None])
+        values = (sums - squares) / np.maximum(others, 1)
+        weight = np.maximum(paired.sum(axis=0), 1)
+        mean = (values * paired).sum(axis=0) / weight
+        moved = (values - mean) * paired / weight * np.where(others > 1, others / np.maximum(others - 1, 1), 2.0)
+        # By people and by single votes: what few people say of their own spread is too rough to divide by.
+        variance = ((by_person @ moved) ** 2).sum(axis=0) + (moved**2).sum(axis=0)
+        return mean, np.maximum(variance, 1e-12)
 
     def statistic(dealt: Any, groups: int) -> Floats:
-        weights, values = [], []
-        for k in range(groups):
-            of_group = (dealt == k).T.astype(np.float64)
-            size = votes @ of_group
-            pairs = sum((column @ of_group) ** 2 for column in by_class) - squares @ of_group
-            weights.append((size * (size > 1)).sum(axis=0))
-            values.append(np.where(size > 1, pairs / np.maximum(size - 1, 1), 0.0).sum(axis=0))
-        weight = np.stack(weights)
-        mean = np.stack(values) / np.maximum(weight, 1)
-        middle = (weight * mean).sum(axis=0) / weight.sum(axis=0)
-        return np.asarray((weight * (mean - middle) ** 2).sum(axis=0))
+        found = [of_group((dealt == k).T[who].astype(np.float64)) for k in range(groups)]
+        mean, known = np.stack([each[0] for each in found]), 1 / np.stack([each[1] for each in found])
+        middle = (known * mean).sum(axis=0) / known.sum(axis=0)
+        return np.asarray((known * (mean - middle) ** 2).sum(axis=0))
 
-    held = max(people.size, named.size)
-    return _p_value(statistic, group[people], permutations=permutations, held=held, seed=seed)
+    return _p_value(statistic, group[people], permutations=permutations, held=len(place), seed=seed)
 
 
 def _p_value(
