@@ -16,6 +16,7 @@ from dissensus_train.training.engine import choose_engine, train
 from dissensus_train.training.fleet import alike, start_together
 from dissensus_train.training.loop import train_loop
 from dissensus_train.training.progress import EpochEnded
+from dissensus_train.training.rehearsal import rehearsed
 from dissensus_train.training.stacked import StackedRuns, stackable
 from dissensus_train.training.streams import StreamedRuns
 from dissensus_train.training.together import Together, train_together
@@ -94,7 +95,6 @@ def dropped(shape: tuple[int, ...], classes: int) -> nn.Module:
 def test_what_can_be_stacked_is_stacked() -> None:
     assert stackable(nn.Linear(2, 2))
     assert not stackable(normed((3, 8, 8), 2))
-    assert not stackable(dropped((4,), 2))
 
 
 def test_workers_give_the_bits_of_the_loop_on_one_thread() -> None:
@@ -117,7 +117,6 @@ def test_dropout_repeats_with_the_seed_and_leaves_the_global_generator_alone() -
     ("change", "why"),
     [
         ({}, ""),
-        ({"model": "tests.training.test_engines:dropped"}, "layers that draw random numbers"),
         ({"training": replace(SGD, optimiser="adamw")}, "optimiser adamw"),
         ({"training": replace(SGD, loss="brier", clip_norm=1.0)}, "loss brier, gradient clipping"),
         ({"training": replace(SGD, class_weights="balanced")}, "class weights"),
@@ -197,6 +196,7 @@ def test_runs_that_gain_nothing_by_more_company_hand_over_their_results_in_group
         return []
 
     monkeypatch.setattr(fleet, "train_group", group_noted)
+    monkeypatch.setattr(fleet, "rehearsed", lambda run, data, _: rehearsed(run, data, CPU))
     normed_net = f"{__name__}:normed"
     runs = [run(DATA, model=model, seed=seed) for seed in range(40) for model in ("simple-ffn", normed_net)]
     assert list(fleet.train_fleet(runs, DATA, device="cuda")) == []

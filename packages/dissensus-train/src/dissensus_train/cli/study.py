@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,21 +89,26 @@ def run_(
             plan_study(part, store, engine=engine, device=device, shard=part_of, cluster=cluster, progress=progress)
             for part in study.parts
         ]
-    for plan in plans:
-        train_with_progress(plan)
     kept = "" if store == Path("dissensus-runs") else f" --store {store}"
-    if part_of is not None:
-        # Of many processes each would print the same; and measuring is not shared.
+    with ExitStack() as open_plans:
         for plan in plans:
-            plan.writer.close()
-        note(f"{study.name}: all runs are in {store}")
-        next_step(f"dissensus study run {source}{kept}, which shows the table")
-        return
-    over = opt.over(engine, address, device=device)
-    _show_results([plan.opened for plan in plans], json, over=opt.over(engine, address))
-    for plan in plans:
-        _measure(plan, over=over, quiet=str(json) == "-")
-        plan.writer.close()
+            open_plans.enter_context(plan.writer)
+        try:
+            for plan in plans:
+                train_with_progress(plan)
+        except KeyboardInterrupt:
+            stored = sum(run in plan.opened.store for plan in plans for run in plan.opened.runs)
+            note(f"stopped: {stored} of {sum(len(plan.opened.runs) for plan in plans)} runs are whole and in {store}")
+            next_step(f"dissensus study run {source}{kept}, which goes on from there")
+            raise
+        if part_of is not None:
+            # Of many processes each would print the same; and measuring is not shared.
+            note(f"{study.name}: all runs are in {store}")
+            next_step(f"dissensus study run {source}{kept}, which shows the table")
+            return
+        _show_results([plan.opened for plan in plans], json, over=opt.over(engine, address))
+        for plan in plans:
+            _measure(plan, over=opt.over(engine, address, device=device), quiet=str(json) == "-")
     next_step(f"dissensus report {source}{kept}, or dissensus study export {source}{kept} -o MODEL to predict with it")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,8 @@ class Epoch:
     who: Tensor | None = None
 
 
+# Methods of one seed visit their examples in one order, and are asked for it one after the other.
+@lru_cache(maxsize=2)
 def example_order(examples: int, *, seed: int, epoch: int) -> Ints:
     """(examples,) the order in which an epoch visits its examples."""
     return stream(seed, Purpose.ORDER, epoch).permutation(examples)
@@ -53,7 +56,7 @@ def epoch_of(run: Run, delivery: Delivery, epoch: int, *, classes: int) -> Epoch
     order = torch.from_numpy(example_order(n_examples, seed=run.seed, epoch=epoch)).to(device)
     target = delivery(epoch)[order]
     if target.ndim == 1:
-        target = F.one_hot(target, classes)
+        target = torch.eye(classes, device=device)[target]
     shift = None
     if run.training.augmentation == "crop-flip":
         generator = stream(run.seed, Purpose.AUGMENTATION, epoch)
@@ -113,10 +116,10 @@ def each_part(epoch: Epoch, change: Callable[[Tensor], Tensor]) -> Epoch:
     return Epoch(*(None if part is None else change(part) for part in _parts(epoch)))  # type: ignore[arg-type]
 
 
-def stacked_epoch(epochs: Sequence[Epoch]) -> Epoch:
-    """The epochs of several runs as one, with runs in front."""
-    columns = zip(*map(_parts, epochs), strict=True)
-    return Epoch(*(None if parts[0] is None else torch.stack(parts) for parts in columns))  # type: ignore[arg-type]
+def stacked_epoch(epochs: Sequence[Epoch], into: Epoch | None = None) -> Epoch:
+    """The epochs of several runs as one, with runs in front; written into another one's tensors where it is given."""
+    columns = zip(*map(_parts, epochs), [None] * len(fields(Epoch)) if into is None else _parts(into), strict=True)
+    return Epoch(*(None if parts[0] is None else torch.stack(parts, out=out) for *parts, out in columns))  # type: ignore[arg-type]
 
 
 def copy_epoch(source: Epoch, into: Epoch) -> None:

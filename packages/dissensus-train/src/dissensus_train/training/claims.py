@@ -115,14 +115,22 @@ class Presence:
             if _host(name) != this_host():
                 os.utime(self.lock)
                 return self.lock.stat().st_mtime - lock.stat().st_mtime > GONE_AFTER
-            if not lock.exists():
-                return True
-            with FileLock(lock, timeout=0):
-                return True
-        except Timeout:
-            return False
+            return ended_here(lock)
         except FileNotFoundError:
             return True
+
+
+def ended_here(lock: Path) -> bool:
+    """Whether the writer that holds a lock was of this host and has ended, which is known at once and for certain."""
+    if _host(lock.stem) != this_host():
+        return False
+    if not lock.exists():
+        return True
+    try:
+        with FileLock(lock, timeout=0):
+            return True
+    except Timeout:
+        return False
 
 
 def _host(name: str) -> str:

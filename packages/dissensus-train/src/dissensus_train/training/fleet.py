@@ -11,13 +11,9 @@ from dissensus.errors import InputError
 from dissensus.progress import silent
 from dissensus_train.training.fine_tuning import is_pretrained
 from dissensus_train.training.loop import same_bits
-from dissensus_train.training.models import LOGISTIC, network_of
-from dissensus_train.training.run import (
-    Run,
-    RunResult,
-    delivery_of,
-)
-from dissensus_train.training.stacked import StackedRuns, draws_itself, stackable
+from dissensus_train.training.models import LOGISTIC, MODELS, network_of
+from dissensus_train.training.rehearsal import rehearsed
+from dissensus_train.training.run import Run, RunResult, delivery_of
 from dissensus_train.training.streams import StreamedRuns
 from dissensus_train.training.together import train_together
 from dissensus_train.training.workers import train_in_workers
@@ -47,7 +43,7 @@ def train_fleet(
         yield from train_in_workers(runs, data, progress=progress)
         return
     for group in alike(runs, data):
-        most = len(group) if stackable(network_of(group[0], data)) else FLEET
+        most = FLEET if rehearsed(group[0], data, place) is StreamedRuns else len(group)
         for first in range(0, len(group), most):
             yield from train_group(group[first : first + most], data, place, progress=progress)
 
@@ -93,17 +89,20 @@ def why_not_together(run: Run, data: TrainingData, place: torch.device) -> str:
         (settings.clip_norm is not None, "gradient clipping"),
         (settings.warmup or settings.warmup_steps, "warm-up"),
     ]
-    model = network_of(run, data)
-    # Such a layer draws from the one global generator, which only the loop starts from the run's own seed.
-    asked.append((draws_itself(model), "layers that draw random numbers"))
-    asked.append((hasattr(model, "prepare"), "a network that reads the items"))
-    return ", ".join(words for is_asked, words in asked if is_asked)
+    if run.model not in MODELS:
+        asked.append((hasattr(network_of(run, data), "prepare"), "a network that reads the items"))
+    reasons = ", ".join(words for is_asked, words in asked if is_asked)
+    if reasons or run.model in MODELS:
+        return reasons
+    form = rehearsed(run, data, place)
+    return form if isinstance(form, str) else ""
 
 
 def start_together(runs: Sequence[Run], data: TrainingData, place: torch.device) -> Together:
     """Runs of one group, ready for their first epoch: stacked where the network allows it, else on streams."""
-    model = network_of(runs[0], data)
-    return StackedRuns(runs, data, place) if stackable(model) else StreamedRuns(runs, data, place)
+    form = rehearsed(runs[0], data, place)
+    assert not isinstance(form, str), "what cannot go together was sorted out before"
+    return form(runs, data, place)
 
 
 def alike(runs: Sequence[Run], data: TrainingData) -> list[list[Run]]:

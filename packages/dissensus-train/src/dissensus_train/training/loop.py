@@ -39,21 +39,27 @@ if TYPE_CHECKING:
 def train_loop(
     run: Run, data: TrainingData, *, device: str | torch.device = "cpu", progress: Progress = silent
 ) -> RunResult:
-    """Train one run and return what it leaves; logistic regression is fitted on the CPU.
-
-    Layers that draw random numbers themselves (dropout) draw from the global generator; it starts from the run's seed
-    and is put back as it was.
-    """
+    """Train one run and return what it leaves; logistic regression is fitted on the CPU."""
     if run.model == LOGISTIC:
         # It measures as this module does.
         from dissensus_train.training.logistic import fit_logistic
 
         return fit_logistic(run, data, progress=progress)
     place = torch.device(device)
-    with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []), same_bits():
-        torch.manual_seed(int(stream(run.seed, Purpose.LAYERS).integers(2**62)))
+    with own_draws(run, place):
         single = SingleRun(run, data, place)
         return train_together(single, [run], data, device=place, progress=progress, engine="loop")[0]
+
+
+@contextmanager
+def own_draws(run: Run, place: torch.device) -> Iterator[None]:
+    """Layers that draw random numbers themselves (dropout) do so from the run's seed, and the same bits every time.
+
+    They draw from the global generator; it is put back as it was.
+    """
+    with torch.random.fork_rng(devices=[place] if place.type == "cuda" else []), same_bits():
+        torch.manual_seed(int(stream(run.seed, Purpose.LAYERS).integers(2**62)))
+        yield
 
 
 class SingleRun(Together):
@@ -68,6 +74,7 @@ class SingleRun(Together):
         if self.settings.augmentation == "crop-flip":
             self.train_features = padded(images_only(self.train_features, run))
         self.delivery = delivery_of(run, data, place)
+        self.n_examples = self.delivery.examples.shape[0]
         rate = self.settings.learning_rate
         self.optimiser = make_optimiser(self.model, self.settings, rate=rate, folder=data.folder)
         self.loss, by_class = loss_of(self.settings, data.folder), class_weights(run, data)
@@ -76,14 +83,14 @@ class SingleRun(Together):
         self.kept, self.total = snapshot(self.model), torch.zeros((), device=place)
 
     def train_epoch(self, epoch: int, rate: Floats) -> None:
-        settings, n_examples = self.settings, self.delivery.examples.shape[0]
-        steps_an_epoch = -(-n_examples // settings.batch_size)
+        settings = self.settings
+        steps_an_epoch = -(-self.n_examples // settings.batch_size)
         plan = epoch_of(self.run, self.delivery, epoch, classes=self.classes)
         if isinstance(self.train_features, Tokens):
             plan = self.train_features.bucketed(plan, size=settings.batch_size, seed=self.run.seed, number=epoch)
         self.model.train()
         self.total = torch.zeros((), device=self.place)
-        for step, start in enumerate(range(0, n_examples, settings.batch_size), start=epoch * steps_an_epoch):
+        for step, start in enumerate(range(0, self.n_examples, settings.batch_size), start=epoch * steps_an_epoch):
             batch = slice(start, start + settings.batch_size)
             given, target = batch_inputs(self.train_features, plan, batch), plan.target[batch]
             for group in self.optimiser.param_groups:
@@ -100,7 +107,7 @@ class SingleRun(Together):
             self.total += loss.detach() * target.shape[0]
 
     def train_loss(self) -> Floats:
-        return np.array([float(self.total) / self.delivery.examples.shape[0]])
+        return np.array([float(self.total) / self.n_examples])
 
     def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
         if self.selection is None:

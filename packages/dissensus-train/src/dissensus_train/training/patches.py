@@ -25,14 +25,14 @@ class MatmulConv2d(nn.Conv2d):
     def forward(self, x: Tensor) -> Tensor:
         kernel, stride = self.kernel_size, self.stride
         up, left = (int(side) for side in self.padding)
-        x = F.pad(x, (left, left, up, up))
+        if up or left:
+            x = F.pad(x, (left, left, up, up))
         height, width = (
             (side - span) // step + 1 for side, span, step in zip(x.shape[-2:], kernel, stride, strict=True)
         )
         columns: Tensor = _Patches.apply(x, kernel, stride)  # type: ignore[no-untyped-call]
-        out = self.weight.flatten(1).expand(columns.shape[0], -1, -1) @ columns
-        if self.bias is not None:
-            out = out + self.bias[:, None]
+        weight = self.weight.flatten(1).expand(columns.shape[0], -1, -1)
+        out = weight @ columns if self.bias is None else torch.baddbmm(self.bias[:, None], weight, columns)
         return out.reshape(*out.shape[:-1], height, width)
 
 

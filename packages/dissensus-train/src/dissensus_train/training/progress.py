@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, field
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from dissensus.progress import Step
@@ -32,7 +33,7 @@ class StudyStep(Step):
 
     Of these, `epoch` of at most `epochs` epochs have ended, the last with a mean training loss; `share`, from 0 to 1,
     is that of all training that is done. `best` is the best selection metric so far, lower is better; None where
-    nothing is selected. `seconds_left` is at the speed since it began; None before anything has ended.
+    nothing is selected. `seconds_left` is at the speed of the epochs that have ended; None before any run has two.
     """
 
     what: str = "runs"
@@ -65,6 +66,9 @@ class StudyProgress:
 
     Of its `total` runs some were in the store `before` this process `began` (in seconds since 1970), some it has
     `finished`, and some others have `elsewhere`; `now` has the last epoch of each run that is being trained.
+
+    Time left is forecast from epochs: `first` and `last` have by run when its first and last epoch ended. How long the
+    first took tells nothing: it is there that workers start and graphs are recorded.
     """
 
     study: str
@@ -76,13 +80,19 @@ class StudyProgress:
     now: dict[str, EpochEnded] = field(default_factory=dict)
     loss: float | None = None
     best: float | None = None
+    first: dict[str, tuple[float, EpochEnded]] = field(default_factory=dict)
+    last: dict[str, tuple[float, EpochEnded]] = field(default_factory=dict)
+    at_once: int = 0
     _over: set[str] = field(default_factory=set)
 
-    def hear(self, epoch: EpochEnded) -> None:
-        """An epoch has ended."""
+    def hear(self, epoch: EpochEnded, now: float | None = None) -> None:
+        """An epoch has ended, now or at a time in seconds since 1970."""
+        self.last[epoch.run] = (time.time() if now is None else now, epoch)
+        self.first.setdefault(epoch.run, self.last[epoch.run])
         # What a worker said last may be heard after its result has come.
         if epoch.run not in self._over:
             self.now[epoch.run] = epoch
+            self.at_once = max(self.at_once, len(self.now))
         self.loss = epoch.loss
         if epoch.best is not None:
             self.best = epoch.best if self.best is None else min(self.best, epoch.best)
@@ -98,8 +108,6 @@ class StudyProgress:
         done, last = self.before + self.finished + self.elsewhere, self.now.values()
         part = sum(epoch.fraction for epoch in last)
         share = min((done + part) / self.total, 1.0) if self.total else 1.0
-        gone = share - (self.before / self.total if self.total else 1.0)
-        seconds = (time.time() if now is None else now) - self.began
         return StudyStep(
             study=self.study,
             total=self.total,
@@ -110,8 +118,24 @@ class StudyProgress:
             share=share,
             loss=self.loss,
             best=self.best,
-            seconds_left=seconds * (1 - share) / gone if gone > 0 else None,
+            seconds_left=self._seconds_left(time.time() if now is None else now),
         )
+
+    def _seconds_left(self, now: float) -> float | None:
+        """At the speed of whole runs where as many as go at once have ended, else of epochs; None before there are any.
+
+        Runs that are to come are as long as those that have ended, which may have stopped early.
+        """
+        taken = [self.last[run][1].done for run in self._over if run in self.last]
+        length = fmean(taken) if taken else max((epoch.total for _, epoch in self.last.values()), default=1)
+        part = sum(min(epoch.done / length, 1.0) for epoch in self.now.values())
+        done = self.finished + self.elsewhere
+        left = self.total - self.before - done - part
+        if done >= max(self.at_once, 1):
+            return (now - self.began) * left / (done + part)
+        ends = [(self.first[run], self.last[run]) for run in self.last]
+        pace = [(t1 - t0) / (one.done - zero.done) for (t0, zero), (t1, one) in ends if one.done > zero.done]
+        return fmean(pace) * length * left / self.at_once if pace else None
 
 
 def in_one_line(step: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import platform
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,7 +19,8 @@ from dissensus.own_code import own_source
 from dissensus_train.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
 from dissensus_train.training.annotator_side import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
 from dissensus_train.training.data import TRAIN
-from dissensus_train.training.models import LOGISTIC, model_source, network_of, panel_in
+from dissensus_train.training.losses import loss_of
+from dissensus_train.training.models import BEGINNINGS, LOGISTIC, model_source, network_of, panel_in
 from dissensus_train.training.settings import NO_EPOCHS, spelled_out
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from dissensus.arrays import Ints
+    from dissensus.arrays import Floats, Ints
     from dissensus.labels.distribution import LabelDistribution
     from dissensus_train.delivery import Delivery
     from dissensus_train.delivery.deliveries import Fixed
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
 
 MEANING = 2
 """Counts up when the code changes what a run means, so that no run of an older meaning is found under a new key."""
+
+DIVERGED: Final = 1e3
+"""A training loss that is so many times that of the start is no longer training."""
 
 VERSIONS: Final = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
 """Of what trains runs in this process."""
@@ -72,9 +77,13 @@ class Run:
     def spec(self) -> dict[str, Any]:
         """Everything that decides the result, as plain values; a run without people has the key it always had."""
         whole = {"meaning": MEANING, **asdict(self), "training": spelled_out(self.training)}
-        return {name: value for name, value in whole.items() if name != "people" or value is not None}
+        whole["beginning"] = BEGINNINGS.get(self.model)
+        return {
+            name: value for name, value in whole.items() if name not in ("people", "beginning") or value is not None
+        }
 
-    @property
+    # Asked for at the end of every epoch of every run: made anew, it was a quarter of a small network's training.
+    @cached_property
     def key(self) -> str:
         """The hash of the spec: what the run is stored and found by."""
         canonical = json.dumps(self.spec(), sort_keys=True, separators=(",", ":"))
@@ -359,21 +368,35 @@ def _delivered_in_the_mean(run: Run, data: TrainingData, members: Ints) -> np.nd
     return np.asarray(own.one_hot() if run.delivery in HARD else own.probabilities, dtype=np.float32)
 
 
+def start_loss(run: Run, data: TrainingData, predicted: np.ndarray[Any, Any]) -> float:
+    """The loss of a network that has learnt nothing yet, by what it predicts of the first training items."""
+    target = torch.from_numpy(_delivered_in_the_mean(run, data, data.splits[TRAIN][: len(predicted)]))
+    log_q = torch.from_numpy(predicted).float().clamp_min(torch.finfo(torch.float32).tiny).log()
+    return float(loss_of(run.training, data.folder)(log_q, target).mean())
+
+
 def why_failed(
-    run: Run, data: TrainingData, *, history: Mapping[str, np.ndarray[Any, Any]], weights: Mapping[str, Any]
+    run: Run, data: TrainingData, *, before: Any, after: Any, loss: Floats, weights: Mapping[str, np.ndarray[Any, Any]]
 ) -> str:
     """Why a run counts as failed; empty where it trained.
 
-    A run failed where its training loss became NaN or infinite in any epoch, where the weights that it kept are not
-    finite, or where they are still those it started from.
+    A run failed where its training loss became NaN, infinite or `DIVERGED` times that of the start in any epoch, where
+    the weights that it kept are not finite, or where they are still those it started from. `before` and `after` are
+    what it predicted of the first training items with the weights of the start, and with those it kept.
     """
-    lost = np.flatnonzero(~np.isfinite(history["train_loss"]))
+    start = start_loss(run, data, before)
+    lost = np.flatnonzero(~(loss <= DIVERGED * np.fmax(start, 1e-3)))
     if lost.size:
-        return f"its training loss was {history['train_loss'][lost[0]]} in epoch {lost[0] + 1}"
-    start = dict(network_of(run, data, checked=False).named_parameters())
-    if not all(np.isfinite(weights[name]).all() for name in start):
+        diverged = f", and {start:.3g} before it" if np.isfinite(loss[lost[0]]) else ""
+        return f"its training loss was {loss[lost[0]]:.3g} in epoch {lost[0] + 1}{diverged}"
+    finite = all(np.isfinite(value).all() for value in weights.values() if value.dtype.kind == "f")
+    if finite and not np.array_equal(before, after):
+        # Other answers come from other weights; the network of the start is built again only where they are the same.
+        return ""
+    first = dict(network_of(run, data, checked=False).named_parameters())
+    if not all(np.isfinite(weights[name]).all() for name in first):
         return "its weights are no longer finite numbers"
     # A network without parameters has nothing to learn, and has not failed to.
-    if start and all(np.array_equal(weights[name], value.detach().numpy()) for name, value in start.items()):
+    if first and all(np.array_equal(weights[name], value.detach().numpy()) for name, value in first.items()):
         return "its weights never left the start"
     return ""

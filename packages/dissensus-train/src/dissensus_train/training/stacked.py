@@ -39,15 +39,8 @@ ADAM_BETAS, ADAM_EPSILON = (0.9, 0.999), 1e-8  # torch.optim.Adam's own
 
 
 def stackable(model: nn.Module) -> bool:
-    """Whether runs of this network can be stacked: no buffers that training changes, and nothing random inside."""
-    changing = {name for name, _ in model.named_buffers()} - set(getattr(model, "constants", ()))
-    return not changing and not draws_itself(model)
-
-
-def draws_itself(model: nn.Module) -> bool:
-    """Whether a layer of this network draws random numbers of its own (dropout)."""
-    random = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.RReLU)
-    return any(isinstance(module, random) for module in model.modules())
+    """Whether runs of this network of ours can be stacked: it has no buffers that training changes."""
+    return {name for name, _ in model.named_buffers()} <= set(getattr(model, "constants", ()))
 
 
 class StackedRuns(Captured):
@@ -71,6 +64,7 @@ class StackedRuns(Captured):
         self.total = torch.zeros(len(runs), device=place)
         self.cursor = torch.zeros((), dtype=torch.long, device=place)
         self.plan: Epoch | None = None
+        self._pinned: dict[int, Epoch] = {}
         selections = [selection_of(run, data, place) for run in runs]
         # Runs that go together are selected on the same rows.
         self.selection = selections[0]
@@ -91,8 +85,13 @@ class StackedRuns(Captured):
 
     def _prepare(self, epoch: int) -> Epoch:
         pairs = zip(self.runs, self.deliveries, strict=True)
-        plan = stacked_epoch([epoch_of(run, given, epoch, classes=self.classes) for run, given in pairs])
-        return each_part(plan, Tensor.pin_memory) if self.place.type == "cuda" else plan
+        epochs = [epoch_of(run, given, epoch, classes=self.classes) for run, given in pairs]
+        if self.place.type != "cuda":
+            return stacked_epoch(epochs)
+        # Two, in turn: one is filled while the device may still read the other.
+        if epoch % 2 not in self._pinned:
+            self._pinned[epoch % 2] = each_part(stacked_epoch(epochs), Tensor.pin_memory)
+        return stacked_epoch(epochs, self._pinned[epoch % 2])
 
     def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
         if self.selection is None:
@@ -163,18 +162,21 @@ class StackedRuns(Captured):
             speed = [self.moments[0][name] for name in names]
             torch._foreach_mul_(speed, self.settings.momentum)
             torch._foreach_add_(speed, slopes)
-            change, rate = list(speed), self.rate
+            change, rate = speed, self.rate
         else:
             first, second = ([moment[name] for name in names] for moment in self.moments)
             beta1, beta2 = ADAM_BETAS
             torch._foreach_lerp_(first, slopes, 1 - beta1)
             torch._foreach_mul_(second, beta2)
             torch._foreach_addcmul_(second, slopes, slopes, value=1 - beta2)
+            # m / (sqrt(v) / c + epsilon) as c m / (sqrt(v) + c epsilon), which goes over all weights once less.
+            bias = (1 - beta2**self.steps).sqrt()
             root = torch._foreach_sqrt(second)
-            torch._foreach_div_(root, (1 - beta2**self.steps).sqrt().float())
-            torch._foreach_add_(root, ADAM_EPSILON)
-            change, rate = list(torch._foreach_div(first, root)), self.rate / (1 - beta1**self.steps).float()
-        torch._foreach_sub_(weights, torch._foreach_mul(change, [_per_run(rate, weight) for weight in weights]))
+            torch._foreach_add_(root, (ADAM_EPSILON * bias).float())
+            change = list(torch._foreach_div(first, root))
+            rate = self.rate * (bias / (1 - beta1**self.steps)).float()
+        for weight, by in zip(weights, change, strict=True):
+            weight.addcmul_(by, _per_run(rate, weight), value=-1)
 
     @torch.no_grad()
     def _measure_selection(self, shares: tuple[float, ...], metric: Tensor) -> None:

@@ -41,6 +41,7 @@ from dissensus_train.training.claims import (
     GONE_AFTER,
     NOBODY,
     Presence,
+    ended_here,
     give_up_claim,
     last_claims,
     make_claim,
@@ -100,9 +101,16 @@ class RunStore:
     def progress(self) -> list[dict[str, Any]]:
         """Where each writer of this store last said that it stands (`StudyStep`), and `at` what time; the latest last.
 
-        Read without a lock. A writer that was killed leaves its last word until another comes and sweeps.
+        A writer that was killed leaves its last word until another comes and sweeps; of this host it is not told, and
+        of others its age tells.
         """
-        steps = (_json_in(path) for path in (self.folder / "partial").glob(f"*/{PROGRESS}"))
+        steps = []
+        for path in (self.folder / "partial").glob(f"*/{PROGRESS}"):
+            # Where the store is only there to be read, nobody can ask for its locks.
+            with suppress(PermissionError):
+                if ended_here(path.parent.with_suffix(".lock")):
+                    continue
+            steps.append(_json_in(path))
         return sorted((step for step in steps if "at" in step), key=lambda step: step["at"])
 
     def __contains__(self, run: Run) -> bool:
@@ -360,7 +368,7 @@ def _write_json(path: Path, value: Any) -> None:
 
 
 def _run_from(spec: dict[str, Any]) -> Run:
-    fields = {name: value for name, value in spec.items() if name not in ("meaning", "training", "people")}
+    fields = {name: value for name, value in spec.items() if name not in ("meaning", "beginning", "training", "people")}
     people = None if spec.get("people") is None else People(**spec["people"])
     return Run(training=Training(**spec["training"]), people=people, **fields)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+import warnings
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +17,35 @@ from dissensus.progress import silent
 from dissensus_train.training.annotator_side import TRUST, most_trusted
 from dissensus_train.training.batches import padded
 from dissensus_train.training.data import TRAIN
-from dissensus_train.training.run import RunResult, answers_by_vote, delivery_of, held_out_votes, machine, why_failed
+from dissensus_train.training.run import (
+    RunResult,
+    answers_by_vote,
+    delivery_of,
+    held_out_votes,
+    machine,
+    why_failed,
+)
 from dissensus_train.training.schedule import Schedule, ended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dissensus.arrays import Floats, Mask
     from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
+    from dissensus_train.training.settings import Training
 
 
 class Together(ABC):
-    """R runs that advance epoch by epoch, side by side; `members` are the items of each split, on the device."""
+    """R runs of one set of settings that advance epoch by epoch, side by side.
+
+    `members` are the items of each split, on the device; an epoch has `n_examples`.
+    """
 
     members: dict[str, Tensor]
+    settings: Training
+    n_examples: int
 
     @abstractmethod
     def train_epoch(self, epoch: int, rate: Floats) -> None:
@@ -79,6 +94,8 @@ def train_together(
     history: dict[str, list[Floats]] = {"learning_rate": [], "train_loss": [], "selection": []}
     dynamics: dict[str, list[Tensor]] = {name: [] for name in together.members}
     lengths = np.zeros(len(runs), dtype=np.int64)
+    few = together.members[TRAIN][: settings.batch_size]
+    before = together.predict(few).cpu().numpy()
     for epoch in range(settings.epochs):
         lengths[schedule.active] = epoch + 1
         history["learning_rate"].append(schedule.rate.copy())
@@ -103,6 +120,7 @@ def train_together(
         assert at_each is not None, "something is selected"
         together.trust(most_trusted(at_each))
         weights = together.restore()
+    after = together.predict(few).cpu().numpy()
     predictions = {name: together.predict(rows).cpu().numpy() for name, rows in together.members.items()}
     own = {
         name: together.predict(*asked).cpu().numpy() for name, asked in held_out_votes(runs[0], data, device).items()
@@ -129,7 +147,12 @@ def train_together(
                 "machine": machine(device),
             },
             failed=why_failed(
-                run, data, history={"train_loss": columns["train_loss"][r, : lengths[r]]}, weights=weights[r]
+                run,
+                data,
+                before=before[r],
+                after=after[r],
+                loss=columns["train_loss"][r, : lengths[r]],
+                weights=weights[r],
             ),
         )
         for r, run in enumerate(runs)
@@ -182,7 +205,8 @@ def captured(compute: Callable[[], None], device: torch.device, state: Sequence[
     """A function that does what `compute` does; on a GPU, a replay of its CUDA graph.
 
     Before it is recorded it is run a few times to warm up, and the tensors of `state`, all that it changes, are put
-    back each time as they were.
+    back each time as they were. What asks the device for a value, which no graph can, is an error already there: one
+    in the middle of recording would leave the device in no state to record anything else.
     """
     if device.type != "cuda":
         return compute
@@ -190,8 +214,9 @@ def captured(compute: Callable[[], None], device: torch.device, state: Sequence[
     side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(side):
-        for _ in range(3):
-            compute()
+        for mode in ("default", "error", "error"):
+            with _asking(mode):
+                compute()
             for value, old in zip(state, saved, strict=True):
                 value.copy_(old)
     torch.cuda.current_stream(device).wait_stream(side)
@@ -199,3 +224,16 @@ def captured(compute: Callable[[], None], device: torch.device, state: Sequence[
     with torch.cuda.graph(graph):
         compute()
     return graph.replay
+
+
+@contextmanager
+def _asking(mode: str) -> Iterator[None]:
+    """What PyTorch does where the device is asked for a value: `default` waits for it, `error` refuses."""
+    with warnings.catch_warnings():
+        # It says that it is young.
+        warnings.simplefilter("ignore")
+        torch.cuda.set_sync_debug_mode(mode)
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")

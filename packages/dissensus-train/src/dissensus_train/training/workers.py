@@ -11,12 +11,15 @@ import mmap
 import multiprocessing
 import os
 import pickle
+import signal
 import sys
 import tempfile
 import threading
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from dataclasses import replace
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -29,6 +32,7 @@ from dissensus_train.training.loop import train_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from multiprocessing.connection import Connection
     from multiprocessing.context import BaseContext
 
     from dissensus.progress import Progress, Step
@@ -41,6 +45,9 @@ Result = TypeVar("Result")
 
 HEARD_EVERY: Final = 0.05
 """Seconds between looks at what workers have sent."""
+
+LOOKED_AFTER: Final = 0.25
+"""Seconds after which a wait for workers looks round."""
 
 _LAZY: Final = ("torch._dynamo",)
 """What PyTorch imports at a worker's first step, 75 MB and two seconds; imported before, it is there once for all."""
@@ -80,7 +87,8 @@ def in_workers(
     `work` is a function of a module, so that a worker finds it by its name. Arrays of what is shared are in memory
     once, whatever the number of workers; a worker that writes to one changes its own copy. `progress` is called in a
     thread of this process with each step that a job sends by `send`. There is a worker per core, or one for each of the
-    `places`, which asks for its own by `place`.
+    `places`, which asks for its own by `place`. Where the caller stops before the end, by Ctrl-C say, jobs under way
+    are dropped at once.
     """
     context = clean_processes("dissensus_train.training.loop", *_LAZY)
     path = _in_file(shared)
@@ -90,23 +98,35 @@ def in_workers(
     for name in places:
         free.put(name)
     workers = min(len(places), len(jobs)) or worker_count(len(jobs))
+    # Workers end when the other end of this pipe is closed: by us, or because we are gone.
+    ending, open_end = context.Pipe(duplex=False)
     try:
         with (
             _listening(context, progress) as steps,
             ProcessPoolExecutor(
-                workers, mp_context=context, initializer=_begin, initargs=(path, steps, free if places else None)
+                workers,
+                mp_context=context,
+                initializer=_begin,
+                initargs=(path, steps, free if places else None, ending),
             ) as pool,
         ):
             # Long jobs first would need a guess; those of one study are alike enough that order hardly matters.
             with _own_script_left_alone():
                 futures = {pool.submit(_do, work, job): number for number, job in enumerate(jobs)}
             try:
-                for future in as_completed(futures):
-                    yield futures[future], future.result()
+                left = set(futures)
+                while left:
+                    # Now and then, since not every system lets Ctrl-C end a wait that has no end of its own.
+                    done, left = wait_for(left, timeout=LOOKED_AFTER, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        yield futures[future], future.result()
             finally:
+                if not all(future.done() for future in futures):
+                    open_end.close()
                 for future in futures:
                     future.cancel()
     finally:
+        open_end.close()
         path.unlink(missing_ok=True)
 
 
@@ -146,7 +166,7 @@ def _listening(context: BaseContext, progress: Progress) -> Iterator[Any]:
         yield steps
     finally:
         over.set()
-        listener.join(timeout=1.0)
+        listener.join(timeout=0.5)
 
 
 def _in_file(shared: Any) -> Path:
@@ -195,19 +215,21 @@ def place() -> str:
     return _place
 
 
-def _begin(path: Path, steps: Any, free: Any) -> None:
+def _begin(path: Path, steps: Any, free: Any, ending: Connection) -> None:
     global _shared, _steps, _place
+    # Ctrl-C reaches every process of a terminal; what it means is for the one that handed out the jobs to say.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _shared, _steps = _from_file(path), steps
     _place = None if free is None else free.get()
     torch.set_num_threads(1)
-    threading.Thread(target=_end_with_parent, args=(path,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(path, ending), daemon=True).start()
 
 
-def _end_with_parent(path: Path) -> None:
+def _end_with_parent(path: Path, ending: Connection) -> None:
     """A worker whose parent was killed would wait for work for ever, and the file would stay."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "a worker has a parent"
-    parent.join()
+    wait([parent.sentinel, ending])
     path.unlink(missing_ok=True)
     os._exit(1)
 
