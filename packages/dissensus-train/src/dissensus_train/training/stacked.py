@@ -169,12 +169,10 @@ class StackedRuns(Captured):
             torch._foreach_lerp_(first, slopes, 1 - beta1)
             torch._foreach_mul_(second, beta2)
             torch._foreach_addcmul_(second, slopes, slopes, value=1 - beta2)
-            # m / (sqrt(v) / c + epsilon) as c m / (sqrt(v) + c epsilon), which goes over all weights once less.
-            bias = (1 - beta2**self.steps).sqrt()
             root = torch._foreach_sqrt(second)
-            torch._foreach_add_(root, (ADAM_EPSILON * bias).float())
-            change = list(torch._foreach_div(first, root))
-            rate = self.rate * (bias / (1 - beta1**self.steps)).float()
+            torch._foreach_div_(root, (1 - beta2**self.steps).sqrt().float())
+            torch._foreach_add_(root, ADAM_EPSILON)
+            change, rate = list(torch._foreach_div(first, root)), self.rate / (1 - beta1**self.steps).float()
         for weight, by in zip(weights, change, strict=True):
             weight.addcmul_(by, _per_run(rate, weight), value=-1)
 
