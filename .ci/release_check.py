@@ -3,7 +3,8 @@
 `make release-check` runs it for all packages of the street. The wheels, and the sdists, are installed together into an
 empty environment; the core alone is installed and tried first; the demo is run from the wheels on the first Python;
 metadata, the files in the wheels and the licences of all dependencies are checked. A Python that a dependency has no
-wheel for (PyTorch's come months after a new Python) is named and left out, but not the first.
+wheel for (PyTorch's come months after a new Python) is named and left out, but not the first. On that one training is
+timed beside the last tag.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ def main() -> None:
                 lacking = install(inside, python, packages)
                 if lacking is None:
                     try_out(inside, version, folder, demo=first)
+                    if first:
+                        compare_speed(inside)
                     print(f"Python {name}: the {kind} installs and runs{', demo too' if first else ''}", flush=True)
                     if first:
                         check_licences(inside)
@@ -81,6 +84,12 @@ def main() -> None:
                 shutil.rmtree(inside)
     without = f", but not tried on Python {' and '.join(dict.fromkeys(left_out))}" if left_out else ""
     print(f"ready to publish{without}")
+
+
+def compare_speed(inside: Path) -> None:
+    """Print what training takes beside the last tag, on this machine; something far slower is refused."""
+    asked = [str(inside / "bin/python"), str(ROOT / "benchmarks" / "since_tag.py")]
+    refuse_unless(subprocess.run(asked, check=False).returncode == 0, "training became slower")
 
 
 def built(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:

@@ -197,7 +197,7 @@ class _Doubled(torch.autograd.Function):
         return 2 * x
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         return 3 * gradient
 
 
@@ -220,7 +220,8 @@ class Places(Odd):
         self.embedding = nn.Embedding(WIDTH, WIDTH, padding_idx=0)
 
     def odd(self, hidden: Tensor) -> Tensor:
-        return hidden @ self.embedding(self.places)
+        out: Tensor = hidden @ self.embedding(self.places)
+        return out
 
 
 class RandomBuffer(Odd):

@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
     from dissensus_train.training.settings import Training
+
+
+FEW: Final = 16
+"""Training items by which a network is known that never learnt, or lost what it was."""
 
 
 class Together(ABC):
@@ -94,7 +98,7 @@ def train_together(
     history: dict[str, list[Floats]] = {"learning_rate": [], "train_loss": [], "selection": []}
     dynamics: dict[str, list[Tensor]] = {name: [] for name in together.members}
     lengths = np.zeros(len(runs), dtype=np.int64)
-    few = together.members[TRAIN][: settings.batch_size]
+    few = together.members[TRAIN][:FEW]
     before = together.predict(few).cpu().numpy()
     for epoch in range(settings.epochs):
         lengths[schedule.active] = epoch + 1
