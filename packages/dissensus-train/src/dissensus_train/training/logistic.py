@@ -24,7 +24,7 @@ from dissensus_train.training.loop import log_probabilities, measured
 from dissensus_train.training.losses import spread
 from dissensus_train.training.models import LOGISTIC, network_of
 from dissensus_train.training.progress import EpochEnded
-from dissensus_train.training.run import RunResult, class_weights, delivery_of, machine, selection_of, why_failed
+from dissensus_train.training.run import FEW, RunResult, class_weights, delivery_of, machine, selection_of, why_failed
 
 if TYPE_CHECKING:
     from dissensus.arrays import Features, Floats, Table
@@ -77,14 +77,18 @@ def fit_logistic(run: Run, data: TrainingData, *, progress: Progress = silent) -
     network.load_state_dict(state)
     columns = {name: np.array(values) for name, values in history.items()}
     arrays = {name: value.numpy() for name, value in state.items()}
+    predictions = {
+        name: log_probabilities(network, features, torch.from_numpy(rows), settings).exp().numpy()
+        for name, rows in data.splits.items()
+    }
+    # It starts from weights of 0, which give every class the same.
+    after, loss_by_strength = predictions[TRAIN][:FEW], columns["train_loss"]
+    before = np.full_like(after, 1 / data.classes)
     return RunResult(
         run=run,
         history=columns,
         chosen_epoch=best,
-        predictions={
-            name: log_probabilities(network, features, torch.from_numpy(rows), settings).exp().numpy()
-            for name, rows in data.splits.items()
-        },
+        predictions=predictions,
         dynamics={},
         weights=arrays,
         timing={
@@ -94,7 +98,7 @@ def fit_logistic(run: Run, data: TrainingData, *, progress: Progress = silent) -
             "together": 1,
             "machine": machine("cpu"),
         },
-        failed=why_failed(run, data, history=columns, weights=arrays),
+        failed=why_failed(run, data, before=before, after=after, loss=loss_by_strength, weights=arrays),
     )
 
 

@@ -43,6 +43,9 @@ MEANING = 2
 DIVERGED: Final = 1e3
 """A training loss that is so many times that of the start is no longer training."""
 
+FEW: Final = 16
+"""Training items by whose predictions a network is known that never learnt, or lost what it was."""
+
 VERSIONS: Final = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
 """Of what trains runs in this process."""
 

@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from dissensus_train.training.annotator_side import TRUST, most_trusted
 from dissensus_train.training.batches import padded
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.run import (
+    FEW,
     RunResult,
     answers_by_vote,
     delivery_of,
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
     from dissensus_train.training.settings import Training
-
-
-FEW: Final = 16
-"""Training items by which a network is known that never learnt, or lost what it was."""
 
 
 class Together(ABC):
