@@ -9,6 +9,7 @@ from typing import Final
 
 AMBIGUOUS: Final[list[tuple[str, str, list[str]]]] = [
     ("numbers.csv", "item,x,y\na,1,2\nb,2,2\nc,1,3\n", []),
+    ("nested.json", '{"i": {"x": "a", "y": "b"}, "j": {"x": "a", "y": "a"}}', []),
     ("numbers and a name with blanks.csv", "my item,x,y\na,1,2\nb,2,2\nc,1,3\n", ["--item", "my item"]),
     ("ranks.csv", "item,taste,price\na,1,2\nb,2,1\nc,1,2\n", []),
     ("none of them.csv", "item,toxic,threat\na,1,2\nb,0,0\nc,1,0\n", ["--format", "counts"]),

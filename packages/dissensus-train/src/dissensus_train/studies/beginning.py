@@ -84,7 +84,12 @@ def first_study(
         f"targets = [{toml_value('frequency')}]    # classes: {_classes(said)}",
         f"deliveries = {toml_value(_deliveries(said))}    # the first is what the others are compared with",
         f'models = ["simple-ffn"]    # or linear, deeper-ffn{"" if texts else ", lenet"}, "nets.py:my_net"'
-        + (', "hf:NAME" to fine-tune' if texts else ""),
+        + (', "hf:NAME" to fine-tune' if texts else "")
+        + (
+            ""
+            if said.annotators is None
+            else ', { name = "simple-ffn", people = "annotator-bias" } to learn each person'
+        ),
         "seeds = 5",
         "",
         "[training]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import warnings
 from dataclasses import dataclass, field, fields, replace
@@ -324,7 +325,8 @@ def _understand_file(path: Path, options: Options) -> Reading:
         return Reading(votes=votes, format="counts", notes=(Plain("items are numbered from 0"),))
     if kind in ("text", "JSON") and chosen is None:
         raise InputError(
-            f"{path}: a {extension(path)} file can hold anything; choose format='long', or wide, counts, sets or lists"
+            f"{path}: a {extension(path)} file can hold anything; choose format='long', or wide, counts, sets or lists",
+            readings=_NESTED if kind == "JSON" and _is_nested(path) else None,
         )
     reading = _understand_table(open_table(path, columns=options.columns), options)
     others = other_sheets(path) if kind == "Excel" else []
@@ -332,6 +334,24 @@ def _understand_file(path: Path, options: Options) -> Reading:
         replace(reading, notes=(*reading.notes, f"only the first sheet is read, not {listed(others)}"))
         if others
         else reading
+    )
+
+
+_NESTED: Final = {
+    "an object for each item, with labels by annotator": {"format": "peerannot"},
+    "an object for each annotator, with labels by item": {"format": "alttest"},
+}
+
+
+def _is_nested(path: Path) -> bool:
+    """Whether a JSON file holds an object of objects of labels."""
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError:
+        return False
+    inner = list(content.values()) if isinstance(content, dict) else []
+    return bool(inner) and all(
+        isinstance(row, dict) and not any(isinstance(cell, dict | list) for cell in row.values()) for row in inner
     )
 
 
