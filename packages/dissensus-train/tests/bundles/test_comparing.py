@@ -11,6 +11,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from dissensus.bootstrap import Estimate
 from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics import soft_nll
@@ -93,7 +94,7 @@ def test_where_people_changed_all_three_answers_say_so(deployed: Path, moved: Sc
     decision, since, people = found.verdict
     assert decision.startswith("Deploy the newly trained model: it is significantly closer to people (")
     assert since.startswith("The deployed model is further from people than at export: ")
-    assert people.startswith("People answer otherwise than before on other items")
+    assert people.startswith("People answer otherwise than before: on other items")
     assert people.endswith("the same items judged again would tell which.")
     assert found.drift is not None
     assert found.drift.shift["yes"].value > 0.1
@@ -112,6 +113,14 @@ def test_the_numbers_are_those_of_both_models_on_the_same_items(deployed: Path, 
     assert found.at_export is not None
     assert load_model(deployed).recipe.scores["distance"]["value"] == found.at_export.value
     json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_the_interval_since_export_is_as_wide_as_both_together(deployed: Path, alike: ScoredStudy) -> None:
+    found = replace(compared(deployed, alike), at_export=Estimate(0.01, 0.0, 0.04), now=Estimate(0.05, 0.01, 0.09))
+    assert found.since_export is not None
+    assert found.since_export.value == pytest.approx(0.04)
+    assert found.since_export.high == pytest.approx(0.04 + np.hypot(0.03, 0.04))
+    assert found.since_export.low == pytest.approx(0.04 - np.hypot(0.03, 0.04))
 
 
 def test_what_the_deployed_model_was_trained_on_is_left_out(deployed: Path, home: Path) -> None:
@@ -137,7 +146,7 @@ def test_the_same_items_judged_again_tell_of_people_alone(deployed: Path, home: 
     assert as_before.items == 300
     assert not as_before.moved
     assert otherwise.moved
-    assert str(otherwise).startswith("People answer otherwise than before on the same 300 items, most for '")
+    assert str(otherwise).startswith("People answer otherwise than before: on the same 300 items the share of '")
     assert "kind of items" not in str(otherwise)
 
 

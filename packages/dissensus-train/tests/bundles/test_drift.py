@@ -102,7 +102,7 @@ def test_a_move_is_found_and_its_size_told(drift: Any) -> None:
     true = (softmax(logits + [1.0, 0, 0] + habits[0]) - softmax(logits + habits[1])).mean(axis=0)
     shift = np.mean([[one.shift[name].value for name in "abc"] for one in found], axis=0)
     np.testing.assert_allclose(shift, true, atol=0.02)
-    assert "most for 'a' (+" in str(found[0])
+    assert "the share of 'a' moved most, by +" in str(found[0])
     holds = [one.shift["a"].low <= true[0] <= one.shift["a"].high for one in found]
     assert np.mean(holds) >= 0.8
 
@@ -114,6 +114,13 @@ def test_of_two_classes_there_is_one_test() -> None:
     assert found is not None
     assert found.shift["a"].value == pytest.approx(-found.shift["b"].value)
     assert found.shift["a"].low == pytest.approx(-(found.shift["b"].high or 0))
+
+
+def test_the_same_votes_have_not_moved() -> None:
+    votes = cast(np.random.default_rng(0), np.zeros((40, 3)), people=9, votes=3)
+    found = moved_on_the_same(votes, votes)
+    assert found is not None
+    assert found.p == 1
 
 
 def test_few_items_in_common_or_other_classes_are_not_compared() -> None:

@@ -79,12 +79,10 @@ class Comparison:
     @property
     def since_export(self) -> Estimate | None:
         """The deployed model's distance to people now less that at export, of other items; None where not known."""
-        if self.at_export is None or self.now is None:
+        if self.at_export is None or self.now is None or self.at_export.high is None or self.now.high is None:
             return None
-        ends = (self.at_export.low, self.at_export.high, self.now.low, self.now.high)
-        if None in ends:
-            return None
-        reach = float(np.hypot(ends[1] - ends[0], ends[3] - ends[2])) / 2  # type: ignore[operator]
+        # The lower end of a distance may be cut at 0.
+        reach = float(np.hypot(self.at_export.high - self.at_export.value, self.now.high - self.now.value))
         value = self.now.value - self.at_export.value
         return Estimate(value, value - reach, value + reach)
 

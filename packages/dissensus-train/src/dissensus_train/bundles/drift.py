@@ -41,6 +41,9 @@ LEAST: Final = 20
 
 LEVEL: Final = 0.95
 
+ROUNDING: Final = 1e-9
+"""A share of answers that moved by less has not moved."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
@@ -67,15 +70,15 @@ class Drift:
 
     def __str__(self) -> str:
         name = max(self.shift, key=lambda name: abs(self.shift[name].value))
-        found = f"{self.p:.3f}" if self.p >= 0.001 else "< 0.001"
-        on = f"the same {self.items:,} items" if self.same else "other items, beside what the deployed model forecast"
-        sentence = f"on {on}, most for '{name}' ({_points(self.shift[name])}), p = {found}".replace("= <", "<")
+        p = f"= {self.p:.3f}" if self.p >= 0.001 else "< 0.001"
+        on = f"the same {self.items:,} items" if self.same else "other items, beside what the deployed model forecast,"
+        told = f"on {on} the share of '{name}' moved most, by {_points(self.shift[name])}, p {p}"
         if not self.moved:
-            return f"People answer as before, as far as these votes tell: the largest difference {sentence[3:]}."
+            return f"People answer as before, as far as these votes tell: {told}."
         cause = (
             "" if self.same else "; people or the kind of items changed: the same items judged again would tell which"
         )
-        return f"People answer otherwise than before {sentence}{cause}."
+        return f"People answer otherwise than before: {told}{cause}."
 
 
 def _points(shift: Estimate) -> str:
@@ -182,7 +185,8 @@ def _panel(votes: Votes, rows: Ints) -> Panel:
 def _drift(
     shift: Any, spreads: Sequence[Spread], classes: Sequence[str], *, items: int, same: bool, people: bool
 ) -> Drift:
-    values = [float(value) for value in shift]
+    # What only rounding moves has not moved.
+    values = [float(value) if abs(value) > ROUNDING else 0.0 for value in shift]
     p = np.array([spread.p_value(value) for spread, value in zip(spreads, values, strict=True)])
     ends: dict[str, Any] = {
         "level": LEVEL,

@@ -7,6 +7,7 @@ network, else features as `TrainedModel.features` makes them.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import TYPE_CHECKING, Any, Final
 
@@ -74,9 +75,10 @@ def write_onnx(model: TrainedModel, folder: Path, items: Items | Features) -> fl
     for name in fed:
         if "ids" in name or "mask" in name:
             free[name][1] = torch.export.Dim.DYNAMIC
+    # The exporter tells of packages that it does without, and warns of its own insides.
+    logging.getLogger("torch.onnx._internal.exporter._registration").setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            # The exporter warns of its own insides.
             warnings.simplefilter("ignore")
             torch.onnx.export(
                 whole,
