@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NOTEBOOKS = sorted([*DOCS.glob("tutorials/*.py"), *DOCS.glob("concepts/*.py")])
 NEEDED = {
+    "bundles": ("onnx", "onnxruntime", "onnxscript", "sklearn"),
     "hugging_face": ("datasets", "accelerate", "transformers"),
     "images": ("sklearn",),
     "loops": ("datasets", "accelerate", "transformers", "lightning", "sklearn"),
@@ -101,7 +102,12 @@ def stand_in(left: Any) -> None:
 
 def studies(left: Any) -> None:
     assert left["loss"].isfinite()
-    assert left["model"].predict_proba(["a new text"]).shape == (1, 2)
+
+
+def bundles(left: Any) -> None:
+    assert left["probabilities"].shape == (2, 2)
+    assert left["model"].recipe.licence["model"] == "CC-BY-4.0"
+    assert Path("comparison.html").is_file()
 
 
 def dynamics(left: Any) -> None:
@@ -109,6 +115,7 @@ def dynamics(left: Any) -> None:
 
 
 SAYS: dict[str, Callable[[Any], None]] = {
+    "bundles": bundles,
     "dynamics": dynamics,
     "few-votes": few_votes,
     "loops": loops,
