@@ -899,8 +899,8 @@ def _read_flags(table: OpenTable, options: Options) -> Reading:
 def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     path, available = table.path, table.columns
     if options.panel is not None:
-        about = tuple(name for name in options.item_attributes if name in available or name not in OF_PARTS)
-        options = replace(options, item_attributes=about)
+        kept_of_items = (name for name in options.item_attributes if name in available or name not in OF_PARTS)
+        options = replace(options, item_attributes=tuple(kept_of_items))
     free = [name for name in available if name not in options.item_attributes]
     item = choose("item", options.item, free if options.item is None else available, path=path)
     for name in options.item_attributes:
