@@ -177,6 +177,19 @@ class TestOtherRows:
         assert len(reading.votes.items) == 6
         assert any("'all' is called like a summary of the others, and is kept" in note for note in reading.notes)
 
+    def test_a_row_of_that_name_with_anything_else_is_refused(self) -> None:
+        with pytest.raises(
+            InputError, match="line 8: the item 'Total' is called like a summary of the others, and holds"
+        ):
+            read(self.COUNTS + "Total,15,14,6\n")
+        labels = "item,r1,r2\na,x,NA\nb,x,y\nc,y,NA\n"
+        assert len(read(labels + "Total,3,1\n").votes) == 4
+        with pytest.raises(InputError, match="line 5: the item 'N Votes' is called like a summary"):
+            read(labels + "N Votes,3,2\n")
+        mixed = pd.DataFrame({"item": ["a", "b", "Total"], "r1": ["x", "y", "3"], "r2": [1.0, 2.0, 9.0]})
+        with pytest.raises(InputError, match="row 3: the item 'Total'"):
+            read(mixed, annotators=["r1", "r2"])
+
     def test_a_row_that_looks_like_a_sum_of_few_is_kept(self) -> None:
         table = "item,r1,r2\na,1,1\nb,0,1\nc,1,0\nd,2,2\n"
         assert len(read(table).votes.items) == 4

@@ -151,24 +151,28 @@ def other_meanings(numbers: pl.DataFrame, *, wide: bool) -> tuple[str, list[dict
     an annotator's (`wide`).
     """
     cells = numbers.to_numpy()
-    totals, whole = cells.sum(axis=1), not (cells % 1).any()
-    ways = [{"format": "wide"}] if wide else []
-    ways += [{"format": "counts"}] if are_counts(numbers) else []
-    if are_shares(cells) or _are_percentages(cells):
+    totals, whole, low = cells.sum(axis=1), bool((cells == np.floor(cells)).all()), cells.min()
+    zeros = int((cells.max(axis=1) == 0).sum()) if low == 0 else 0
+    ways: list[dict[str, Any]] = [{"format": "wide"}] if wide else []
+    ways += [{"format": "counts"}] if whole and low >= 0 and not zeros else []
+    shares = not whole and low >= 0 and cells.max() <= 1
+    if shares or _are_percentages(totals):
         sizes = (size for size in range(2, 100) if _parts(cells, np.full(len(cells), size))[1].all())
         ways += [{"panel": str(size)} for size in islice(sizes, 1)]
-        what = "the cells lie between 0 and 1" if are_shares(cells) else "each row adds up to 100"
+        what = "the cells lie between 0 and 1" if shares else "each row adds up to 100"
         return f"{what}, as shares of a panel do, and probabilities (dissensus labels --probabilities)", ways
-    if whole and not cells.any(axis=1).all() and (cells >= 0).all():
-        none = f"{(totals == 0).sum():,} rows hold only zeros: nobody voted, or people chose none of the classes"
-        return none, [*ways, {"format": "counts", "drop_empty": True}, {"panel": str(int(cells.max()))}]
-    if (cells < 0).any():
+    if whole and zeros:
+        ways += [{"format": "counts", "drop_empty": True}, {"panel": str(int(cells.max()))}]
+        return f"{zeros:,} rows hold only zeros: nobody voted, or people chose none of the classes", ways
+    if low < 0:
         return f"{(cells < 0).sum():,} cells are below 0, which no count of votes is", ways
-    if (np.sort(cells, axis=1) == np.sort(cells[0])).all() and (cells != cells[0]).any():
-        return "each row holds the same numbers in another order, as ranks do", ways
-    if not whole or (totals != totals[0]).any() or totals[0] < 2 or numbers.n_unique() < 5:
+    if (totals != totals[0]).any() or not whole:
         return "", ways
-    if totals[0] in ROUND_SUMS or (cells.max() <= LARGEST_RATING and cells.all()):
+    if (cells != cells[0]).any() and (np.sort(cells, axis=1) == np.sort(cells[0])).all():
+        return "each row holds the same numbers in another order, as ranks do", ways
+    if totals[0] < 2 or numbers.head(1000).n_unique() < 5 > numbers.n_unique():
+        return "", ways
+    if totals[0] in ROUND_SUMS or (low > 0 and cells.max() <= LARGEST_RATING):
         return f"each row adds up to {totals[0]:g}, as the votes of a panel do, and points that are shared out", ways
     return None
 
@@ -184,8 +188,8 @@ def are_shares(cells: Any) -> bool:
     return bool((cells >= 0).all() and (cells <= 1).all() and (cells % 1).any())
 
 
-def _are_percentages(cells: Any) -> bool:
-    return bool(abs(cells.sum(axis=1) - 100).max() <= 2)  # each cell may be rounded
+def _are_percentages(totals: Any) -> bool:
+    return bool(abs(totals - 100).max() <= 2)  # each cell may be rounded
 
 
 def _parts(cells: Any, size: Any, *, shares: bool = False) -> tuple[Any, Any]:
@@ -194,7 +198,7 @@ def _parts(cells: Any, size: Any, *, shares: bool = False) -> tuple[Any, Any]:
     And (items, classes) whether a cell is a whole number of people, up to rounding, and no more than the panel has.
     """
     shares = shares or are_shares(cells)
-    percentages = not shares and _are_percentages(cells) and size.max() < 100
+    percentages = not shares and _are_percentages(cells.sum(axis=1)) and size.max() < 100
     parts = cells * (size[:, None] / (100 if percentages else 1) if shares or percentages else 1)
     near = abs(parts - parts.round()) <= np.minimum(0.1, 0.006 * size)[:, None]
     return parts.round(), near & (parts >= 0) & (parts.round() <= size[:, None]) & (size >= 1)[:, None]

@@ -919,7 +919,7 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     item = next(iter(fit), item) if options.item is None else item
     row_numbers = [name for name in fit if name != item and plain(name) in ROW_NUMBERS]
     beside = [name for name in available if name != item and name not in row_numbers]
-    about = [*options.item_attributes]
+    about = list(options.item_attributes)
     if own is None and options.classes is None:
         about += [name for name in beside if plain(name) in ABOUT_ITEMS and name not in about]
     annotators = _named_annotators(table, options.annotators, beside)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from dissensus.errors import InputError
 from dissensus.votes.cells import MISSING
 from dissensus.votes.columns import SUMMARIES, plain
 
@@ -27,6 +28,9 @@ HOLDS: Final = {
     "fractions": "numbers that can be no votes, as the others are whole",
 }
 """What a column that is left out is said to hold."""
+
+
+_CALLED: Final = [spelling for name in SUMMARIES if len(name) > 1 for spelling in {name, name.replace("_", " ")}]
 
 
 def summary_columns(panel: pl.DataFrame) -> dict[str, str | None]:
@@ -90,40 +94,49 @@ def without_summary_rows(
 ) -> Rows:
     """The rows but those that sum up the others: the last may be their sum, and those called Total or Mean either.
 
-    In a long file only the last three may, and where it names annotators, only if they name none.
+    In a long file only the last three may, and where it names annotators, only if they name none. A row that is called
+    so, and holds what others hold, is kept as an item and told; one that holds anything else is refused.
     """
-    table = rows.table
+    table, columns = rows.table, list(votes)
+    first = max(0, table.height - 3) if long else 0
+    names = table[item].slice(first)
     if any(table.schema[name].is_nested() for name in (item, *votes)):
         return rows
-    first = max(0, table.height - 3) if long else 0
-    words = (
-        table[item].slice(first).cast(pl.String).str.strip_chars().str.to_lowercase().str.replace_all("[^a-z]+", "_")
-    )
-    named = words.is_in([name for name in SUMMARIES if len(name) > 1]).fill_null(value=False)
-    called = [first + place for place in named.arg_true().to_list()]
+    called = []
+    if not names.dtype.is_numeric():
+        words = names.cast(pl.String).str.strip_chars().str.to_lowercase().is_in(_CALLED)
+        called = [first + place for place in words.fill_null(value=False).arg_true().to_list()]
     gone: list[int] = []
     for row in called[:9] if long else sorted({*called[:9], table.height - 1}):
+        name, cells = table[item][row], table[[row], columns]
+        others = table[columns].filter(~pl.int_range(pl.len()).is_in(called)) if called else table[columns].head(row)
         if annotator is not None:
             sums_up = not table[annotator].cast(pl.String)[row]
         else:
-            others = table[list(votes)].filter(~pl.int_range(pl.len()).is_in([*called, row]))
-            sums_up = _sums_up(table[[row], list(votes)], others, called=row in called)
+            sums_up = _sums_up(cells, others, called=row in called)
         if sums_up:
             gone.append(row)
-            notes.append(f"left out: the row '{table[item][row]}', which sums up the others")
+            notes.append(f"left out: the row '{name}', which sums up the others")
         elif row in called:
-            notes.append(f"item '{table[item][row]}' is called like a summary of the others, and is kept as an item")
+            known = pl.concat([column.cast(pl.String).alias("cell") for column in others])
+            if not all(cell in known for cell in cells.select(pl.all().cast(pl.String)).row(0) if cell is not None):
+                raise InputError(
+                    f"{rows.where(row)}: the item '{name}' is called like a summary of the others, and holds no "
+                    "such thing, nor labels of theirs; remove the line, or correct it"
+                )
+            notes.append(f"item '{name}' is called like a summary of the others, and is kept as an item")
     return rows.without(pl.int_range(table.height, eager=True).is_in(gone)).read_again() if gone else rows
 
 
 def _sums_up(row: pl.DataFrame, others: pl.DataFrame, *, called: bool) -> bool:
     """Whether a row holds the sum of each column of the others; or, where it is called so, their mean or number."""
-    cells = row.select(column for column in row.cast(pl.String).cast(pl.Float64, strict=False) if column[0] is not None)
+    cells = row.select(pl.all().cast(pl.Float64, strict=False))
+    cells = cells.select(column for column in cells if column[0] is not None)
     if not cells.width or cells.width < row.width - row.null_count().sum_horizontal().item():
         return False
-    numbers = others.select(pl.col(cells.columns).cast(pl.Float64, strict=False))
-    known = [numbers.sum(), numbers.mean(), others[cells.columns].count()][: 3 if called else 1]
+    others = others[cells.columns].select(_spelled(pl.all())) if called else others[cells.columns]
+    numbers = others.select(pl.all().cast(pl.Float64, strict=False))
+    known = [numbers.sum(), numbers.mean(), others.count()] if called else [numbers.sum()]
     larger = all(total > (top or 0) for total, top in zip(known[0].row(0), numbers.max().row(0), strict=True))
-    return any((abs((own - cells).to_numpy()) < ROUNDED).all() for own in known) and (
-        called or (larger and len(others) >= 5)
-    )
+    equal = any((abs((own - cells).to_numpy()) < ROUNDED).all() for own in known)
+    return equal and (called or (larger and others.height >= 5))
