@@ -565,26 +565,10 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     dtype = rows.table.schema[columns.label]
     if own is None and not isinstance(getattr(dtype, "inner", dtype), pl.Enum):
         refuse_labels(votes, options, column=columns.label, path=rows.path)
-        if options.classes is None:
-            _refuse_strangers(votes, rows)
         _look_at_row_numbers(table, rows, columns, votes, guessed=options.item is None, notes=notes)
     sets = separator is not None or dtype == pl.List
     name = "lists" if lists else "sets" if sets else "long"
     return Reading(votes=votes, format=name, columns=columns.roles(), notes=tuple(notes))
-
-
-def _refuse_strangers(votes: Votes, rows: Rows) -> None:
-    """Refuse a row whose item, annotator and label occur nowhere else: a second line of headings, or a total."""
-    if votes.judgement is not None or len(votes) < 10 or len(votes) != rows.table.height:
-        return
-    codes = [votes.item, votes.label, *([] if votes.annotators is None else [votes.annotators.code])]
-    alone = np.logical_and.reduce([(np.bincount(code) == 1)[code] for code in codes])
-    row = int(alone.argmax())
-    if alone.sum() == 1 and (votes.annotators is not None or row in (0, len(votes) - 1)):
-        raise InputError(
-            f"{rows.where(row)}: item '{votes.items[votes.item[row]]}' and all else occur in no other row; "
-            "remove the line where it is no vote (a second heading, a total), or list the labels with classes="
-        )
 
 
 def _choose_columns(table: OpenTable, options: Options, own: Own | None, notes: list[str]) -> Columns:
