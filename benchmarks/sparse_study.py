@@ -17,7 +17,7 @@ import numpy as np
 WORDS = 60_000
 LENGTH = 40
 VOTES = 3
-BAR = 4.0
+BAR = 2.0
 """GB, at most."""
 
 STUDY = """\

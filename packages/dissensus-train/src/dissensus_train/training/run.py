@@ -85,7 +85,7 @@ class Run:
             name: value for name, value in whole.items() if name not in ("people", "beginning") or value is not None
         }
 
-    # Asked for at the end of every epoch of every run: made anew, it was a quarter of a small network's training.
+    # Asked for at the end of every epoch of every run: made anew, it took a fifth as long as a small network's epoch.
     @cached_property
     def key(self) -> str:
         """The hash of the spec: what the run is stored and found by."""
