@@ -137,13 +137,16 @@ def test_a_fine_tuned_bundle_is_a_folder_of_hugging_face(fine_tuned: ScoredStudy
     np.testing.assert_allclose(np.mean(said, axis=0), model.predict_proba(NEW, device="cpu"), atol=1e-5)
 
 
-@pytest.mark.parametrize("encoder", ["tfidf", "char-ngrams", "hf:tiny"])
-@pytest.mark.parametrize("seeds", [1, 2])
-def test_a_linear_bundle_is_a_pipeline_of_scikit_learn(tmp_path: Path, encoder: str, seeds: int) -> None:
+@pytest.mark.parametrize(
+    ("network", "encoder", "seeds"),
+    [("linear", "tfidf", 1), ("linear", "tfidf", 2), ("linear", "char-ngrams", 2), ("linear", "hf:tiny", 1)]
+    + [("logistic", "tfidf", 1)],
+)
+def test_a_linear_bundle_is_a_pipeline_of_scikit_learn(tmp_path: Path, network: str, encoder: str, seeds: int) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     if encoder == "hf:tiny":
         tiny_transformer(tmp_path / "tiny")
-    scored = trained(tmp_path, model="linear", encoder=f'encoder = "{encoder}"', seeds=seeds)
+    scored = trained(tmp_path, model=network, encoder=f'encoder = "{encoder}"', seeds=seeds)
     model = load_model(export_bundle(scored, tmp_path / "model")[0])
     assert len(model.networks) == seeds
     pipeline = model.to_sklearn()

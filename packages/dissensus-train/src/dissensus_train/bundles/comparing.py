@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.bootstrap import Estimate
+from dissensus.bootstrap import Estimate, json_fields, json_value
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.evaluation.comparison.tables import shown
@@ -126,27 +126,8 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that was found, ready for JSON."""
-        drift = self.drift
-        return {
-            "verdict": list(self.verdict),
-            "chosen": self.chosen,
-            "items": self.evaluation.items,
-            "left_out": self.left_out,
-            "at_export": None if self.at_export is None else self.at_export.to_dict(),
-            "now": None if self.now is None else self.now.to_dict(),
-            "since_export": None if self.since_export is None else self.since_export.to_dict(),
-            "measure": self.measure,
-            "drift": None
-            if drift is None
-            else {
-                "p": drift.p,
-                "same_items": drift.same,
-                "items": drift.items,
-                "people": drift.people,
-                "shift": {name: shift.to_dict() for name, shift in drift.shift.items()},
-            },
-            "evaluation": self.evaluation.to_dict(),
-        }
+        about = json_fields(self, but=("members", "human", "predictions"))
+        return {"verdict": list(self.verdict), "since_export": json_value(self.since_export), **about}
 
 
 def compare_deployed(
