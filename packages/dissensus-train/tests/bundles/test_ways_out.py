@@ -139,8 +139,13 @@ def test_a_fine_tuned_bundle_is_a_folder_of_hugging_face(fine_tuned: ScoredStudy
 
 @pytest.mark.parametrize(
     ("network", "encoder", "seeds"),
-    [("linear", "tfidf", 1), ("linear", "tfidf", 2), ("linear", "char-ngrams", 2), ("linear", "hf:tiny", 1)]
-    + [("logistic", "tfidf", 1)],
+    [
+        ("linear", "tfidf", 1),
+        ("linear", "tfidf", 2),
+        ("linear", "char-ngrams", 2),
+        ("linear", "hf:tiny", 1),
+        ("logistic", "tfidf", 1),
+    ],
 )
 def test_a_linear_bundle_is_a_pipeline_of_scikit_learn(tmp_path: Path, network: str, encoder: str, seeds: int) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
