@@ -259,6 +259,19 @@ READ: dict[str, Callable[[str], Judgements]] = {
     "fer2013new.csv": ferplus,
     "crowdkit.csv": long("task", "worker", "label"),
     "crosstab.csv": counts("item", "fox", "hare", "owl"),
+    "pandas_lists.csv": lambda name: [
+        (row["id"], None, [label]) for row in rows(name) for label in json.loads(row["labels"])
+    ],
+    "numpy_lists.csv": lambda name: [
+        (row["id"], None, [label]) for row in rows(name) for label in row["labels"].strip("[]").split()
+    ],
+    "hf_parallel_lists.jsonl": lambda name: [
+        (row["id"], who, [label])
+        for row in lines(name)
+        for who, label in zip(row["annotators"], row["labels"], strict=True)
+    ],
+    "id_and_task.csv": long("id", "annotator", "label"),
+    "multipico_anonimized.csv": long("reply_id", "annotator_id", "label"),
     "cleanlab_wide.csv": wide("", "A0001", "A0002", "A0003", "A0004", "A0005"),
     "wide_majority.csv": wide("item", "anna", "ben", "cleo"),
     "wide_mean_n.csv": wide("essay_id", "rater_1", "rater_2", "rater_3"),
@@ -281,7 +294,38 @@ REFUSED = {
 }
 
 
+TOXIC = ("toxic", "severe_toxic", "identity_attack", "insult", "obscene", "sexual_explicit", "threat")
+ADVISED: dict[str, tuple[dict[str, Any], Callable[[str], Judgements]]] = {
+    "diverse_safety_adversarial_dialog_350.csv": ({"label": "Q_overall"}, long("item_id", "rater_id", "Q_overall")),
+    "GabHateCorpus_annotations.tsv": ({"label": "Hate"}, long("ID", "Annotator", "Hate")),
+    "toxicity_annotations.tsv": ({"label": "toxicity"}, long("rev_id", "worker_id", "toxicity")),
+    "toxicity_individual_annotations.csv": (
+        {"format": "flags", "classes": [*TOXIC]},
+        lambda name: [
+            (row["id"], row["worker"], [flag for flag in TOXIC if row[flag] == "1"] or ["none"]) for row in rows(name)
+        ],
+    ),
+    "mt_bench_human_judgments.jsonl": (
+        {"item": "question_id,turn"},
+        lambda name: [(f"{r['question_id']} | {r['turn']}", r["judge"], [r["winner"]]) for r in lines(name)],
+    ),
+    "preference.csv": (
+        {"item": "prompt,response_a"},
+        lambda name: [(f"{r['prompt']} | {r['response_a']}", r["annotator"], [r["winner"]]) for r in rows(name)],
+    ),
+    "rating_99.csv": (
+        {"missing": ["99"]},
+        lambda name: [(r["item"], r["annotator"], [r["rating"]]) for r in rows(name) if r["rating"] != "99"],
+    ),
+}
+"""Files that mean one of several things, and the advice of the refusal that is right."""
+
 TOLD: dict[str, tuple[dict[str, Any], Callable[[str], Judgements]]] = {
+    **ADVISED,
+    "slider_long.csv": (
+        {"bins": [0, 20, 40, 60, 80, 100]},
+        long("item", "annotator", "score", lambda cell: f"{(k := int(float(cell) // 20)) * 20:.0f}-{(k + 1) * 20:.0f}"),
+    ),
     "EPICorpus.csv": ({"item": "id_original"}, long("id_original", "user", "label")),
     "SBIC.v2.dev.csv": ({"item": "HITId", "label": "offensiveYN"}, long("HITId", "WorkerId", "offensiveYN")),
     "measuring_hate_speech.csv": ({"label": "hatespeech"}, long("comment_id", "annotator_id", "hatespeech")),
@@ -323,6 +367,21 @@ def test_every_file_of_the_corpus_is_here() -> None:
 def test_a_file_that_does_not_say_what_it_holds_is_refused(name: str) -> None:
     with pytest.raises(InputError):
         understand(CORPUS / name)
+
+
+@pytest.mark.parametrize("name", ADVISED)
+def test_a_file_of_several_meanings_is_refused_with_the_right_one(name: str) -> None:
+    options, judgements = ADVISED[name]
+    with pytest.raises(InputError) as refused:
+        understand(CORPUS / name)
+    assert options in refused.value.readings.values()
+    meaning = EXPECTED[name]["meaning"]
+    if meaning is not None:
+        said = [(item, label) for item, _, labels in judgements(name) for label in labels]
+        assert (len({item for item, _ in said}), Counter(label for _, label in said)) == (
+            meaning["items"],
+            meaning["classes"],
+        )
 
 
 @pytest.mark.parametrize("name", TOLD)

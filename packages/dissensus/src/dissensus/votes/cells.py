@@ -191,6 +191,13 @@ def encode_responses(cells: pl.Series, *, where: Where) -> Codes:
     return np.array(meaning, dtype=np.int32)[codes]
 
 
+def holds_responses(cells: pl.Series) -> bool:
+    """Whether a column called `response` may be of yes, no and unsure, and is not what a model said."""
+    text = not cells.dtype.is_nested() and cells.dtype not in (pl.Binary, pl.Object)
+    words = cells.cast(pl.String).str.strip_chars().str.to_lowercase() if text else pl.Series(list("abcdefgh"))
+    return words.n_unique() <= 2 * len(RESPONSES) or bool(words.is_in([*_SPELLINGS]).any())
+
+
 def holds_kinds(cells: pl.Series, *, where: Where) -> bool:
     """Whether a column that nobody named says of each row that a person or a model gave it.
 

@@ -30,6 +30,7 @@ from dissensus.votes.cells import (
     describe,
     holds_kinds,
     holds_no_times,
+    holds_responses,
     holds_times,
     is_missing,
     not_seconds,
@@ -500,6 +501,9 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     ):
         # Some other kind, of items perhaps: a column like any other.
         rows, columns = replace(rows, table=rows.table.drop(columns.kind)), replace(columns, kind=None)
+    if columns.response and options.response is None and not holds_responses(rows.table[columns.response]):
+        notes.append(Plain(f"column '{columns.response}' holds no yes, no or unsure, and is not used"))
+        columns = replace(columns, response=None)
     if columns.seconds is not None and options.seconds is None:
         cells = rows.table[columns.seconds]
         if columns.time is None and holds_times(cells):
@@ -697,7 +701,8 @@ def _sets_or_lists(rows: Rows, columns: Columns, options: Options, notes: list[s
         columns, people = (columns, people) if options.format == "lists" else (replace(columns, annotator=None), None)
     if cells.dtype != pl.List or options.format is not None:
         return options, columns
-    if several:
+    # Nobody gives an item a set of grades.
+    if several or (people is None and (options.bins is not None or cells.explode().dtype.is_float())):
         return replace(options, format="lists"), columns
     size = cells.list.len()
     number, repeated = int((size > 1).sum()), int((cells.list.n_unique() < size).sum())
