@@ -113,8 +113,9 @@ class TestSummaryColumns:
 
     @pytest.mark.parametrize("name", ["final", "adjudicated", "majority"])
     def test_a_column_called_so_that_is_none_is_asked_about(self, name: str) -> None:
-        readings = obeyed(self.wide(name, *"yxxyx"))
-        assert [len(reading.votes) for reading in readings.values()] == [15, 20]
+        for cells in ("yxxyx", "xyyyx"):  # right in no row, and in three of five
+            readings = obeyed(self.wide(name, *cells))
+            assert [len(reading.votes) for reading in readings.values()] == [15, 20]
 
     def test_people_with_names_are_people(self) -> None:
         for name in ("max", "alpha_team", "Norma"):
