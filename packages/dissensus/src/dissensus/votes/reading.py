@@ -326,8 +326,8 @@ def _understand_file(path: Path, options: Options) -> Reading:
         return Reading(votes=votes, format="counts", notes=(Plain("items are numbered from 0"),))
     if kind in ("text", "JSON") and chosen is None:
         raise InputError(
-            f"{path}: a {extension(path)} file can hold anything; choose format='long', or wide, counts, sets or lists",
-            readings=_NESTED if kind == "JSON" and _is_nested(path) else None,
+            f"{path}: a {extension(path)} file can hold anything; choose one of these",
+            readings=_NESTED if kind == "JSON" and _is_nested(path) else _TABLES,
         )
     reading = _understand_table(open_table(path, columns=options.columns), options)
     others = other_sheets(path) if kind == "Excel" else []
@@ -338,6 +338,7 @@ def _understand_file(path: Path, options: Options) -> Reading:
     )
 
 
+_TABLES: Final = {FORMATS[name]: {"format": name} for name in ("long", "wide", "counts", "sets", "lists")}
 _NESTED: Final = {
     "an object for each item, with labels by annotator": {"format": "peerannot"},
     "an object for each annotator, with labels by item": {"format": "alttest"},
