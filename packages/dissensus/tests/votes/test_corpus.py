@@ -340,6 +340,10 @@ TOLD: dict[str, tuple[dict[str, Any], Callable[[str], Judgements]]] = {
         {"annotators": ["maria", "jon", "Li Wei"]},
         lambda name: [(row["Item"], who, [row[who]]) for row in rows(name) for who in ("maria", "jon", "Li Wei")],
     ),
+    "disagreements.jsonl": (
+        {"item": "prompt", "label": "helpfulness", "format": "lists"},
+        lambda name: [(row["prompt"], None, [label]) for row in lines(name) for label in row["helpfulness"]],
+    ),
 }
 """Files of which nothing says which column is what, with the options that say it."""
 

@@ -615,6 +615,7 @@ def _choose_item(
         return candidates[0]
     if candidates:
         rows = with_lists(table.rows([*candidates, *filter(None, (annotator, label))]), label, annotator)
+        candidates = [name for name in candidates if not rows.table.schema[name].is_nested()] or candidates
         several = annotator is not None and rows.table.schema[annotator] == pl.List
         row_is_item = label is not None and (annotator is None or several) and holds_several(rows.table[label])
         return item_by_values(rows, candidates, None if several else annotator, row_is_item=row_is_item, notes=notes)
