@@ -337,20 +337,13 @@ def toxic_kinds(random: Random) -> File:
         rows.append({file.item: name, **dict(zip(names, cells.tolist(), strict=True))})
 
     def zeros_are_votes(reading: Any) -> str:
+        """Who chose which classes together is not known: each item and class is a question with `people` answers."""
         votes = reading.votes
-        if not set(names) <= set(votes.classes):
+        if votes.classes != ("no", "yes"):
             return f"the classes are {votes.classes}"
-        table = votes.counts.tolist()
-        none = votes.classes.index("none") if "none" in votes.classes else None
-        by_item = dict(zip(map(str, votes.items.tolist()), table, strict=True))
-        for row in rows:
-            kept = by_item.get(str(row[file.item]), ())
-            chosen = {name: kept[votes.classes.index(name)] for name in names} if kept else {}
-            if any(chosen.get(name) != row[name] for name in names):
-                return f"the counts of {row[file.item]} are not kept"
-            if not any(chosen.values()) and (none is None or kept[none] != people):
-                return f"a row of zeros is not {people} votes for none"
-        return ""
+        ours = dict(zip(map(str, votes.items.tolist()), votes.counts.tolist(), strict=True))
+        expected = {f"{row[file.item]} / {name}": [people - row[name], row[name]] for row in rows for name in names}
+        return "" if ours == expected else "the counts of a panel are not kept"
 
     right = {"format": "counts", "item": file.item, "panel": people, "classes": names}
     return replace(file, layout="toxic kinds", rows=rows, panel=names, readings=[], right=right, check=zeros_are_votes)
@@ -841,9 +834,9 @@ def source(file: File, seed: int, folder: Path) -> Any:
         return frame
     path = folder / f"v.{ending}"
     for name in names:
-        mixed = {type(cell) for cell in frame[name] if cell is not None}
+        mixed = {type(cell) for cell in frame[name] if not (isinstance(cell, float) and np.isnan(cell))} - {type(None)}
         if len(mixed) > 1:
-            frame[name] = [None if cell is None else str(cell) for cell in frame[name]]
+            frame[name] = [None if pd.isna(cell) else str(cell) for cell in frame[name]]
     if ending == "xlsx":
         frame.to_excel(path, index=False, engine="xlsxwriter")
     else:

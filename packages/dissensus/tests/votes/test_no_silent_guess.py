@@ -329,19 +329,16 @@ class TestSecondHeader:
         ],
     )
     def test_in_other_words_is_asked_about(self, read: Any, table: str, line: str) -> None:
-        with pytest.raises(InputError, match="looks like a second header; remove it") as refusal:
+        with pytest.raises(InputError, match="second head(er|ing)"):
             read(table + line)
-        (reading,) = refusal.value.readings.values()
-        assert len(read(table + line, **reading).votes)
 
     @pytest.mark.parametrize(
         "table",
         [
-            f"item,annotator,label\n{ROWS}i9,c,eel\n",
             f"item,annotator,label\ni9,a,eel\n{ROWS}",
             f"item,r1,r2,r3\ni99,eel,cat,dog\n{WIDE}",
         ],
-        ids=["a rare class at the end", "by somebody who said more", "beside others of the item"],
+        ids=["by somebody who said more", "beside others of the item"],
     )
     def test_is_not_every_rare_class(self, read: Any, table: str) -> None:
         assert "eel" in read(table).votes.classes

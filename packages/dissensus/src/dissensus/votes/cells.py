@@ -377,10 +377,12 @@ def is_missing(cells: pl.Series, tokens: Sequence[str]) -> pl.Series:
     words = [token for token in tokens if token or cells.dtype == pl.String]
     if cells.dtype.is_float():
         missing = missing | (cells.is_nan() if "" in tokens else pl.repeat(value=False, n=len(cells), eager=True))
-    if cells.dtype.is_numeric():
-        numbers = [float(token) for token in words if _NUMBER.fullmatch(token)]
-        return missing | cells.cast(pl.Float64).is_in(numbers).fill_null(value=False) if numbers else missing
-    return missing | cells.cast(pl.String).is_in(words).fill_null(value=False) if words else missing
+    if numbers := [float(token) for token in words if _NUMBER.fullmatch(token)]:
+        # 99.0 is 99, as a class is too.
+        missing = missing | cells.cast(pl.Float64, strict=False).is_in(numbers).fill_null(value=False)
+    if cells.dtype.is_numeric() or not words:
+        return missing
+    return missing | cells.cast(pl.String).is_in(words).fill_null(value=False)
 
 
 def separator_mark(distinct: pl.Series) -> str | None:
