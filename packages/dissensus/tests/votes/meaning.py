@@ -534,7 +534,7 @@ def missing_codes(file: File, random: Random) -> File | None:
 
 def summary_row(file: File, random: Random) -> File | None:
     """A last row of means or totals, as a spreadsheet has it."""
-    if file.index or file.layout in ("lists", "parallel", "flags", *NO_VOTES):
+    if file.index or file.categories is not None or file.layout in ("lists", "parallel", "flags", *NO_VOTES):
         return None
     word = one_of(random, ["Mean", "Total", "TOTAL", "Average", "Sum", "mean", "Grand Total"])
     last: dict[str, Any] = dict.fromkeys(file.rows[0], "")
@@ -568,7 +568,7 @@ def margins(file: File, random: Random) -> File | None:
 
 def second_header(file: File, random: Random) -> File | None:
     """The header stands again among the rows, or below itself in other words."""
-    if file.index:
+    if file.index or file.categories is not None:
         return None
     style = one_of(random, ["again", "again", "capitals", "words"])
     columns = list(file.rows[0])
@@ -834,9 +834,9 @@ def source(file: File, seed: int, folder: Path) -> Any:
         return frame
     path = folder / f"v.{ending}"
     for name in names:
-        mixed = {type(cell) for cell in frame[name] if not (isinstance(cell, float) and np.isnan(cell))} - {type(None)}
-        if len(mixed) > 1:
-            frame[name] = [None if pd.isna(cell) else str(cell) for cell in frame[name]]
+        empty = [cell is None or (isinstance(cell, float) and np.isnan(cell)) for cell in frame[name]]
+        if len({type(cell) for cell, gone in zip(frame[name], empty, strict=True) if not gone}) > 1:
+            frame[name] = [None if gone else str(cell) for cell, gone in zip(frame[name], empty, strict=True)]
     if ending == "xlsx":
         frame.to_excel(path, index=False, engine="xlsxwriter")
     else:

@@ -329,7 +329,7 @@ class TestSecondHeader:
         ],
     )
     def test_in_other_words_is_asked_about(self, read: Any, table: str, line: str) -> None:
-        with pytest.raises(InputError, match="second head(er|ing)"):
+        with pytest.raises(InputError, match=r"second head(er|ing)"):
             read(table + line)
 
     @pytest.mark.parametrize(
