@@ -397,15 +397,17 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
 
 
 def _refuse_second_header(reading: Reading, path: object) -> None:
-    """Refuse a row that may be a header: called like the column of items, or the first of a wide table, of its own."""
+    """Refuse a row that may be a header: called like the column of items, or the first, with cells of its own."""
     votes, row = reading.votes, None
     if votes.items.dtype.kind == "T":
         again = np.strings.lower(votes.items) == reading.columns.get("item", "").lower()
         row = int(again.argmax()) if again.any() else None
     first = votes.item == votes.item[0]
     once = np.bincount(votes.label, minlength=len(votes.classes)) == 1
-    if reading.format == "wide" and 10 * first.sum() < len(votes) and first.sum() == once.sum() < len(votes.classes):
-        row = 0 if once[votes.label[first]].all() else row
+    if reading.format in ("long", "wide") and 10 * first.sum() < len(votes) and once.sum() < len(votes.classes):
+        who = None if reading.format == "wide" or votes.annotators is None else votes.annotators.code
+        alone = once[votes.label[first]].all() and (who is None or (who == who[0]).sum() == 1)
+        row = 0 if alone and once.sum() == first.sum() else row
     if row is not None:
         raise InputError(
             f"{path}: the row of item '{votes.items[row]}' looks like a second header; remove it, or choose",
