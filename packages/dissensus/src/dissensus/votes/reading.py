@@ -944,7 +944,8 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     unused = [*row_numbers, *(name for name in beside if named and name not in (*named, *about, options.panel))]
     notes.extend([Plain(f"not used: {listed(unused)}")] if unused else [])
     unfit = [name for name in _LONG_COLUMNS if name != "label" or options.panel is None]
-    _refuse_options(path, options, chosen, "duplicates", *unfit, *(("panel",) if chosen == "wide" else ()))
+    unfit += ["duplicates", "merge_items", "panel" if chosen == "wide" else "bins"]
+    _refuse_options(path, options, chosen, *unfit)
     if set(about) > set(options.item_attributes):
         notes.append(Plain(f"the columns {listed(about)} describe items, and are kept as such"))
     columns = {} if item is None else {"item": item}
