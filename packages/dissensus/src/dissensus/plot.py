@@ -208,8 +208,9 @@ def _charts(section: Section, *, most: int | None = None) -> alt.TopLevelMixin:
         {**standalone(figure, section.data[figure.data]), "title": figure.title} for figure in section.figures[:most]
     ]
     if len(specs) == 1:
-        kind = alt.LayerChart if "layer" in specs[0] else alt.Chart
-        return kind.from_dict(specs[0], validate=False)
+        kinds: dict[str, Any] = {"hconcat": alt.HConcatChart, "layer": alt.LayerChart}
+        kind = next((chart for key, chart in kinds.items() if key in specs[0]), alt.Chart)
+        return kind.from_dict(specs[0], validate=False)  # type: ignore[no-any-return]
     data = {name: rows for spec in specs for name, rows in spec["datasets"].items()}
     beside = [
         {key: value for key, value in spec.items() if key not in ("$schema", "config", "datasets")} for spec in specs

@@ -152,8 +152,6 @@ def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[st
 
     A column that is no class of the votes is one more class where rows sum to 1 only with it.
     """
-    import polars as pl
-
     from dissensus.table_file import table_in_memory
     from dissensus.votes.columns import guess
 
@@ -167,12 +165,13 @@ def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[st
     column, items = _items_of(name, frame, table, beside, people)
     lacking = [label for label in people.classes if label not in table.columns]
     if not lacking and (items is not None or table.height == len(people)):
-        # As a file of the same columns, with the items where a file has them.
-        ids = pl.Series("item", (people.items if items is None else items).tolist())
-        held = table.drop(column or ()).with_columns(ids)
         own = () if stated is None else (*people.classes, *(label for label in stated if label not in people.classes))
         return table_predictions(
-            replace(rows, path=Path(name), table=held), people.classes, order=own or None, item="item"
+            replace(rows, path=Path(name)),
+            people.classes,
+            order=own or None,
+            item=column,
+            items=people.items if items is None else items,
         )
     numeric = [other for other in beside if other not in (column, TRAINED_ON) and table[other].dtype.is_numeric()]
     classes = [label for label in table.columns if label in people.classes]

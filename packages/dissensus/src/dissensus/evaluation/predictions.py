@@ -113,10 +113,14 @@ def table_predictions(
     *,
     order: Sequence[str] | None = None,
     item: str | None = None,
+    items: Names | None = None,
     given: Given | None = None,
 ) -> Predictions:
-    """The predictions of a table of items, with the arguments of `read_predictions`."""
-    numbers = _from_rows(rows, _Names(tuple(classes), None if order is None else tuple(order)), item)
+    """The predictions of a table, with the arguments of `read_predictions`.
+
+    (rows,) `items` are the names of the items where they are known otherwise; the column `item` then says nothing.
+    """
+    numbers = _from_rows(rows, _Names(tuple(classes), None if order is None else tuple(order)), item, items)
     _refuse_repeated(rows.path, numbers.items)
     return _settled(rows.path, numbers, given)
 
@@ -456,16 +460,20 @@ def _from_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], classes
     )
 
 
-def _from_rows(rows: Rows, classes: _Names, item: str | None) -> _Numbers:
+def _from_rows(rows: Rows, classes: _Names, item: str | None, items: Names | None) -> _Numbers:
+    import polars as pl
+
     from dissensus.votes.cells import encode_names, name_like, refuse_missing
     from dissensus.votes.encoding import to_names
 
-    column = item_column(rows, item, [name for name in rows.table.columns if name not in classes.all])
+    column = item or ""
+    if items is None:
+        column = item_column(rows, item, [name for name in rows.table.columns if name not in classes.all])
     held = _class_numbers(rows, classes, beside=(column, SEED, TRAINED_ON))
     if TRAINED_ON in rows.table.columns and TRAINED_ON not in (*classes.all, column):
         held = replace(held, trained_on=_trained_on_rows(rows.table[TRAINED_ON], rows.where))
-    notes = (f"items are in the column '{column}'", *held.notes)
-    ids = name_like(rows.table[column], where=rows.where)
+    notes = (*([f"items are in the column '{column}'"] if items is None else []), *held.notes)
+    ids = name_like(rows.table[column] if items is None else pl.Series(items.tolist()), where=rows.where)
     refuse_missing(ids, where=rows.where)
     if SEED not in rows.table.columns or SEED in (*classes.all, column):
         return replace(held, items=to_names(ids), notes=notes)

@@ -202,11 +202,12 @@ def standalone(figure: Figure, rows: list[Record], *, width: float | None = None
     widths = [round(share * width) for share in shares]
     for view, across in zip(views, widths, strict=True):
         view["width"] = across
-    # Expressions of a spec know how wide each of its plots is.
+    # Expressions of a spec may ask how wide each of its plots is.
     plots = [{"name": f"plot{number}", "value": across} for number, across in enumerate(widths)]
+    asked = {"params": plots} if "plot0" in str(spec) else {}
     # Nobody reads thousands of points one by one; what each is stands in the page beside the drawing.
     config = {**CONFIG, "aria": False} if figure.points else CONFIG
-    whole = {**spec, "params": plots, "datasets": {**spec.get("datasets", {}), figure.data: data}, "config": config}
+    whole = {**spec, **asked, "datasets": {**spec.get("datasets", {}), figure.data: data}, "config": config}
     legal: dict[str, Any] = _legal(whole)
     return legal
 
