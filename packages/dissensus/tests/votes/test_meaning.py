@@ -13,6 +13,7 @@ import pytest
 from tests.votes.meaning import LAYOUTS, TWISTS, File, Reading, Verdict, Vote, generated, judge, judged
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 FIRST = 10_000 * len(LAYOUTS)
@@ -42,7 +43,7 @@ VOTES = [Vote("x", "anna", "cat"), Vote("x", "ben", "dog"), Vote("y", "anna", "c
 MEANT: Reading = Reading(Counter(VOTES))
 
 
-def verdict_on(rows: list[tuple[str, str, str]], *readings: Reading) -> Verdict:
+def verdict_on(rows: Sequence[tuple[str, str, str]], *readings: Reading) -> Verdict:
     """What the oracle says of a table that should hold `VOTES`."""
     table = [dict(zip(("item", "annotator", "label"), row, strict=True)) for row in rows]
     file = File("long", VOTES, ["cat", "dog"], table, list(readings or [MEANT]), "item", "annotator", "label")
@@ -64,7 +65,7 @@ class TestTheOracle:
         ],
         ids=["a vote less", "another label", "another item", "people exchanged", "a vote more"],
     )
-    def test_takes_nothing_else(self, rows: list[tuple[str, str, str]]) -> None:
+    def test_takes_nothing_else(self, rows: Sequence[tuple[str, str, str]]) -> None:
         assert verdict_on(rows).outcome == "WRONG"
 
     def test_asks_for_the_note_that_names_what_was_read_by_the_letter(self) -> None:
