@@ -717,3 +717,29 @@ def test_people_given_as_probabilities_need_no_correction() -> None:
     result = evaluate(np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.5]]), metrics=["kl", "tvd"])
     header, rows = result.short_grid()
     assert (header[3], rows[0][3].strip()) == ("TVD ↓", "0.250")
+
+
+def test_variance_components_are_the_parts_of_the_interval() -> None:
+    """Items, seeds and annotators that differ by known amounts: each part is its textbook variance."""
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet([2.0, 2.0, 2.0], 500)
+    human = frequency(votes_from_counts(rng.multinomial(8, truth), classes=CLASSES))
+    # Seeds that shift every item alike: seed s takes a power of the truth.
+    runs = np.stack([truth**power / (truth**power).sum(axis=1, keepdims=True) for power in (0.5, 1.0, 2.0, 3.0)])
+    result = evaluate(human, {"m": runs}, classes=CLASSES, metrics=["soft_nll"], resamples=2000, baselines=False)
+    variance = result.overall.get("m", "soft_nll").variance
+    assert variance is not None
+    scores = -(human.probabilities * np.log(runs)).sum(axis=2)
+    assert set(variance) == {"items", "seeds"}
+    assert variance["seeds"] == pytest.approx(scores.mean(axis=1).var(ddof=1) / 4)
+    # Mean squares of the two-way layout: the variance between items less that of single cells.
+    between = scores.mean(axis=0).var(ddof=1)
+    off = scores - scores.mean(axis=0) - scores.mean(axis=1, keepdims=True) + scores.mean()
+    cells = (off**2).sum() / (3 * 499)
+    assert variance["items"] == pytest.approx((between - cells / 4) / 500, rel=0.1)
+    votes, _ = ordered_example(items=150)
+    known = evaluate(votes, {"m": np.full((150, 5), 0.2)}, metrics=["soft_nll"], resamples=50).overall
+    assert set(known.get("m", "soft_nll").variance or {}) == {"items", "annotators"}
+    header, rows = result.variance_grid()
+    assert header[1:] == ["all", "by items", "by annotators", "by seeds"]
+    assert rows[0][3] == "-"

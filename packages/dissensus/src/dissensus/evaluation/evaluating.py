@@ -278,6 +278,18 @@ class Evaluation(Framed):
                 out[metric] = known[0].reason
         return out
 
+    def variance_grid(self) -> tuple[list[str], list[list[str]]]:
+        """Header and cells of what models' soft NLL would vary by: standard deviations, and shares of the variance."""
+        parts = ("items", "annotators", "seeds")
+        known = {row.system: row.variance for row in self.overall.rows if row.variance and row.system in self.models}
+        rows = []
+        for name, variance in known.items():
+            total = sum(variance.values()) or 1.0
+            cells = (variance.get(part) for part in parts)
+            told = (DASH if size is None else f"{size**0.5:.4f} ({size / total:.0%})" for size in cells)
+            rows.append([name, f"{total**0.5:.4f}", *told])
+        return ["soft NLL, sd of the mean", "all", *(f"by {part}" for part in parts)], rows
+
     def distance(self, name: str) -> float:
         """How far a system is from people by the headline metric, for ranking: less is closer."""
         value = self.overall.get(name, self.headline).value

@@ -165,6 +165,10 @@ class Scorer:
                 if spread is not None and metric.name == "soft_nll" and panel is not None and shared(panel):
                     spread = with_annotators(spread, annotator_variance(panel, mean_losses(runs, "soft_nll")))
                     over = f"annotators, {over}"
+                variance = None
+                if spread is not None and metric.name == "soft_nll":
+                    named = ("items", *(("seeds",) if values.shape[1] > 1 else ()), "annotators")
+                    variance = {part: size for part, (size, _) in zip(named, spread.parts, strict=False)}
                 if spread is not None and metric.unit == SHARE and mean in (0.0, 1.0):
                     value = estimate_of_all_or_none(mean, items=items, level=LEVEL, resamples=self.resamples)
                 else:
@@ -185,6 +189,7 @@ class Scorer:
                         sd=float(values[0].std(ddof=1)) if values.shape[1] > 1 else None,
                         best_achievable=best.get(metric.name),
                         corrected=corrected,
+                        variance=variance,
                         notes=(warning,) if warning else (),
                     )
                 )

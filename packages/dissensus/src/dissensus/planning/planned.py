@@ -20,14 +20,14 @@ from dissensus.labels.schemes import frequency
 from dissensus.planning.comparing import HIDDEN, POWER, WORTH, real_pair, simulated_pair
 from dissensus.planning.fitted import fit_panel
 from dissensus.planning.next_items import NextVotes, next_votes
-from dissensus.planning.predicted import predict
+from dissensus.planning.predicted import FEW_PEOPLE, PARTS, predict
 from dissensus.votes.agreement import single_choice
 from dissensus.votes.reading import votes_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Table
+    from dissensus.arrays import Counts, Table
     from dissensus.bootstrap import Estimate
     from dissensus.planning.comparing import Pair
     from dissensus.planning.predicted import Prediction
@@ -218,7 +218,9 @@ def plan(
         if budget is not None
         else [(ceil(n.value), k) for k, n in needed[goal].items()]
     )
-    shown = predict(counts, panel, sizes, scale=votes.scale if votes.ordered else None, seed=seed)
+    without = _without_people(votes, seed=seed)
+    scale = votes.scale if votes.ordered else None
+    shown = predict(counts, panel, sizes, scale=scale, without=without, seed=seed)
     choices = tuple(
         Choice(
             items=n,
@@ -248,8 +250,37 @@ def plan(
         answer=tuple(_answer(goal, budget, choices, best, loss, pair, further)),
         delivery=delivery_advice(float(counts.sum(axis=1).mean())),
         next=further,
-        notes=_notes(votes, pair, list(systems)),
+        notes=(*_notes(votes, pair, list(systems)), *_of_people(votes, len(without))),
     )
+
+
+def _without_people(votes: Votes, *, seed: int) -> list[Counts]:
+    """The (items, classes) votes without each of the people, or of at most `PARTS` random parts of them.
+
+    Empty where who voted is not known, or nobody judged two items.
+    """
+    if votes.annotators is None:
+        return []
+    code, seen = votes.annotators.code, votes.panel_size > 0
+    judged = np.bincount(code)
+    if judged.max() < 2:
+        return []
+    people = np.flatnonzero(judged)
+    part = np.zeros(len(judged), dtype=np.int64)
+    part[people] = np.random.default_rng(seed).permutation(len(people)) % min(len(people), PARTS)
+    cell = votes.item.astype(np.int64) * len(votes.classes) + votes.label
+    taken = (np.bincount(cell[part[code] == one], minlength=votes.counts.size) for one in np.unique(part[people]))
+    return [(votes.counts - each.reshape(votes.counts.shape))[seen] for each in taken]
+
+
+def _of_people(votes: Votes, parts: int) -> list[str]:
+    """A warning where few people judged the whole pilot."""
+    if not 0 < parts < FEW_PEOPLE:
+        return []
+    known = f"Intervals of agreement and alpha allow for other people, with {parts - 1} degrees of freedom"
+    return [
+        f"Warning: the same {parts} people judged the pilot. {known}; power takes these for everybody. Ask more people."
+    ]
 
 
 def delivery_advice(votes_per_item: float) -> str:
@@ -337,6 +368,8 @@ def _answer(
         power, gap = _percent(best.power[goal]), f"{pair.difference(goal):.3g}"
         by = f"{METRICS[goal].short} with a power of {power}, where they differ by {gap} against everybody"
         answer = [f"{size} find the better of two systems by {by}."]
+        if budget is not None and best.power[goal].value < POWER:
+            answer[:0] = [_too_little(goal, budget, choices, pair)]
     near = [choice.k for choice in choices if loss[choice.k] <= (1 + NEAR) * loss[best.k]]
     if best.k < choices[-1].k:
         answer.append(
@@ -362,6 +395,24 @@ def _answer(
         )
         answer.append(f"{purpose}; at the same cost others would want: {'; '.join(wishes)}.")
     return [*answer, *([] if further is None else [further.answer]), TRAINED]
+
+
+def _too_little(goal: str, budget: float, choices: Sequence[Choice], pair: Pair) -> str:
+    """That no choice of the budget reaches the power, or which does though it measures the difference less well."""
+    strong = max(choices, key=lambda choice: choice.power[goal].value)
+    if strong.power[goal].value >= POWER:
+        return (
+            f"A power of {POWER:.0%} takes {strong.items:,} items x {strong.k} votes, which measure the difference "
+            "less well than what is recommended."
+        )
+    needed = {k: pair.items_needed(goal, k) for k in (choice.k for choice in choices)}
+    prices = {choice.k: choice.cost / choice.items for choice in choices}
+    cost = min((ceil(n.value) * prices[k] for k, n in needed.items() if n is not None), default=None)
+    more = "" if cost is None else f" The cheapest plan that does costs {money(cost)}."
+    return (
+        f"No plan for {money(budget)} finds the better system reliably: the greatest power is "
+        f"{strong.power[goal].value:.0%}, and {POWER:.0%} is enough.{more}"
+    )
 
 
 def money(cost: float) -> str:

@@ -35,6 +35,8 @@ class Score:
         best_achievable: what a perfect model would score against so few votes, or why that is not known; None where it
             was not asked.
         corrected: the value that votes without end would give, or why there is no such estimate; None likewise.
+        variance: of the soft NLL, the parts of the value's variance that other items, other seeds (where there are
+            several) and other annotators (where the same judged many items) would bring; None for other metrics.
         notes: what else a reader must know.
     """
 
@@ -48,6 +50,7 @@ class Score:
     sd: float | None = None
     best_achievable: Finding | None = None
     corrected: Finding | None = None
+    variance: dict[str, float] | None = None
     notes: tuple[str, ...] = ()
 
 
