@@ -302,9 +302,9 @@ def _print_all(result: Evaluation) -> None:
     out.print(f"\n[bold]All {result.items:,} items[/], {len(result.classes)} classes")
     _print_grid(*result.overall.grid())
     out.print(short_table([["", "people"], *([name, str(worth)] for name, worth in result.worth.items())]))
-    header, parts = result.variance_grid()
-    if parts:
-        out.print(short_table([header, *parts]))
+    for header, parts in (result.variance_grid(), result.seeds_grid()):
+        if parts:
+            out.print(short_table([header, *parts]))
     tables: list[tuple[str, Any]] = [(f"By {idea}", scores) for idea, scores in result.strata.items()]
     if len(result.models) > 1:
         tables.append((f"Minus {result.reference}", result.difference()))

@@ -26,6 +26,7 @@ from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halv
 from dissensus.evaluation.comparison.tables import DASH, as_list, latex, shown
 from dissensus.evaluation.comparison.verdict import listed, verdict
 from dissensus.evaluation.finite_panel.people_ruler import Ruler, mean_losses, people_ruler, worth_in_people
+from dissensus.evaluation.finite_panel.seeds import of_seeds
 from dissensus.evaluation.finite_panel.shared_annotators import (
     THESE_PEOPLE,
     annotator_variance,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.finite_panel.finding import Finding
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.finite_panel.people_ruler import Ruled, Worth
+    from dissensus.evaluation.finite_panel.seeds import OfSeeds
     from dissensus.evaluation.metrics.registry import Metric
     from dissensus.evaluation.probabilities import Runs
     from dissensus.evaluation.scoring import Resampled
@@ -99,6 +101,7 @@ class Evaluation(Framed):
             where they are not.
         second_ruler: the ruler by that metric; None without one.
         second_worth: by system, how many people it is worth by that metric; empty where there is no such ruler.
+        of_seeds: by model with two seeds or more, what these disagree about and are unsure of beside people.
         trained_on: by system, how many of these items were used to train or choose it, where any were.
         warnings: sentences without which the numbers mislead; that models were trained on these items comes first.
         notes: further sentences that belong under the tables: how they are read, and how baselines were made.
@@ -121,6 +124,7 @@ class Evaluation(Framed):
     second: str | None
     second_ruler: Ruler | str | None
     second_worth: Mapping[str, Worth]
+    of_seeds: Mapping[str, OfSeeds]
     trained_on: Mapping[str, int]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -278,6 +282,26 @@ class Evaluation(Framed):
                 out[metric] = known[0].reason
         return out
 
+    def seeds_grid(self) -> tuple[list[str], list[list[str]]]:
+        """Header and cells: does a model know what it does not know, and what people do not agree on?"""
+        header = ["seeds", "mutual information", "error of the mean", "explained by seeds", "where sure / unsure"]
+        header += ["expected entropy", "beyond people's"]
+        rows = []
+        for name, found in self.of_seeds.items():
+            halves = (found.error_where_sure, found.error_where_unsure)
+            rows.append(
+                [
+                    name,
+                    f"{found.mutual_information:.3f}",
+                    shown(found.error.estimate),
+                    DASH if found.explained is None else f"{found.explained:.0%}",
+                    " / ".join(DASH if half is None else f"{half:z.3f}" for half in halves),
+                    f"{found.expected_entropy:.3f}",
+                    shown(found.beyond_people.estimate),
+                ]
+            )
+        return header, rows
+
     def variance_grid(self) -> tuple[list[str], list[list[str]]]:
         """Header and cells of what models' soft NLL would vary by: standard deviations, and shares of the variance."""
         parts = ("items", "annotators", "seeds")
@@ -358,6 +382,7 @@ class Evaluation(Framed):
             "worth": {name: worth.to_dict() for name, worth in self.worth.items()},
             "second": self.second,
             "second_ruler": self.second_ruler.to_dict() if isinstance(self.second_ruler, Ruler) else self.second_ruler,
+            "of_seeds": {name: found.to_dict() for name, found in self.of_seeds.items()},
             "second_worth": {name: worth.to_dict() for name, worth in self.second_worth.items()},
             "overall": self.overall.to_dict(),
             "strata": {idea: scores.to_dict() for idea, scores in self.strata.items()},
@@ -592,6 +617,13 @@ def evaluate(
         second=second,
         second_ruler=second_ruler,
         second_worth=worth_by(second_ruler),
+        of_seeds={}
+        if panel is None
+        else {
+            name: of_seeds(panel, runs, resamples=resamples, seed=seed)
+            for name, runs in models.items()
+            if len(runs) > 1
+        },
         trained_on=trained_on,
         warnings=tuple(dict.fromkeys(warnings)),
         notes=tuple(dict.fromkeys(notes)),

@@ -1,0 +1,79 @@
+"""Does a model know what it does not know, and does it know what people do not agree on?
+
+Seeds are an ensemble. What they disagree about is epistemic: the mutual information of an item, H(mean q) - mean H(q),
+is held against the squared error of the mean distribution. What each of them is unsure of is aleatoric: their expected
+entropy, mean H(q), is held against people's entropy, corrected for few votes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissensus.evaluation.finite_panel.corrections import correct
+from dissensus.evaluation.metrics.distances import entropy
+
+if TYPE_CHECKING:
+    from dissensus.evaluation.finite_panel.finding import Finding
+    from dissensus.evaluation.finite_panel.panel import Panel
+    from dissensus.evaluation.probabilities import Runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfSeeds:
+    """What the seeds of a system tell of its uncertainty, in the mean over items.
+
+    Attributes:
+        seeds: how many.
+        mutual_information: nats; what the seeds disagree about.
+        error: squared error of the mean distribution against everybody's, corrected for few votes.
+        explained: the error that seeds which differ by chance alone leave their mean, their variance / seeds, as a part
+            of that error: 1 where the model's error is what its seeds disagree about, 0 where they err together.
+            None where the error is not above 0.
+        error_where_sure: the error on the half of items with the least mutual information.
+        error_where_unsure: that on the other half.
+        expected_entropy: nats; the mean entropy of single seeds.
+        beyond_people: expected entropy less people's, corrected for few votes: the signed EntCE.
+    """
+
+    seeds: int
+    mutual_information: float
+    error: Finding
+    explained: float | None
+    error_where_sure: float | None
+    error_where_unsure: float | None
+    expected_entropy: float
+    beyond_people: Finding
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, ready for JSON."""
+        return asdict(self)
+
+
+def of_seeds(panel: Panel, runs: Runs, *, resamples: int = 1000, seed: int = 0) -> OfSeeds:
+    """What (seeds, items, classes) predictions of two seeds or more tell of a model's uncertainty."""
+    mean, seeds = runs.mean(axis=0), len(runs)
+    of_single = np.mean([entropy(run) for run in runs], axis=0)
+    information = entropy(mean) - of_single
+    drawn: Any = {"resamples": resamples, "seed": seed}
+    error = correct("brier", panel, mean, **drawn)
+    k = panel.size[:, None].astype(np.float64)
+    pairs = (panel.mass**2 - panel.squares) / np.maximum(k * (k - 1), 1.0)
+    per_item = (pairs - 2 * mean * panel.shares + mean**2).sum(axis=1)
+    several = panel.size > 1
+    ordered = per_item[several][np.argsort(information[several], kind="stable")]
+    halves = [float(half.mean()) if half.size else None for half in np.array_split(ordered, 2)]
+    value = None if error.estimate is None else error.estimate.value
+    chance = float(runs.var(axis=0, ddof=1)[several].sum(axis=1).mean()) / seeds if several.any() else 0.0
+    return OfSeeds(
+        seeds=seeds,
+        mutual_information=float(information.mean()),
+        error=error,
+        explained=chance / value if value is not None and value > 0 else None,
+        error_where_sure=halves[0],
+        error_where_unsure=halves[1],
+        expected_entropy=float(of_single.mean()),
+        beyond_people=correct("entce", panel, runs, **drawn),
+    )
