@@ -38,8 +38,8 @@ def last_tag() -> str | None:
 def work(device: str) -> dict[str, float]:
     """By net, how long a run takes (48 on a GPU) with the code that is imported."""
     import torch
+    from training import FIXED, fleet, grid_runs, simulated
 
-    from benchmarks.training import FIXED, fleet, grid_runs, simulated
     from dissensus_train.training.engine import train
 
     digits, pictures = (simulated(640, 64, shape=shape, classes=11) for shape in ((1, 28, 28), (3, 32, 32)))

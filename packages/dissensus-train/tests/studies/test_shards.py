@@ -81,10 +81,10 @@ def test_four_processes_of_which_two_are_killed_train_every_run_once(study: Path
     for process in processes:
         process.start()
     # Each dies after a number of runs, not of seconds: nobody is done before all 16 are, however fast the machine.
-    for process, trained in zip(
+    for process, after in zip(
         generator.sample(processes, 2), (generator.randint(0, 3), generator.randint(3, 7)), strict=True
     ):
-        while not (store / "claims").is_dir() or len(_trained(logs)) < trained:
+        while not (store / "claims").is_dir() or len(_trained(logs)) < after:
             time.sleep(0.005)
         os.kill(process.pid, signal.SIGKILL)
     for process in processes:
