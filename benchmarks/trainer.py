@@ -95,7 +95,7 @@ def theirs(data: TrainingData, minilm: Path, epochs: int) -> float:
         trainer = Trainer(
             network,
             arguments,
-            train_dataset=rows[20:],  # type: ignore[arg-type]
+            train_dataset=rows[20:],
             data_collator=collated,
             compute_loss_func=loss,
         )

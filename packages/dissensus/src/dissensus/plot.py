@@ -210,7 +210,7 @@ def _charts(section: Section, *, most: int | None = None) -> alt.TopLevelMixin:
     if len(specs) == 1:
         kinds: dict[str, Any] = {"hconcat": alt.HConcatChart, "layer": alt.LayerChart}
         kind = next((chart for key, chart in kinds.items() if key in specs[0]), alt.Chart)
-        return kind.from_dict(specs[0], validate=False)  # type: ignore[no-any-return]
+        return kind.from_dict(specs[0], validate=False)
     data = {name: rows for spec in specs for name, rows in spec["datasets"].items()}
     beside = [
         {key: value for key, value in spec.items() if key not in ("$schema", "config", "datasets")} for spec in specs
