@@ -1,7 +1,7 @@
 """Whether people moved: found where they did, and hardly ever found where they did not, on simulated and real votes.
 
-The rule (written when the first numbers were known): of votes divided at random, at most 8 in 100 divisions may be called a move
-(p < 0.05), over all of the sets together; and a shift that is there is estimated without bias.
+The rule, written when the first numbers were known: of votes divided at random, at most 8 in 100 divisions may be
+called a move (p < 0.05), over all of the sets together; and a shift that is there is estimated without bias.
 """
 
 from __future__ import annotations

@@ -448,7 +448,18 @@ def _may_be(official: Format, options: Options) -> bool:
 
 
 def _read_official(path: Path, official: Format, options: Options) -> Reading:
-    refused = ["item", "classes", "ordered", "duplicates", "missing", "annotators", "columns", "panel"]
+    refused = [
+        "item",
+        "classes",
+        "ordered",
+        "duplicates",
+        "missing",
+        "annotators",
+        "columns",
+        "panel",
+        "bins",
+        "merge_items",
+    ]
     refused += [*_LONG_COLUMNS, *_DROPS]
     _refuse_options(path, options, official.name, *(name for name in refused if name not in official.options))
     notes: list[str] = []
