@@ -123,8 +123,8 @@ def _number(label: str) -> Decimal | None:
 def spelling(names: pl.Series) -> pl.Series:
     """Names without what is hardly seen: white space, case, normal forms, invisible marks, how a number is written.
 
-    >>> spelling(pl.Series(["Cat ", "cat", "007", "7.0", "1E5"])).to_list()
-    ['cat', 'cat', '7.0', '7.0', '100000.0']
+    >>> spelling(pl.Series(["Cat ", "cat", "007", "7.0", "1E5", "1.905336E+06"])).to_list()
+    ['cat', 'cat', '7.0', '7.0', '100000.0', '1905336.0']
     """
     if names.str.len_bytes().sum() > names.str.len_chars().sum():
         names = names.str.replace_all("[\u200b-\u200f\u2060\ufeff\u00ad]", "").str.normalize("NFC")
@@ -132,7 +132,7 @@ def spelling(names: pl.Series) -> pl.Series:
     if plain.str.contains(r"\s").any():
         plain = plain.str.replace_all(r"\s+", " ")
     # More digits than a float holds could make two names one.
-    numbers = plain.str.contains(r"^[+-]?[0-9]{1,12}(\.[0-9]{0,3})?(e[0-9])?$")
+    numbers = plain.str.contains(r"^[+-]?([0-9]{1,12}(\.[0-9]{0,3})?|[0-9](\.[0-9]{0,12})?e\+?0?[0-9])$")
     if not numbers.any():
         return plain
     return plain.cast(pl.Float64, strict=False).cast(pl.String).zip_with(numbers, plain).fill_null(plain)

@@ -402,9 +402,9 @@ def _refuse_second_header(reading: Reading, path: object) -> None:
     if votes.items.dtype.kind == "T":
         again = np.strings.lower(votes.items) == reading.columns.get("item", "").lower()
         row = int(again.argmax()) if again.any() else None
-    first = votes.item == votes.item[0]
     once = np.bincount(votes.label, minlength=len(votes.classes)) == 1
-    if reading.format in ("long", "wide") and 10 * first.sum() < len(votes) and once.sum() < len(votes.classes):
+    first = votes.item == votes.item[0] if once.any() else votes.item[:0] == 0
+    if reading.format in ("long", "wide") and 0 < 10 * first.sum() < len(votes) and once.sum() < len(votes.classes):
         who = None if reading.format == "wide" or votes.annotators is None else votes.annotators.code
         alone = once[votes.label[first]].all() and (who is None or (who == who[0]).sum() == 1)
         row = 0 if alone and once.sum() == first.sum() else row
@@ -421,9 +421,14 @@ def _remarks(votes: Votes, columns: Mapping[str, str]) -> list[str]:
     if votes.seconds is not None and 2 * int((votes.seconds > 1000).sum()) > votes.n_judgements:
         remarks.append(f"half of '{columns.get('seconds')}' is above 1,000 seconds: are they milliseconds?")
     said = np.empty(len(votes.items), dtype=np.int32)
-    said[votes.item] = votes.label
     several = votes.judgement is None and len(votes) >= len(votes.items) + 20
-    if several and (said[votes.item] == votes.label).all():
+    # Of very many votes the first few almost always disagree.
+    for part in (slice(10_000), slice(None)) if several else ():
+        said[votes.item[part]] = votes.label[part]
+        several &= bool((said[votes.item[part]] == votes.label[part]).all())
+        if not several:
+            break
+    if several:
         remarks.append("nobody disagrees: all votes of each item are the same")
     return remarks
 
@@ -920,7 +925,11 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     if own is None:
         rows = without_headers(rows, notes)
     fit = [] if own is not None else [*item_columns(free), *filter(names_rows, free)]
-    fit = [name for name in fit if not rows.table.schema[name].is_nested() and rows.table[name].is_unique().all()]
+    fit = [
+        name
+        for name in fit
+        if not rows.table.schema[name].is_nested() and rows.table[name].n_unique() == rows.table.height
+    ]
     item = next(iter(fit), item) if options.item is None else item
     row_numbers = [name for name in fit if name != item and plain(name) in ROW_NUMBERS]
     beside = [name for name in available if name != item and name not in row_numbers]
