@@ -40,6 +40,7 @@ def checked(monkeypatch: pytest.MonkeyPatch, *, found: list[str], lacking: list[
         "run": lambda *_, **__: "",
         "try_out": try_out,
         "check_licences": lambda _: None,
+        "compare_speed": lambda _: None,
         "subprocess": SimpleNamespace(run=pip),
         "shutil": SimpleNamespace(rmtree=lambda _: None),
     }

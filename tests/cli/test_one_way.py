@@ -317,6 +317,7 @@ NOT_WALKED = {
     "collect serve": "runs until it is stopped; tests/docs/running.py",
     "curate ambiguous": "trains a network; tests/digits/test_command.py",
     "bench add": "trains networks; tests/bench/test_benching.py",
+    "study compare": "needs new votes; tests/bundles/test_comparing.py",
 }
 STUDY = """
 name = "small"

@@ -67,3 +67,13 @@ def test_another_background_is_another_run(tmp_path: Path) -> None:
     one = trained(tmp_path, deep=False)
     (tmp_path / "study.toml").write_text(STUDY.format(background="#808080"))
     assert open_study(tmp_path / "study.toml", tmp_path / "runs").runs[0].key != one.opened.runs[0].key
+
+
+def test_one_image_gets_one_answer_whatever_lies_beside_it(tmp_path: Path) -> None:
+    """Of a study of 8 bits and colours: a grey image of 16 bits, alone and beside a brighter one."""
+    export_bundle(trained(tmp_path, deep=False), tmp_path / "model")
+    dark, bright = tmp_path / "dark.png", tmp_path / "bright.png"
+    Image.fromarray(np.full((5, 5), 900, dtype=np.uint16)).save(dark)
+    Image.fromarray(np.full((5, 5), 60_000, dtype=np.uint16)).save(bright)
+    model = load_model(tmp_path / "model")
+    np.testing.assert_allclose(model.predict_proba([dark])[0], model.predict_proba([dark, bright])[0], atol=1e-6)

@@ -113,6 +113,11 @@ def test_what_is_no_list_of_texts_is_refused(tmp_path: Path) -> None:
     model = load_model(tmp_path / "model")
     with pytest.raises(InputError, match="give a list of texts, not one text"):
         model.predict_proba("one text")
+    for frame in ({"text": ["a", "b", "c"]}, pl.DataFrame({"text": ["a", "b"]}), {"a", "b"}, None):
+        with pytest.raises(InputError, match="of a frame or a dictionary, its column of texts"):
+            model.predict_proba(frame)
+    with pytest.raises(InputError, match="half of a character"):
+        model.predict_proba(["\ud800"])
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="none of the columns a, b"):
         predict(tmp_path / "model", tmp_path / "other.csv", output=tmp_path / "said.csv")

@@ -188,7 +188,7 @@ def delivered_on_meta() -> Any:
         ),
         (
             lambda: dis.label(ANYTHING.counts),
-            r"a ndarray cannot be read as one; give a path, .* of counts, give dis.votes_from_counts",
+            r"an array of shape \(56, 4\) can mean more than one thing\n  format='wide'",
         ),
         (lambda: dis.inspect(ANYTHING), r"a LabelDistribution cannot be read as one; give a path"),
         (lambda: dis.loader(X, delivered_on_meta()), r"the delivery lies on meta; make it with device='cpu'"),

@@ -342,3 +342,42 @@ class TestSecondHeader:
     )
     def test_is_not_every_rare_class(self, read: Any, table: str) -> None:
         assert "eel" in read(table).votes.classes
+
+
+class TestWhatAStrangerBroke:
+    """Each was read wrongly once, without a word."""
+
+    @pytest.mark.parametrize(
+        ("table", "sentence"),
+        [
+            (
+                "item,anna,ben,carla,label\na,yes,no,yes,yes\nb,no,no,no,no\nc,yes,yes,no,yes\n",
+                "hold labels as 'label'",
+            ),
+            ('item,annotator,labels\na,x,"joy, anger"\na,y,joy\nb,x,sadness\nb,y,"joy, sadness"\n', "several labels"),
+            ("item,annotator,label\na,x,joy/anger\na,y,joy\nb,x,anger\nb,y,anger\n", "several labels"),
+            ("id,doc,annotator,label\n1,d1,x,yes\n2,d1,y,no\n3,d2,x,no\n4,d2,y,no\n", "'doc' repeats"),
+            ("item,yes,no,Summe\na,3,2,5\nb,1,3,4\nc,0,3,3\n", "adds them up"),
+            ("item;annotator;rating\na;x;1,5\na;y;2,0\nb;x;3,5\nb;y;1,5\n", "decimal comma"),
+        ],
+        ids=["people beside a label", "commas", "slashes", "row numbers", "a sum", "decimal commas"],
+    )
+    def test_is_asked_about_and_every_advice_is_read(self, read: Any, table: str, sentence: str) -> None:
+        with pytest.raises(InputError, match=sentence) as refusal:
+            read(table)
+        for reading in refusal.value.readings.values():
+            assert len(read(table, **reading).votes)
+
+    def test_objects_written_as_text_are_refused(self, read: Any) -> None:
+        with pytest.raises(InputError, match="an object written as text"):
+            read("item,labels\na,\"{'anna': 'yes', 'ben': 'no'}\"\nb,\"{'anna': 'no'}\"\n")
+
+    def test_times_that_are_not_understood_decide_nothing(self, read: Any) -> None:
+        rows = "a,x,yes,1/2/2024 9:00 PM\na,x,no,1/2/2024 10:00 AM\na,y,no,1/2/2024 9:00 PM\n"
+        with pytest.raises(InputError, match="write them as ISO 8601 does"):
+            read(f"item,annotator,label,timestamp\n{rows}", duplicates="last", force=True)
+
+    def test_annotators_who_are_called_like_models_are_told(self, read: Any) -> None:
+        told = read("item,anna,ben,gpt-4\na,yes,no,yes\nb,no,no,no\nc,yes,yes,no\n").notes
+        assert any("'gpt-4' may be no people" in note for note in told)
+        assert not any("may be no people" in note for note in read("item,anna,ben\na,yes,no\nb,no,no\n").notes)

@@ -133,7 +133,11 @@ def _write_all(
             path = folder / f"votes{ending}.{kind}"
             write_votes(votes, path)
             if kind == "csv":
+                as_written = path.read_bytes()
                 write_guarded_csv(pl.read_csv(path, infer_schema=False), path)
+                if path.read_bytes() != as_written:
+                    # What stands beside a file belongs to it as it was written.
+                    path.with_name(f"{path.name}.json").unlink(missing_ok=True)
     writers: dict[str, Callable[..., Any]] = {
         "csv": write_guarded_csv, "jsonl": pl.DataFrame.write_ndjson, "parquet": pl.DataFrame.write_parquet,
     }  # fmt: skip

@@ -121,7 +121,7 @@ async def answer_to(request: Request, error: Exception) -> Response:
         return refuse(request, _sentence(error), status=STATUS[error.kind], kind=error.kind)
     if isinstance(error, NotInvited):
         about = {"status": 403, "kind": "not-invited", "values": error.values}
-        return refuse(request, error.sentence, heading="This link does not work", **about)
+        return refuse(request, error.template, heading="This link does not work", **about)
     if isinstance(error, DiskFull):
         _log_full(site_of(request), error)
         return refuse(

@@ -42,7 +42,7 @@ class NotInvited(InputError):  # noqa: N818
 
     def __init__(self, sentence: str, **values: str) -> None:
         super().__init__(sentence.format(**values))
-        self.sentence, self.values = sentence, values
+        self.template, self.values = sentence, values
 
 
 @dataclass(frozen=True)

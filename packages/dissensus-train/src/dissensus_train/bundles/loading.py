@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import warnings
+from collections.abc import Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,6 +147,9 @@ class TrainedModel:
                     f"{shown.names[unknown[0]]} first; what it says of them is the same for all",
                     stacklevel=2,
                 )
+            if self.recipe.reads == "images" and features.shape[1] == 1 and self.recipe.shape[0] == 3:
+                # Grey images of a model of coloured ones, whatever is beside them.
+                features = np.repeat(features, 3, axis=1)
         if tuple(features.shape[1:]) != self.recipe.shape:
             raise InputError(
                 f"predict: items of shape {tuple(features.shape[1:])}, and the model was trained on items of shape "
@@ -283,18 +287,25 @@ def _as_items(given: Any, recipe: Recipe) -> Items:
     if reads == "images":
         if isinstance(given, np.ndarray):
             return Items(names=np.arange(len(given)), pixels=given)
-        return Items(names=np.arange(len(given)), files=tuple(map(Path, given)), reading=recipe.reading)
+        return Items(names=np.arange(len(given)), files=tuple(map(Path, given)), reading=recipe.reading.settled())
     columns: Sequence[Any] = given if reads == "pairs" else (given,)
     if reads == "pairs" and len(columns) != 2:
         raise InputError("predict: the model reads pairs of texts; give two lists, as in (premises, hypotheses)")
     if any(isinstance(column, str) for column in columns):
         raise InputError("predict: give a list of texts, not one text")
+    # A frame or a dictionary is its names, and a set has no order.
+    no_lists = (column is None or isinstance(column, Mapping | Set) or hasattr(column, "columns") for column in columns)
+    if any(no_lists):
+        raise InputError("predict: give a list of texts; of a frame or a dictionary, its column of texts")
     columns = [list(column) for column in columns]
     for column in columns:
         wrong = next((number for number, text in enumerate(column) if not isinstance(text, str)), None)
         if wrong is not None:
             raise InputError(f"predict: item {wrong} is {column[wrong]!r}, not a text; remove it, or fill it")
-    texts = tuple(np.array(column, dtype=np.dtypes.StringDType()) for column in columns)
+    try:
+        texts = tuple(np.array(column, dtype=np.dtypes.StringDType()) for column in columns)
+    except UnicodeEncodeError as error:
+        raise InputError(f"predict: a text holds half of a character ({error.object[:20]!r}); correct it") from None
     return Items(names=np.arange(len(texts[0])), texts=texts)
 
 

@@ -78,7 +78,7 @@ def _read(model: TrainedModel, path: Path, *, item: str | None, text: str | None
     if model.recipe.reads == "features":
         return read_all_features(path)
     if model.recipe.reads == "images":
-        shown = read_images(path, reading=model.recipe.reading)
+        shown = read_images(path, reading=model.recipe.reading.settled())
         # Called as the study's votes called theirs, unless two differ in their endings alone.
         bare = without_ending(shown.names)
         if model.recipe.learnt.get("images", {}).get("endings") is False and np.unique(bare).size == bare.size:
@@ -147,7 +147,14 @@ def compare(
         typer.Option(metavar="FILE", help="The votes it learnt from: items judged again tell if people changed."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the report of both models: .html.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the report of both models: .html.",
+            callback=opt.not_standard_output,
+        ),
     ] = None,
     device: opt.Device = "auto",
     trust_code: TrustCode = False,

@@ -112,6 +112,8 @@ def as_typed(sentence: str, arguments: Sequence[str]) -> str:
             return match[0]
         if value == "False" and options[name].secondary_opts:
             return str(options[name].secondary_opts[0])
+        if options[name].is_flag:
+            return str(max(options[name].opts, key=len))
         if value[:1] in ("[", "'"):
             value = shlex.quote(",".join(re.findall(r"'([^']*)'", value)))
         return f"{max(options[name].opts, key=len)} {value}".rstrip()

@@ -144,8 +144,15 @@ def _streamed(
 
     if reading.models:
         raise InputError("--stream counts votes without looking at who voted; mark models in a column 'kind' (--kind)")
-    columns = {name: getattr(reading, name) for name in ("item", "label", "kind", "classes", "ordered")}
-    counted = count_votes(source, with_models=with_models, **columns)
+    used = ("item", "label", "kind", "classes", "ordered", "force", "annotator", "attributes", "seconds", "time")
+    for name in reading.given(*(name for name in opt.READING if name not in used)):
+        raise InputError(f"--stream counts votes as they are, without {opt.typed_name(name)}; leave out one of them")
+    columns = {name: getattr(reading, name) for name in ("item", "label", "kind", "classes", "ordered", "force")}
+    try:
+        counted = count_votes(source, with_models=with_models, **columns)
+    except InputError as error:
+        # The readings of a file that is read as a whole are none of one that is counted.
+        raise InputError(f"{error.sentence} (without --stream)" if error.readings else error.sentence) from None
     if counted.left_out:
         note(f"{counted.left_out:,} votes are from models: left out")
     if scheme not in ("frequency", "dirichlet", "majority"):

@@ -55,7 +55,7 @@ def inspect(
     if pseudonyms is not None:
         votes = pseudonymous(votes, key_from(pseudonyms))
     result = look(votes, resamples=resamples, seed=seed, contested=contested)
-    if reading.attributes and not by_person:
+    if (reading.attributes or by in votes.annotator_attributes) and not by_person:
         result = replace(result, annotator_agreement=None)
         note("nobody is listed beside groups, as together they tell who is in which (--by-person lists everybody)")
     votes = votes.people

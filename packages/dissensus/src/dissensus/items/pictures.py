@@ -49,6 +49,10 @@ class Reading:
         """
         return self if self.whole or self.floats else Reading(self.background, **_ranges_of(paths))
 
+    def settled(self) -> Reading:
+        """The same for images of any other set: where the own set had no such image, 16 bits and floats from 0 to 1."""
+        return Reading(self.background, self.whole or (0.0, 65535.0), self.floats or (0.0, 1.0))
+
 
 @lru_cache
 def colour_of(name: str) -> tuple[int, int, int]:

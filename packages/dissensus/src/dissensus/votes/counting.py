@@ -40,6 +40,7 @@ from dissensus.votes.encoding import first_appearances, to_names
 from dissensus.votes.grid import NPY
 from dissensus.votes.own import read_own
 from dissensus.votes.rows import is_scale
+from dissensus.votes.scales import refuse_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,6 +94,7 @@ def count_votes(
     classes: Sequence[str] | None = None,
     ordered: bool | None = None,
     with_models: bool = False,
+    force: bool = False,
 ) -> CountedVotes:
     """Count the votes of a long file (one row per vote) in one pass, with memory for the counts only.
 
@@ -107,6 +109,7 @@ def count_votes(
         classes: class names in order; None sorts the labels, numbers by size and others by alphabet.
         ordered: whether the classes are a scale; None says so for labels in a column named like a rating.
         with_models: count each model as one more person; else votes of models are left out.
+        force: take very many different labels for classes.
 
     Examples:
         >>> import tempfile
@@ -152,6 +155,8 @@ def count_votes(
         raise InputError(f"{path}: the file holds no rows; give a file with at least one")
     if classes is None and separator_of(pl.Series(list(labels), dtype=pl.String), path) is not None:
         raise InputError(f"{path}: cells of '{label}' hold several labels; read the file without streaming")
+    if classes is None and own is None:
+        refuse_names(list(labels), votes=n_rows, force=force, column=label, path=path)
     first = list(labels.values())
     rank, order = arrange_classes(list(labels), classes, where=lambda k: place(path, first[k]))
     if rank.tolist() != list(range(len(order))):

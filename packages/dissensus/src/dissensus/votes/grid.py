@@ -179,6 +179,8 @@ def other_meanings(numbers: pl.DataFrame, *, wide: bool) -> tuple[str, list[dict
 
 def are_counts(panel: pl.DataFrame) -> bool:
     """Whether all cells are whole numbers from 0, and each row has one that is not 0."""
+    if any(dtype.is_nested() or dtype in (pl.Enum, pl.Categorical) for dtype in panel.dtypes):
+        return False
     cells = panel.select(pl.all().cast(pl.Float64, strict=False).fill_null(-1)).to_numpy()
     return bool((cells >= 0).all() and not (cells % 1).any() and cells.any(axis=1).all())
 

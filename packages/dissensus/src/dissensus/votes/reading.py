@@ -390,7 +390,9 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
     for what, (names, code) in named.items():
         if names.dtype.kind == "T":
             text = pl.Series(names.tolist())
-            alike += variants(text, np.bincount(code, minlength=len(names)), what=f"{what}s")
+            told = variants(text, np.bincount(code, minlength=len(names)), what=f"{what}s")
+            apart = reading.format in ("wide", "counts")
+            alike += [note.removesuffix("; merge_items= makes them one") if apart else note for note in told]
             odd = text.filter(text.is_in(MISSING)).to_list()
             alike += [f"the {what} '{word}' looks like a missing name, and is kept as one" for word in odd]
     return replace(reading, notes=(*reading.notes, *alike, *_remarks(votes, reading.columns)))
@@ -415,9 +417,20 @@ def _refuse_second_header(reading: Reading, path: object) -> None:
         )
 
 
+_CALLED_LIKE_MODELS: Final = (
+    r"(?i)^((chat)?gpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|roberta|bert)\b[-_ .\d\w]*$"
+    r"|^(chat)?gpt[-_ .]?\d|^(model|llm|prediction|predicted|model_pred\w*|majority|consensus|gold)$"
+)
+
+
 def _remarks(votes: Votes, columns: Mapping[str, str]) -> list[str]:
     """What is odd about votes that were read without a doubt."""
     remarks = []
+    if votes.by_model is None and votes.annotators is not None and votes.annotators.names.dtype.kind == "T":
+        names = pl.Series(votes.annotators.names.tolist())
+        models = names.filter(names.str.contains(_CALLED_LIKE_MODELS)).to_list()
+        if models:
+            remarks.append(f"{listed(models)} may be no people; models= says which annotators are models")
     if votes.seconds is not None and 2 * int((votes.seconds > 1000).sum()) > votes.n_judgements:
         remarks.append(f"half of '{columns.get('seconds')}' is above 1,000 seconds: are they milliseconds?")
     said = np.empty(len(votes.items), dtype=np.int32)
@@ -529,6 +542,11 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
             notes.append(f"column '{columns.seconds}' holds no seconds and is not used")
             columns = replace(columns, seconds=None)
     if columns.time is not None and options.time is None and holds_no_times(rows.table[columns.time]):
+        if options.duplicates != "refuse":
+            raise InputError(
+                f"{rows.path}: the cells of '{columns.time}', which tell the {options.duplicates} vote, are no "
+                "dates and times that are known; write them as ISO 8601 does, or rename the column to go by rows"
+            )
         notes.append(f"column '{columns.time}' holds no moments and is not used")
         columns = replace(columns, time=None)
     unused = [name for name in table.columns if name not in rows.table.columns]
@@ -586,6 +604,8 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     dtype = rows.table.schema[columns.label]
     if own is None and not isinstance(getattr(dtype, "inner", dtype), pl.Enum):
         refuse_labels(votes, options, column=columns.label, path=rows.path)
+        if options.format is None and not options.given(*_LONG_COLUMNS):
+            _refuse_people_beside(table, columns, votes)
         _look_at_row_numbers(table, rows, columns, votes, guessed=options.item is None, notes=notes)
     sets = separator is not None or dtype == pl.List
     name = "lists" if lists else "sets" if sets else "long"
@@ -689,12 +709,41 @@ def _other_labels(table: OpenTable, columns: Columns) -> Readings:
     return label_readings(whole, label_columns(whole, columns.item, columns.annotator, taken))
 
 
+def _refuse_people_beside(table: OpenTable, columns: Columns, votes: Votes) -> None:
+    """Refuse one label for each item where other columns, of people perhaps, hold the same labels."""
+    used = (*columns.roles().values(), *columns.attributes, *columns.item_attributes)
+    beside = [name for name in table.columns if name not in used]
+    if votes.annotators is not None or len(votes.items) < len(votes) or len(beside) < 2:
+        return
+    cells = table.rows(beside).table
+    alike = [
+        name
+        for name, dtype in cells.schema.items()
+        if not dtype.is_nested()
+        and 2 * cells[name].cast(pl.String).is_in(votes.classes).sum() > cells[name].is_not_null().sum()
+    ]
+    if len(alike) > 1:
+        raise InputError(
+            f"{table.path}: {listed(alike)} hold labels as '{columns.label}' does; choose",
+            readings={
+                f"each of them is an annotator, and '{columns.label}' is none": {"annotators": alike},
+                f"each row is one vote, '{columns.label}'": {"format": "long"},
+            },
+        )
+
+
 def _look_at_row_numbers(
     table: OpenTable, rows: Rows, columns: Columns, votes: Votes, *, guessed: bool, notes: list[str]
 ) -> None:
     """Remark on items of one row each whose texts repeat, or refuse them where their column is a guess."""
-    texts = [name for name in table.columns if plain(name) in TEXTS and name != columns.item]
-    if len(votes.items) < rows.table.height or rows.table.height < 2 or not texts:
+    if len(votes.items) < rows.table.height or rows.table.height < 2:
+        return
+    people = None if votes.annotators is None else len(votes.annotators)
+    used = (*columns.roles().values(), *columns.attributes, *columns.item_attributes)
+    # With people who judged several items, whatever nobody judged twice may be the items.
+    known = people is not None and people < rows.table.height
+    texts = [name for name in table.columns if name not in used and (known or plain(name) in TEXTS)]
+    if not texts:
         return
     beside = [name for name in (columns.annotator,) if name is not None]
     cells = table.rows([*texts, *beside]).table
@@ -922,6 +971,11 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
         )
     notes: list[str] = []
     rows = table.rows(available, as_text=() if own is None else own.text)
+    ranked = {dtype for dtype in rows.table.dtypes if dtype in (pl.Enum, pl.Categorical)}
+    if len(ranked) > 1:
+        # Categories of unlike orders are names like any other.
+        text = pl.col([name for name, dtype in rows.table.schema.items() if dtype in ranked]).cast(pl.String)
+        rows = replace(rows, table=rows.table.with_columns(text))
     if own is None:
         rows = without_headers(rows, notes)
     fit = [] if own is not None else [*item_columns(free), *filter(names_rows, free)]
@@ -1009,6 +1063,14 @@ def _refuse_numbers_of_labels(rows: Rows, item: str | None) -> None:
         )
 
 
+def _sums(panel: pl.DataFrame) -> list[str]:
+    """The columns, of three or more, that are the sum of the others in every row."""
+    if panel.width < 3 or panel.height < 3 or not all(dtype.is_numeric() for dtype in panel.dtypes):
+        return []
+    total = panel.sum_horizontal()
+    return [name for name in panel.columns if total.sum() and (2 * panel[name] == total).all()]
+
+
 def _without_summaries(
     rows: Rows, columns: list[str], item: str | None, options: Options, notes: list[str]
 ) -> tuple[list[str], bool]:
@@ -1016,13 +1078,14 @@ def _without_summaries(
     held = summary_columns(rows.table[columns])
     notes.extend(f"left out: column '{name}', {HOLDS[kind]}" for name, kind in held.items() if kind is not None)
     votes = [name for name in columns if name not in held]
-    doubtful = [name for name, kind in held.items() if kind is None]
+    doubtful = [name for name, kind in held.items() if kind is None] or _sums(rows.table[votes])
+    votes = [name for name in votes if name not in doubtful]
     if doubtful:
         both = [name for name in columns if name in (*votes, *doubtful)]
         people = {"no annotator": {"annotators": votes}, "an annotator": {"annotators": both}}
         classes = {"no class of a table of counts": votes, "a class of a table of counts": both}
         raise InputError(
-            f"{rows.path}: {listed(doubtful)} is called like a summary of the other columns, and is none; choose one",
+            f"{rows.path}: {listed(doubtful)} is called like a summary of the others or adds them up; choose one",
             readings=(people if options.format != "counts" and item is not None and votes else {})
             | {
                 meaning: {"format": "counts", "classes": names}

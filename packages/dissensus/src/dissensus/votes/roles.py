@@ -122,8 +122,11 @@ def label_readings(table: pl.DataFrame, labels: Sequence[str]) -> Readings:
     """The readings of a file whose labels may be in several columns; of 0 and 1, they may be flags of one judgement."""
     flags = [
         name
-        for name in labels
-        if table[name].cast(pl.String).is_in(["0", "1", "0.0", "1.0", "true", "false", "True", "False"]).all()
+        for name in table.columns
+        if labels
+        and table[name].n_unique() > 1
+        and not table.schema[name].is_nested()
+        and table[name].cast(pl.String).is_in(["0", "1", "0.0", "1.0", "true", "false", "True", "False"]).all()
         and not table[name].null_count()
     ]
     together = {"columns of 0 and 1 are the classes": {"format": "flags", "classes": flags}} if len(flags) > 1 else {}

@@ -85,10 +85,59 @@ def refuse_labels(votes: Votes, options: Options, *, column: str, path: object) 
     """Refuse labels that are too many to be classes, or that have a code for no answer among them, if nobody said."""
     if options.classes is not None or options.bins is not None:
         return
-    if not options.force:
-        _refuse_sliders(votes.classes, votes=len(votes), column=column, path=path)
-    if options.missing is None and votes.judgement is None and votes.none is None:
-        _refuse_codes(votes.classes, path=path)
+    single = votes.judgement is None and votes.none is None
+    refuse_names(
+        votes.classes,
+        votes=len(votes),
+        force=options.force,
+        codes=options.missing is None and single,
+        parts=options.separator is None and single,
+        column=column,
+        path=path,
+    )
+
+
+def refuse_names(
+    labels: Sequence[str],
+    *,
+    votes: int,
+    force: bool,
+    column: str,
+    path: object,
+    codes: bool = True,
+    parts: bool = True,
+) -> None:
+    """The same for the names alone; `codes` and `parts` say whether codes for no answer, and several labels, may be."""
+    if parts:
+        _refuse_composites(labels, long=bool(column), path=path)
+    if not force:
+        _refuse_sliders(labels, votes=votes, column=column, path=path)
+    if codes:
+        _refuse_codes(labels, path=path)
+
+
+def _refuse_composites(labels: Sequence[str], *, long: bool, path: object) -> None:
+    """Refuse labels that are other labels with a mark between them, decimal commas, and objects written as text."""
+    one = {"each of them is a class": {"classes": list(labels)}}
+    if len(labels) > 1 and all(re.fullmatch(r"[-+]?\d+,\d+", name) for name in labels):
+        raise InputError(
+            f"{path}: '{labels[0]}' is a number with a decimal comma; write a point, or choose", readings=one
+        )
+    odd = next((name for name in labels if re.fullmatch(r"\{.*:.*\}", name, re.DOTALL)), None)
+    if odd is not None:
+        raise InputError(
+            f"{path}: '{odd}' is an object written as text; write one row per vote, or one column for each of its names"
+        )
+    known = set(labels)
+    for mark in (",", "/", "+", "\n", ";", "|"):
+        parts = {name: [part.strip() for part in name.split(mark)] for name in labels if mark in name}
+        several = next((name for name, some in parts.items() if len(some) > 1 and known.issuperset(some)), None)
+        if several is not None:
+            sets = {"several labels of one person in a cell": {"format": "sets", "separator": mark}} if long else {}
+            raise InputError(
+                f"{path}: the label {several!r} may be several labels, which also stand alone; choose",
+                readings=sets | one,
+            )
 
 
 def _refuse_sliders(labels: Sequence[str], *, votes: int, column: str, path: object) -> None:

@@ -180,6 +180,17 @@ class Votes:
             mine, theirs = self.annotators, other.annotators
             who, names, described = _joined("annotator", mine.names, mine.attributes, theirs.names, theirs.attributes)
             annotators = Annotators(np.concatenate([mine.code, who[theirs.code]]), names, described)
+            ours, others = (
+                np.unique(item.astype(np.int64) * len(names) + code)
+                for item, code in ((self.item, mine.code), (place[other.item], who[theirs.code]))
+            )
+            twice = np.intersect1d(ours, others)
+            if twice.size:
+                item, person = divmod(int(twice[0]), len(names))
+                raise InputError(
+                    f"votes: {names[person]} judged item {items[item]} in both, and {twice.size:,} judgements in all "
+                    "are in both; leave out one of each (votes.subset), or read the rows together with duplicates="
+                )
         judgement = None
         if self.judgement is not None or other.judgement is not None:
             both = (np.arange(len(v), dtype=np.int32) if v.judgement is None else v.judgement for v in (self, other))
