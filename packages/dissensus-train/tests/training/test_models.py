@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -36,6 +38,24 @@ def too_narrow(shape: tuple[int, ...], classes: int) -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(shape[0], classes - 1))
 
 
+class TwoAnswers(nn.Linear):
+    def forward(self, x: torch.Tensor) -> Any:
+        return super().forward(x), x
+
+
+def two_answers(shape: tuple[int, ...], classes: int) -> nn.Module:
+    return TwoAnswers(shape[0], classes)
+
+
+def frozen(shape: tuple[int, ...], classes: int) -> nn.Module:
+    return nn.Linear(shape[0], classes).requires_grad_(requires_grad=False)
+
+
+def failing(shape: tuple[int, ...], classes: int) -> nn.Module:
+    widths: dict[str, int] = {}
+    return nn.Linear(widths["width"], classes)
+
+
 def not_a_module(shape: tuple[int, ...], classes: int) -> object:
     return (shape, classes)
 
@@ -51,6 +71,9 @@ def not_a_module(shape: tuple[int, ...], classes: int) -> object:
         ("tests.training.test_models:too_narrow", (4,), r"its output for one item has shape \(2,\)"),
         ("tests.training.test_models:not_a_module", (4,), "not a torch.nn.Module"),
         ("tests.training.test_models:too_narrow", (4, 4), "does not take items of shape"),
+        ("tests.training.test_models:two_answers", (4,), "answers with a tuple, not a tensor of logits"),
+        ("tests.training.test_models:frozen", (4,), "no weight that could be trained"),
+        ("tests.training.test_models:failing", (4,), r"its factory failed \(KeyError: 'width'\)"),
     ],
 )
 def test_models_that_do_not_fit_are_refused(name: str, shape: tuple[int, ...], sentence: str) -> None:

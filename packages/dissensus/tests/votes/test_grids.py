@@ -364,3 +364,13 @@ class TestItems:
         assert read(table.replace("essay_id", "id"), annotators=["r*"]).columns == {"item": "id"}
         with pytest.raises(InputError, match="known to hold the item"):
             read(table.replace("essay_id", "worker_id").replace("task", "x"), annotators=["r1", "r2"])
+
+
+def test_percentages_of_a_panel_need_not_add_up_and_the_notes_say_what_they_are_taken_for() -> None:
+    table = pd.DataFrame({"item": ["a", "b", "c"], "toxic": [20, 0, 100], "insult": [40, 60, 20]})
+    votes = dis.read_votes(table, panel="5")
+    yes = dict(zip(votes.items.tolist(), votes.counts[:, votes.classes.index("yes")].tolist(), strict=True))
+    assert yes == {"a / toxic": 1, "a / insult": 2, "b / toxic": 0, "b / insult": 3, "c / toxic": 5, "c / insult": 1}
+    assert any("taken for percentages, of a panel of 5" in note for note in votes.notes)
+    with pytest.raises(InputError, match="no whole number of a panel of 5"):
+        dis.read_votes(table.assign(toxic=[30, 0, 100]), panel="5")

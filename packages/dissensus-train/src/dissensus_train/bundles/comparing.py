@@ -93,7 +93,8 @@ class Comparison:
         further = since is not None and since.low is not None and since.low > 0
         row = self.difference
         title = METRICS[row.metric].title
-        told = f"{title}, new minus deployed: {shown(row.value)}, on {self.evaluation.items:,} items new to both"
+        number = self.evaluation.items
+        told = f"{title}, new minus deployed: {shown(row.value)}, on {number:,} item{'s'[: number != 1]} new to both"
         if row.mark == BETTER:
             first = f"Deploy the newly trained model: it is significantly closer to people ({told})."
         elif row.mark == WORSE:
@@ -106,7 +107,8 @@ class Comparison:
         else:
             first = f"Keep the deployed model: the newly trained one is not significantly better ({told})."
         if since is None:
-            second = "Whether the deployed model is as close to people as at export is not known: it has no such score."
+            why = "it has no such score" if self.at_export is None else "the compared items are too few to score it"
+            second = f"Whether the deployed model is as close to people as at export is not known: {why}."
         else:
             closer = since.high is not None and since.high < 0
             how = (

@@ -395,7 +395,12 @@ def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, c
         ),
         as_markdown(f"Chosen as {chosen}."),
         f"## How close it is to people ({recipe.scores['items']:,} items of the split '{as_markdown(scored.split)}')",
-        *(as_markdown(sentence) for sentence in evaluation.verdict),
+        # The mean of several runs is scored as one, and is not one.
+        *(
+            as_markdown(sentence)
+            for sentence in evaluation.verdict
+            if len(recipe.members) == 1 or not sentence.startswith("But it is one run")
+        ),
         _scores(recipe, evaluation),
         "Scores are of this very model, with 95 % intervals over items.",
         "## Use",

@@ -189,6 +189,8 @@ def build(
         model = _made(name, shape, classes, folder=folder, items=items, weights=weights)
         if not isinstance(model, nn.Module):
             raise InputError(f"model {name}: the factory returned {type(model).__name__}, not a torch.nn.Module")
+        if not any(weight.requires_grad for weight in model.parameters()):
+            raise InputError(f"model {name}: it has no weight that could be trained; leave some layer unfrozen")
         # Lazy layers draw their weights when they first see items, which must be here, from the seed.
         if checked or any(nn.parameter.is_lazy(weight) for weight in model.parameters()):
             _check_width(model, name, shape, classes=classes, items=items)
@@ -215,7 +217,13 @@ def _made(
             f"model {name}: its factory takes items, and the data have features only; give texts or images under "
             "[dataset], or take the shape of the features"
         )
-    made: nn.Module = factory(items if takes_items else shape, classes)
+    try:
+        made: nn.Module = factory(items if takes_items else shape, classes)
+    except InputError:
+        raise
+    except Exception as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise InputError(f"model {name}: its factory failed ({type(error).__name__}: {first}); correct it") from error
     return made
 
 
@@ -243,6 +251,10 @@ def _check_width(model: nn.Module, name: str, shape: Shape, *, classes: int, ite
         raise InputError(f"model {name} does not take items of shape {shape}: {first}") from error
     finally:
         model.train(training)
+    if not isinstance(out, torch.Tensor):
+        raise InputError(
+            f"model {name}: it answers with a {type(out).__name__}, not a tensor of logits; return that alone"
+        )
     if out.shape != (2, classes):
         raise InputError(
             f"model {name}: its output for one item has shape {tuple(out.shape[1:])}; it must have one logit for each "

@@ -104,6 +104,7 @@ class Evaluation(Framed):
         of_seeds: by model with two seeds or more, what these disagree about and are unsure of beside people.
         trained_on: by system, how many of these items were used to train or choose it, where any were.
         warnings: sentences without which the numbers mislead; that models were trained on these items comes first.
+        data_warnings: those of them that are about votes and items, and not about what systems score.
         notes: further sentences that belong under the tables: how they are read, and how baselines were made.
         resamples: behind each interval.
         seed: random seed.
@@ -127,6 +128,7 @@ class Evaluation(Framed):
     of_seeds: Mapping[str, OfSeeds]
     trained_on: Mapping[str, int]
     warnings: tuple[str, ...]
+    data_warnings: tuple[str, ...]
     notes: tuple[str, ...]
     resamples: int
     seed: int
@@ -595,10 +597,10 @@ def evaluate(
     if second is not None and panel is not None and isinstance(ruler, Ruler):
         second_ruler = _ruler(panel, labels, score=second, **measured)
     linear: tuple[Ruled, ...] = ("soft_nll", second) if second else ("soft_nll",)
+    of_data = [*warnings, *_of_votes(panel, why, ruler)]
     warnings = [
         *_in_sample(trained_on, len(labels)),
-        *warnings,
-        *_of_votes(panel, why, ruler),
+        *of_data,
         *_of_scores(overall, models),
         *_of_one_seed({name: systems[name] for name in models}),
     ]
@@ -626,6 +628,7 @@ def evaluate(
         },
         trained_on=trained_on,
         warnings=tuple(dict.fromkeys(warnings)),
+        data_warnings=tuple(dict.fromkeys(of_data)),
         notes=tuple(dict.fromkeys(notes)),
         resamples=resamples,
         seed=seed,

@@ -127,9 +127,9 @@ def _svg(spec: dict[str, Any]) -> str:
     return vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
 
 
-def as_pdf(svg: str) -> bytes:
-    """A drawing as PDF, at most as wide as a text; an inch has 72 points there, and 96 pixels on a page."""
-    scale = 72 * min(1 / INCH, TEXT / _width(svg))
+def as_pdf(svg: str, *, most: float = TEXT) -> bytes:
+    """A drawing as PDF, at most so many inches wide; an inch has 72 points there, and 96 pixels on a page."""
+    scale = 72 * min(1 / INCH, most / _width(svg))
     return vl_convert.svg_to_pdf(_SIZE_OF.sub(lambda size: f'{size[1]}="{float(size[2]) * scale:g}"', svg, count=2))
 
 

@@ -94,7 +94,7 @@ def write_report(
             (folder / f"{slug}.svg").write_text(svg, encoding="utf-8")
             (folder / f"{slug}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
             (folder / f"{slug}.pdf").write_bytes(as_pdf(svg))
-            (folder / f"{slug}-column.pdf").write_bytes(as_pdf(columns[slug]))
+            (folder / f"{slug}-column.pdf").write_bytes(as_pdf(columns[slug], most=COLUMN))
     except OSError as error:
         raise InputError(f"{path}: the report cannot be written ({error.strerror}); choose another place") from error
     with whole_file(path) as part:

@@ -200,10 +200,16 @@ def _parts(cells: Any, size: Any, *, shares: bool = False) -> tuple[Any, Any]:
     And (items, classes) whether a cell is a whole number of people, up to rounding, and no more than the panel has.
     """
     shares = shares or are_shares(cells)
-    percentages = not shares and _are_percentages(cells.sum(axis=1)) and size.max() < 100
+    # More than a panel has can be no number of people.
+    beyond = cells.max() > size.max() and cells.max() <= 100
+    percentages = not shares and (beyond or _are_percentages(cells.sum(axis=1))) and size.max() < 100
     parts = cells * (size[:, None] / (100 if percentages else 1) if shares or percentages else 1)
     near = abs(parts - parts.round()) <= np.minimum(0.1, 0.006 * size)[:, None]
     return parts.round(), near & (parts >= 0) & (parts.round() <= size[:, None]) & (size >= 1)[:, None]
+
+
+def _up_to(size: Any) -> str:
+    return "" if size.min() == size.max() else f" to {size.max():g}"
 
 
 def votes_from_parts(
@@ -232,6 +238,8 @@ def votes_from_parts(
             f"{rows.where(row)}: item '{items[row]}' has {cells[row, k]:g} for class '{classes[k]}', which is no whole "
             f"number of a panel of {size[row]:g} people; correct it, or panel="
         )
+    scale = "numbers of people" if (parts == cells).all() else "shares" if cells.max() <= 1 else "percentages"
+    notes.append(Plain(f"the cells are taken for {scale}, of a panel of {size.min():g}" + _up_to(size)))
     of = np.arange(len(cells))
     if len(classes) > 1 and (parts.sum(axis=1) == size).all():
         notes.append(Plain("each row adds up to its panel: people chose one class each"))
