@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
@@ -118,7 +118,7 @@ def refuse_names(
 
 def _refuse_composites(labels: Sequence[str], *, long: bool, path: object) -> None:
     """Refuse labels that are other labels with a mark between them, decimal commas, and objects written as text."""
-    one = {"each of them is a class": {"classes": list(labels)}}
+    one: dict[str, dict[str, Any]] = {"each of them is a class": {"classes": list(labels)}}
     if len(labels) > 1 and all(re.fullmatch(r"[-+]?\d+,\d+", name) for name in labels):
         raise InputError(
             f"{path}: '{labels[0]}' is a number with a decimal comma; write a point, or choose", readings=one
@@ -136,7 +136,7 @@ def _refuse_composites(labels: Sequence[str], *, long: bool, path: object) -> No
             sets = {"several labels of one person in a cell": {"format": "sets", "separator": mark}} if long else {}
             raise InputError(
                 f"{path}: the label {several!r} may be several labels, which also stand alone; choose",
-                readings=sets | one,
+                readings={**sets, **one},
             )
 
 
