@@ -219,7 +219,8 @@ def _made(
         )
     try:
         made: nn.Module = factory(items if takes_items else shape, classes)
-    except InputError:
+    except (InputError, OSError):
+        # A full disk or a lost file is the machine's, and may be gone elsewhere.
         raise
     except Exception as error:
         first = (str(error).splitlines() or [""])[0]
