@@ -143,3 +143,12 @@ def test_refusals_of_rooms_name_keyword_arguments_and_commands_translate_them() 
         if re.search(r"(?<![\w-])--[a-z]", sentence) and not re.search(r"\b(dissensus|ray) [a-z]", sentence)
     }
     assert not wrong
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted(PACKAGES.glob("*/src/**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(PACKAGES)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

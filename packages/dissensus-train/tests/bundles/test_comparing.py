@@ -24,7 +24,7 @@ from dissensus_train.studies import run
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dissensus_train.bundles import Comparison
+    from dissensus_train.bundles import DeployedComparison
     from dissensus_train.studies import ScoredStudy
 
 torch.set_num_threads(1)
@@ -76,7 +76,7 @@ def moved(home: Path) -> ScoredStudy:
     return study(home / "moved", first=300, bias=1.5, who="b")
 
 
-def compared(deployed: Path, scored: ScoredStudy, **options: Any) -> Comparison:
+def compared(deployed: Path, scored: ScoredStudy, **options: Any) -> DeployedComparison:
     return compare_deployed(load_model(deployed), scored, device="cpu", **options)
 
 

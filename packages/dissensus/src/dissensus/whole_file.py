@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import uuid
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["whole_file", "whole_folder"]
+__all__ = ["sha256_of", "whole_file", "whole_folder"]
 
 
 @contextmanager
@@ -64,6 +65,12 @@ def whole_folder(
         raise _cannot_write("folder", path, error, remedy) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, by which its whole content is known again."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _unfinished(path: Path, within: Path | None) -> Path:

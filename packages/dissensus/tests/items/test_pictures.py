@@ -13,7 +13,7 @@ from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError
 from dissensus.item_names import places_of_items
 from dissensus.items.encoders import encoded, fit_encoder
-from dissensus.items.pictures import Reading, read_picture
+from dissensus.items.pictures import ImageReading, read_picture
 from dissensus.items.reading import read_images
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def transparent(mode: str) -> Image.Image:
 @pytest.mark.parametrize("background", ["white", "black", "#ff8000"])
 def test_transparent_pixels_show_the_background(tmp_path: Path, mode: str, background: str) -> None:
     transparent(mode).save(tmp_path / "a.png")
-    seen = read_picture(tmp_path / "a.png", Reading(background))
+    seen = read_picture(tmp_path / "a.png", ImageReading(background))
     with Image.open(tmp_path / "a.png") as stored:
         expected = on(background, stored)
     assert np.abs(np.broadcast_to(seen, expected.shape).astype(int) - expected).max() <= 1
@@ -60,7 +60,7 @@ def test_opaque_pictures_do_not_depend_on_the_background(tmp_path: Path) -> None
     Image.fromarray(opaque).save(tmp_path / "rgb.png")
     Image.fromarray(opaque).convert("RGBA").save(tmp_path / "rgba.png")
     for path in (tmp_path / "rgb.png", tmp_path / "rgba.png"):
-        np.testing.assert_array_equal(read_picture(path, Reading("black")), opaque.transpose(2, 0, 1))
+        np.testing.assert_array_equal(read_picture(path, ImageReading("black")), opaque.transpose(2, 0, 1))
 
 
 def test_one_colour_may_be_the_transparent_one(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_the_rest_is_read_as_pillow_reads_it_or_refused_in_a_sentence(tmp_path: 
     with pytest.raises(InputError, match=r"half.png: the image cannot be read .*save it anew"):
         read_picture(tmp_path / "half.png")
     with pytest.raises(InputError, match="background='wite' is no colour"):
-        Reading("wite")
+        ImageReading("wite")
 
 
 def grey(path: Path, *values: float, kind: Any = np.uint16) -> None:
@@ -108,7 +108,10 @@ def test_sixteen_bits_are_scaled_once_for_a_set(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.asarray(read_source(tmp_path).images).reshape(2, 2), expected)
     pixels = fit_encoder("pixels", images, folder=tmp_path)
     np.testing.assert_allclose(encoded(pixels, images).reshape(2, 2), expected / 255, rtol=1e-6)
-    assert images.take(np.array([0])).fingerprint != replace(images.take(np.array([0])), reading=Reading()).fingerprint
+    assert (
+        images.take(np.array([0])).fingerprint
+        != replace(images.take(np.array([0])), reading=ImageReading()).fingerprint
+    )
     # A new image on the scale of these.
     grey(tmp_path / "new.png", 4095, 5000)
     np.testing.assert_array_equal(read_picture(tmp_path / "new.png", images.read_as).ravel(), [255, 255])

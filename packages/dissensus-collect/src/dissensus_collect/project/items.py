@@ -10,6 +10,7 @@ from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError
 from dissensus.items.pictures import image_paths
 from dissensus.planning.allocation import WANTED
+from dissensus.whole_file import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +38,7 @@ class ProjectItem:
             return hashlib.sha256(self.text.encode()).hexdigest()
         assert images is not None
         assert self.media is not None
-        with (images / self.media).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(images / self.media)
 
 
 def project_items(project: Project) -> list[ProjectItem]:

@@ -7,7 +7,6 @@ item others had filled already) are in a separate file too, so that `answers` ho
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tomllib
 from dataclasses import dataclass
@@ -22,8 +21,9 @@ from dissensus.errors import InputError, choices
 from dissensus.labels.schemes import weighted
 from dissensus.labels.writing import label_table
 from dissensus.responses import RESPONSES
+from dissensus.votes.own import write_side_file
 from dissensus.votes.writing import write_votes
-from dissensus.whole_file import whole_folder
+from dissensus.whole_file import sha256_of, whole_folder
 from dissensus_collect.project.reading import FILE
 from dissensus_collect.results.adaptive import inclusion_of_votes
 from dissensus_collect.results.collected import collected_votes, names_of_items, pseudonyms, read_judgements
@@ -91,7 +91,7 @@ def export_project(
         raise InputError(f"{target}: there is something in it already; choose a folder that is new or empty")
     with whole_folder(target) as part:
         votes = _write_all(cursor, project, part, identities=identities, formats=formats)
-        checksums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(part.iterdir())}
+        checksums = {path.name: sha256_of(path) for path in sorted(part.iterdir())}
         lines = "".join(f"{digest}  {name}\n" for name, digest in checksums.items())
         (part / "manifest.sha256").write_text(lines, encoding="utf-8")
     return Export(
@@ -137,7 +137,7 @@ def _write_all(
                 write_guarded_csv(pl.read_csv(path, infer_schema=False), path)
                 if path.read_bytes() != as_written:
                     # What stands beside a file belongs to it as it was written.
-                    path.with_name(f"{path.name}.json").unlink(missing_ok=True)
+                    write_side_file(None, path)
     writers: dict[str, Callable[..., Any]] = {
         "csv": write_guarded_csv, "jsonl": pl.DataFrame.write_ndjson, "parquet": pl.DataFrame.write_parquet,
     }  # fmt: skip

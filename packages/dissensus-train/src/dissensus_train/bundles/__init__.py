@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dissensus_train.bundles.comparing import Comparison as Comparison
+    from dissensus_train.bundles.comparing import DeployedComparison as DeployedComparison
     from dissensus_train.bundles.comparing import compare_deployed as compare_deployed
     from dissensus_train.bundles.loading import TrainedModel as TrainedModel
     from dissensus_train.bundles.loading import load_model as load_model

@@ -14,6 +14,7 @@ from dissensus.evaluation.comparison.tables import shown
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics.registry import METRICS, REPORTED
 from dissensus.evaluation.probabilities import Predictions
+from dissensus.votes.echo import number
 from dissensus_train.bundles.drift import moved_on_the_same, moved_since
 from dissensus_train.bundles.writing import (
     chosen_model,
@@ -39,7 +40,7 @@ NEW: Final = "newly trained"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Comparison:
+class DeployedComparison:
     """A deployed model and a newly trained one on held-out items of new votes that neither was trained on.
 
     Attributes:
@@ -93,8 +94,8 @@ class Comparison:
         further = since is not None and since.low is not None and since.low > 0
         row = self.difference
         title = METRICS[row.metric].title
-        number = self.evaluation.items
-        told = f"{title}, new minus deployed: {shown(row.value)}, on {number:,} item{'s'[: number != 1]} new to both"
+        items = number(self.evaluation.items, "item")
+        told = f"{title}, new minus deployed: {shown(row.value)}, on {items} new to both"
         if row.mark == BETTER:
             first = f"Deploy the newly trained model: it is significantly closer to people ({told})."
         elif row.mark == WORSE:
@@ -134,7 +135,7 @@ class Comparison:
 
 def compare_deployed(
     deployed: TrainedModel, scored: ScoredStudy, *, before: Votes | None = None, device: str = "auto", seed: int = 0
-) -> Comparison:
+) -> DeployedComparison:
     """Compare a deployed model with the one that a study on new votes would export.
 
     Args:
@@ -189,7 +190,7 @@ def compare_deployed(
     if drift is None and recipe.answers is not None and answers is not None:
         parts = {name: [recipe.answers[name][k] for k in order] for name in ("difference", "parts")}
         drift = moved_since({**recipe.answers, **parts}, answers, human.classes)
-    return Comparison(
+    return DeployedComparison(
         chosen=chosen,
         members=members,
         left_out=len(held_out) - len(members),

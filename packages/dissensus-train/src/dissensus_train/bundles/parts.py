@@ -5,10 +5,10 @@ The file is what `sha256sum -c SHA256SUMS` reads. It tells damage and mistakes; 
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
+from dissensus.whole_file import sha256_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,12 +43,7 @@ def _sums(folder: Path) -> str:
     """A line for each part, by name. What begins with a dot, as hubs and desktops leave it, is none and never read."""
     names = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
     parts = sorted(name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts))
-    return "".join(f"{_sha256(folder / name)}  {name}\n" for name in parts if name != SUMS)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return "".join(f"{sha256_of(folder / name)}  {name}\n" for name in parts if name != SUMS)
 
 
 def _by_name(sums: str) -> dict[str, str]:

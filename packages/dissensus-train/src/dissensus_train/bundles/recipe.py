@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError, meant_path
-from dissensus.items.pictures import Reading
+from dissensus.items.pictures import ImageReading
 from dissensus_train.bundles.parts import check_parts
 
 if TYPE_CHECKING:
@@ -85,11 +85,11 @@ class Recipe:
     people: Mapping[str, Any] | None
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> ImageReading:
         """How image files become bytes, as those that it was trained on did."""
         given = self.learnt.get("images", {}).get("reading", {})
         ranges: Any = {name: tuple(given[name]) for name in ("whole", "floats") if given.get(name)}
-        return Reading(given.get("background", "white"), **ranges)
+        return ImageReading(given.get("background", "white"), **ranges)
 
     @property
     def hugging_face(self) -> bool:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints, Mask, Names
     from dissensus.datasets.sources import Source
-    from dissensus.items.pictures import Reading
+    from dissensus.items.pictures import ImageReading
     from dissensus.progress import Progress
     from dissensus_train.curate.near_images import Planes
 
@@ -342,7 +342,7 @@ def _looked_at(sources: Sequence[Source], progress: Progress) -> tuple[Planes, A
     return planes, np.array(digests, dtype="V16"), bad
 
 
-def _read(path: str, reading: Reading) -> tuple[Planes | None, bytes, str]:
+def _read(path: str, reading: ImageReading) -> tuple[Planes | None, bytes, str]:
     """The canvas of an image file and the hash of its pixels, or a sentence where it cannot be read."""
     try:
         values = decoded(Path(path))

@@ -16,7 +16,7 @@ from dissensus.datasets.vader import word_texts
 from dissensus.errors import InputError
 from dissensus.items.encoders import encoded
 from dissensus.items.ngrams import character_ngrams
-from dissensus.items.pictures import Reading
+from dissensus.items.pictures import ImageReading
 from dissensus.items.reading import read_images
 from dissensus.items.shown import Items
 from dissensus.table_file import KINDS
@@ -105,7 +105,7 @@ def read_ood_set(path: str | Path, data: TrainingData, *, name: str | None = Non
             "study's were"
         )
     # Pixels are read as those of the study's own files.
-    reading = Reading() if data.items is None else data.items.read_as
+    reading = ImageReading() if data.items is None else data.items.read_as
     source = read_source(path, name=name, shape=(shape[0], shape[1], shape[2]), reading=reading)
     assert source.images is not None
     # Divided, as features are made of bytes: multiplied by the inverse, the same image would differ in its last bit.

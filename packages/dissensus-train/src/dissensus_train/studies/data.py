@@ -13,7 +13,7 @@ from dissensus.datasets.catalogue import cache_folder
 from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
 from dissensus.errors import InputError, MissingItemsError
 from dissensus.items.encoders import encoded, fit_encoder
-from dissensus.items.pictures import Reading
+from dissensus.items.pictures import ImageReading
 from dissensus.items.reading import read_features, read_images, read_texts
 from dissensus.items.shown import Items
 from dissensus.labels.labelling import label
@@ -234,7 +234,7 @@ def _own_items(study: Study, names: Names) -> Items | None:
     path = study.folder / study.images
     if path.is_file():
         return images_of_file(path, names)
-    return read_images(path, names, reading=Reading(study.background or "white"))
+    return read_images(path, names, reading=ImageReading(study.background or "white"))
 
 
 def images_of_file(path: Path, names: Names) -> Items:

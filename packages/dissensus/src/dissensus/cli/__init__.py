@@ -97,6 +97,9 @@ def with_guess(message: str) -> str:
     return f"'{match[1]}' is not one of them{choices(match[1], names)}"
 
 
+_KEYWORD: Final = re.compile(r"(?<![\w.?&-])([a-z][a-z_]*)=(\[[^\]]*\]|'[^']*'|[\w*-]*)")
+
+
 def as_typed(sentence: str, arguments: Sequence[str]) -> str:
     """What a room says of keyword arguments, said of the options that the command has in their place.
 
@@ -104,6 +107,8 @@ def as_typed(sentence: str, arguments: Sequence[str]) -> str:
         >>> as_typed("state classes=['a', 'b'], or keep its column with item_attributes=", ["labels", "votes.csv"])
         'state --classes a,b, or keep its column with --keep'
     """
+    if not _KEYWORD.search(sentence):
+        return sentence
     options = _options(arguments)
 
     def typed(match: re.Match[str]) -> str:
@@ -118,7 +123,7 @@ def as_typed(sentence: str, arguments: Sequence[str]) -> str:
             value = shlex.quote(",".join(re.findall(r"'([^']*)'", value)))
         return f"{max(options[name].opts, key=len)} {value}".rstrip()
 
-    return re.sub(r"(?<![\w.?&-])([a-z][a-z_]*)=(\[[^\]]*\]|'[^']*'|[\w*-]*)", typed, sentence)
+    return _KEYWORD.sub(typed, sentence)
 
 
 def _options(arguments: Sequence[str]) -> dict[str, Any]:

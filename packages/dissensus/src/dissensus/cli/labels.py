@@ -151,8 +151,10 @@ def _streamed(
     try:
         counted = count_votes(source, with_models=with_models, **columns)
     except InputError as error:
+        if not error.readings:
+            raise
         # The readings of a file that is read as a whole are none of one that is counted.
-        raise InputError(f"{error.sentence} (without --stream)" if error.readings else error.sentence) from None
+        raise InputError(f"{error.sentence} (without --stream)") from None
     if counted.left_out:
         note(f"{counted.left_out:,} votes are from models: left out")
     if scheme not in ("frequency", "dirichlet", "majority"):

@@ -22,7 +22,7 @@ from dissensus.datasets.images import (
     read_svhn,
 )
 from dissensus.errors import InputError, choices
-from dissensus.items.pictures import Reading, as_bytes, brought_to, image_paths, read_picture
+from dissensus.items.pictures import ImageReading, as_bytes, brought_to, image_paths, read_picture
 from dissensus.items.reading import TEXT_COLUMNS, distinct, named_like
 from dissensus.items.shown import Items
 from dissensus.table_file import KINDS, open_file, read_rows
@@ -59,7 +59,7 @@ class Source:
     texts: Names | None = None
     labels: Names | None = None
     columns: Mapping[str, Names] = field(default_factory=dict)
-    reading: Reading = Reading()  # noqa: RUF009 - frozen
+    reading: ImageReading = ImageReading()  # noqa: RUF009 - frozen
 
     def __len__(self) -> int:
         return len(self.items)
@@ -88,7 +88,7 @@ def read_source(
     item: str | None = None,
     text: str | None = None,
     label: str | None = None,
-    reading: Reading = Reading(),  # noqa: B008 - frozen
+    reading: ImageReading = ImageReading(),  # noqa: B008 - frozen
 ) -> Source:
     """Items from a folder of images, an `.npz`, the official file of an image set, or a table of texts.
 
@@ -145,7 +145,9 @@ def _official(path: Path) -> tuple[Images, Any, dict[str, Names]]:
     return *read(path), {}
 
 
-def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None, *, streamed: bool, reading: Reading) -> Source:
+def _folder(
+    folder: Path, name: str, shape: tuple[int, int, int] | None, *, streamed: bool, reading: ImageReading
+) -> Source:
     paths = image_paths(folder)
     reading = reading.of(paths)
     parents = [path.parent.relative_to(folder).as_posix() for path in paths]
@@ -159,7 +161,7 @@ def _folder(folder: Path, name: str, shape: tuple[int, int, int] | None, *, stre
     )
 
 
-def _pixels(paths: list[Path], shape: tuple[int, int, int] | None, reading: Reading) -> Images:
+def _pixels(paths: list[Path], shape: tuple[int, int, int] | None, reading: ImageReading) -> Images:
     if shape is not None:
         return np.concatenate([brought_to(read_picture(path, reading)[None], shape) for path in paths])
     return Items(names=np.arange(len(paths)), files=tuple(paths), reading=reading).images(np.arange(len(paths)))

@@ -597,6 +597,7 @@ def evaluate(
     if second is not None and panel is not None and isinstance(ruler, Ruler):
         second_ruler = _ruler(panel, labels, score=second, **measured)
     linear: tuple[Ruled, ...] = ("soft_nll", second) if second else ("soft_nll",)
+    corrected_entce = {row.system: row.corrected for row in overall if row.metric == "entce"}
     of_data = [*warnings, *_of_votes(panel, why, ruler)]
     warnings = [
         *_in_sample(trained_on, len(labels)),
@@ -622,7 +623,7 @@ def evaluate(
         of_seeds={}
         if panel is None
         else {
-            name: of_seeds(panel, runs, resamples=resamples, seed=seed)
+            name: of_seeds(panel, runs, resamples=resamples, seed=seed, entce=corrected_entce.get(name))
             for name, runs in models.items()
             if len(runs) > 1
         },

@@ -24,7 +24,7 @@ Picture = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ImageReading:
     """How the image files of a set become bytes.
 
     Attributes:
@@ -42,16 +42,16 @@ class Reading:
         if self.background != "white":
             colour_of(self.background)
 
-    def of(self, paths: Iterable[Path]) -> Reading:
+    def of(self, paths: Iterable[Path]) -> ImageReading:
         """The same with the ranges of these files, where it has none: a set is scaled once, not file by file.
 
         Only files whose first bytes say that they may hold more than 8 bits are decoded.
         """
-        return self if self.whole or self.floats else Reading(self.background, **_ranges_of(paths))
+        return self if self.whole or self.floats else ImageReading(self.background, **_ranges_of(paths))
 
-    def settled(self) -> Reading:
+    def settled(self) -> ImageReading:
         """The same for images of any other set: where the own set had no such image, 16 bits and floats from 0 to 1."""
-        return Reading(self.background, self.whole or (0.0, 65535.0), self.floats or (0.0, 1.0))
+        return ImageReading(self.background, self.whole or (0.0, 65535.0), self.floats or (0.0, 1.0))
 
 
 @lru_cache
@@ -73,12 +73,12 @@ def image_paths(folder: Path) -> list[Path]:
     return paths
 
 
-def read_picture(path: Path, reading: Reading = Reading()) -> Picture:  # noqa: B008 - frozen
+def read_picture(path: Path, reading: ImageReading = ImageReading()) -> Picture:  # noqa: B008 - frozen
     """(1 or 3, height, width) of an image file, at its size; 1 for a grey image, else red, green and blue."""
     return as_seen(decoded(path), reading, where=str(path))
 
 
-def as_seen(values: np.ndarray[Any, Any], reading: Reading, *, where: str) -> Picture:
+def as_seen(values: np.ndarray[Any, Any], reading: ImageReading, *, where: str) -> Picture:
     """(1 or 3, height, width) bytes of decoded values: in the range of their set, on its background."""
     pixels = as_bytes(values, where=where, ends=reading.floats if values.dtype.kind == "f" else reading.whole)
     if len(pixels) in (1, 3):

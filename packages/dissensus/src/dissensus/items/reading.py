@@ -10,7 +10,7 @@ import numpy as np
 from dissensus.array_file import read_npy, read_npz
 from dissensus.errors import InputError, MissingItemsError, choices, meant_path
 from dissensus.item_names import places_of_items
-from dissensus.items.pictures import Reading, image_paths
+from dissensus.items.pictures import ImageReading, image_paths
 from dissensus.items.shown import Items
 from dissensus.table_file import Rows, open_file, read_rows
 from dissensus.votes.columns import guess
@@ -79,7 +79,7 @@ def read_texts(path: Path, names: Names | None = None, *, item: str | None = Non
     )
 
 
-def read_images(folder: Path, names: Names | None = None, *, reading: Reading = Reading()) -> Items:  # noqa: B008
+def read_images(folder: Path, names: Names | None = None, *, reading: ImageReading = ImageReading()) -> Items:  # noqa: B008
     """Image files of a folder and its sub-folders; an item is called by its path in the folder, or its file's name.
 
     The ending may be left out. Images are read when they are needed, not here.

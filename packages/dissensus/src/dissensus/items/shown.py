@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.items.pictures import Images, Reading, brought_to, read_picture, squared
+from dissensus.items.pictures import ImageReading, Images, brought_to, read_picture, squared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Items:
     pixels: Images | None = None
     files: tuple[Path, ...] = ()
     columns: Mapping[str, Names] = field(default_factory=dict)
-    reading: Reading = Reading()  # noqa: RUF009 - frozen
+    reading: ImageReading = ImageReading()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
         kinds = [bool(self.texts), self.pixels is not None, bool(self.files)]
@@ -77,7 +77,7 @@ class Items:
         )
 
     @cached_property
-    def read_as(self) -> Reading:
+    def read_as(self) -> ImageReading:
         """How files become bytes, in one range of values for all of them."""
         return self.reading.of(self.files)
 
@@ -132,7 +132,8 @@ class Items:
             digest.update(str(self.pixels.shape).encode())
             digest.update(np.ascontiguousarray(self.pixels).data)
         if self.files:
-            digest.update(repr(self.read_as).encode())
+            # By its values: the name of a class is no part of what items show.
+            digest.update(repr(astuple(self.read_as)).encode())
         for path in self.files:
             digest.update(hashlib.sha256(path.read_bytes()).digest())
         return digest.hexdigest()[:16]

@@ -15,6 +15,7 @@ from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.drawing import as_pdf, drawn, standalone
 from dissensus.report.figures import GREY, Section, dashed, intervals, one_figure, row_names
 from dissensus.report.items import PALETTE, clipped
+from dissensus.report.tables import ends
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,12 +121,8 @@ def dots(evaluation: Evaluation, *, references: Mapping[str, str] | None = None)
 
 def _ends(estimate: Estimate | None, value: str, low: str, high: str) -> Record:
     """The value and the ends of its interval; the value itself where there is none."""
-    if estimate is None:
-        return dict.fromkeys((value, low, high))
-    ends = estimate.low, estimate.high
-    return {value: estimate.value} | {
-        name: estimate.value if end is None else end for name, end in zip((low, high), ends, strict=True)
-    }
+    row = ends(estimate, value, low, high)
+    return {name: row[value] if end is None else end for name, end in row.items()}
 
 
 def draw_dots(evaluation: Evaluation, path: Path, *, inches: float | None = None) -> None:

@@ -138,8 +138,10 @@ def spelling(names: pl.Series) -> pl.Series:
     return plain.cast(pl.Float64, strict=False).cast(pl.String).zip_with(numbers, plain).fill_null(plain)
 
 
-def variants(names: Sequence[str] | pl.Series, counts: Sequence[int] | Ints, *, what: str = "labels") -> list[str]:
-    """Sentences on different names that look like one: of items one on all of them, of others one each."""
+def variants(
+    names: Sequence[str] | pl.Series, counts: Sequence[int] | Ints, *, what: str = "labels", remedy: str = ""
+) -> list[str]:
+    """Sentences on different names that look like one: one on all items, with the remedy, and of others one each."""
     table = pl.DataFrame({"names": pl.Series(names, dtype=pl.String), "counts": counts})
     keys = spelling(table["names"])
     # Counting distinct names is much faster than finding those that are not.
@@ -155,7 +157,7 @@ def variants(names: Sequence[str] | pl.Series, counts: Sequence[int] | Ints, *, 
     how = "differ only in white space, case or spelling, and are kept apart"
     if what != "items":
         return [f"the {what} {alike} {how}" for alike in often]
-    return [f"{int(keys.is_duplicated().sum()):,} items such as {often[0]} {how}; merge_items= makes them one"]
+    return [f"{int(keys.is_duplicated().sum()):,} items such as {often[0]} {how}{remedy}"]
 
 
 def merged(code: Codes, names: Names, *, notes: list[str]) -> tuple[Codes, Names]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +10,7 @@ import polars as pl
 
 from dissensus.errors import InputError
 from dissensus.table_file import explained, scan
-from dissensus.whole_file import whole_file
+from dissensus.whole_file import sha256_of, whole_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +64,7 @@ def write_side_file(own: Own | None, path: Path) -> None:
         side.unlink(missing_ok=True)
         return
     with whole_file(side) as part:
-        content = {OWN: json.loads(own.to_json()), "sha256": _digest(path)}
+        content = {OWN: json.loads(own.to_json()), "sha256": sha256_of(path)}
         part.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
@@ -78,11 +77,6 @@ def _beside(side: Path) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and isinstance(content.get(OWN), dict) else None
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def read_own(table: OpenTable) -> Own | None:
     """What a file says about itself; None where we did not write it, or what it says is damaged."""
     if table.held is not None:
@@ -93,7 +87,7 @@ def read_own(table: OpenTable) -> Own | None:
         with explained(table.path):
             content = pl.read_parquet_metadata(table.path).get(OWN, "")
     elif beside is not None:
-        if beside.get("sha256") != _digest(table.path):
+        if beside.get("sha256") != sha256_of(table.path):
             raise InputError(
                 f"{table.path}: the file was changed since {side_file(table.path).name} was written beside it, which "
                 "has its classes and what describes it; write both again, or remove that one to read what is left"

@@ -76,7 +76,7 @@ from dissensus.votes.own import OWN, read_own
 from dissensus.votes.roles import finer_items, item_by_values, item_columns, label_columns, label_readings
 from dissensus.votes.rows import Duplicates, votes_from_rows
 from dissensus.votes.scales import binned, refuse_labels
-from dissensus.votes.summaries import HOLDS, summary_columns, without_headers, without_summary_rows
+from dissensus.votes.summaries import HOLDS, summary_columns, sums_of_others, without_headers, without_summary_rows
 from dissensus.votes.table import Votes, votes_from_counts
 
 if TYPE_CHECKING:
@@ -390,9 +390,8 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
     for what, (names, code) in named.items():
         if names.dtype.kind == "T":
             text = pl.Series(names.tolist())
-            told = variants(text, np.bincount(code, minlength=len(names)), what=f"{what}s")
-            apart = reading.format in ("wide", "counts")
-            alike += [note.removesuffix("; merge_items= makes them one") if apart else note for note in told]
+            remedy = "" if reading.format in ("wide", "counts") else "; merge_items= makes them one"
+            alike += variants(text, np.bincount(code, minlength=len(names)), what=f"{what}s", remedy=remedy)
             odd = text.filter(text.is_in(MISSING)).to_list()
             alike += [f"the {what} '{word}' looks like a missing name, and is kept as one" for word in odd]
     return replace(reading, notes=(*reading.notes, *alike, *_remarks(votes, reading.columns)))
@@ -711,8 +710,7 @@ def _other_labels(table: OpenTable, columns: Columns) -> Readings:
 
 def _refuse_people_beside(table: OpenTable, columns: Columns, votes: Votes) -> None:
     """Refuse one label for each item where other columns, of people perhaps, hold the same labels."""
-    used = (*columns.roles().values(), *columns.attributes, *columns.item_attributes)
-    beside = [name for name in table.columns if name not in used]
+    beside = [name for name in table.columns if name not in columns.names()]
     if votes.annotators is not None or len(votes.items) < len(votes) or len(beside) < 2:
         return
     cells = table.rows(beside).table
@@ -739,10 +737,9 @@ def _look_at_row_numbers(
     if len(votes.items) < rows.table.height or rows.table.height < 2:
         return
     people = None if votes.annotators is None else len(votes.annotators)
-    used = (*columns.roles().values(), *columns.attributes, *columns.item_attributes)
     # With people who judged several items, whatever nobody judged twice may be the items.
     known = people is not None and people < rows.table.height
-    texts = [name for name in table.columns if name not in used and (known or plain(name) in TEXTS)]
+    texts = [name for name in table.columns if name not in columns.names() and (known or plain(name) in TEXTS)]
     if not texts:
         return
     beside = [name for name in (columns.annotator,) if name is not None]
@@ -1063,14 +1060,6 @@ def _refuse_numbers_of_labels(rows: Rows, item: str | None) -> None:
         )
 
 
-def _sums(panel: pl.DataFrame) -> list[str]:
-    """The columns, of three or more, that are the sum of the others in every row."""
-    if panel.width < 3 or panel.height < 3 or not all(dtype.is_numeric() for dtype in panel.dtypes):
-        return []
-    total = panel.sum_horizontal()
-    return [name for name in panel.columns if total.sum() and (2 * panel[name] == total).all()]
-
-
 def _without_summaries(
     rows: Rows, columns: list[str], item: str | None, options: Options, notes: list[str]
 ) -> tuple[list[str], bool]:
@@ -1078,7 +1067,7 @@ def _without_summaries(
     held = summary_columns(rows.table[columns])
     notes.extend(f"left out: column '{name}', {HOLDS[kind]}" for name, kind in held.items() if kind is not None)
     votes = [name for name in columns if name not in held]
-    doubtful = [name for name, kind in held.items() if kind is None] or _sums(rows.table[votes])
+    doubtful = [name for name, kind in held.items() if kind is None] or sums_of_others(rows.table[votes])
     votes = [name for name in votes if name not in doubtful]
     if doubtful:
         both = [name for name in columns if name in (*votes, *doubtful)]

@@ -68,6 +68,14 @@ def _held(kind: str, cells: pl.Series, votes: pl.DataFrame) -> str | None:
     return "fractions" if fractions[0] and not any(fractions[1:]) and number["value"].count() == given else None
 
 
+def sums_of_others(panel: pl.DataFrame) -> list[str]:
+    """The columns, of three or more, that are the sum of the others in every row, whatever they are called."""
+    if panel.width < 3 or panel.height < 3 or not all(dtype.is_numeric() for dtype in panel.dtypes):
+        return []
+    total = panel.sum_horizontal()
+    return [name for name in panel.columns if total.sum() and (2 * panel[name] == total).all()]
+
+
 def _spelled(cells: pl.Expr) -> pl.Expr:
     """Cells as text, 2.0 as 2, and null where nothing is said."""
     text = cells.cast(pl.String).str.strip_chars().str.replace(r"^(-?\d+)\.0+$", "${1}")

@@ -25,15 +25,15 @@ Paths = Annotated[
     ),
 ]
 Shape = Annotated[
-    str | None, typer.Option(help="Bring images to channels,height,width.", rich_help_panel="Reading sources")
+    str | None, typer.Option(help="Bring images to channels,height,width.", rich_help_panel="ImageReading sources")
 ]
 Background = Annotated[
     str,
-    typer.Option(help="Colour behind transparent pixels of image files.", rich_help_panel="Reading sources"),
+    typer.Option(help="Colour behind transparent pixels of image files.", rich_help_panel="ImageReading sources"),
 ]
-Item = Annotated[str | None, typer.Option(help="Column of item names.", rich_help_panel="Reading sources")]
-Text = Annotated[str | None, typer.Option(help="Column of texts.", rich_help_panel="Reading sources")]
-Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="Reading sources")]
+Item = Annotated[str | None, typer.Option(help="Column of item names.", rich_help_panel="ImageReading sources")]
+Text = Annotated[str | None, typer.Option(help="Column of texts.", rich_help_panel="ImageReading sources")]
+Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="ImageReading sources")]
 ListFile = Annotated[Path, typer.Argument(metavar="LIST", help="A list of items: a table with a column 'item'.")]
 Out = Annotated[
     Path,
@@ -58,9 +58,9 @@ def read_sources(
 ) -> list[Source]:
     """The sources that a command names, as its options say."""
     from dissensus.datasets.sources import read_source
-    from dissensus.items.pictures import Reading
+    from dissensus.items.pictures import ImageReading
 
-    reading = Reading(background)
+    reading = ImageReading(background)
     columns = {"item": item, "text": text, "label": label}
     brought = None
     if shape is not None:

@@ -52,8 +52,13 @@ class OfSeeds:
         return asdict(self)
 
 
-def of_seeds(panel: Panel, runs: Runs, *, resamples: int = 1000, seed: int = 0) -> OfSeeds:
-    """What (seeds, items, classes) predictions of two seeds or more tell of a model's uncertainty."""
+def of_seeds(
+    panel: Panel, runs: Runs, *, resamples: int = 1000, seed: int = 0, entce: Finding | None = None
+) -> OfSeeds:
+    """What (seeds, items, classes) predictions of two seeds or more tell of a model's uncertainty.
+
+    `entce` is the corrected EntCE of the same runs, where it was computed already, which takes longest.
+    """
     mean, seeds = runs.mean(axis=0), len(runs)
     of_single = np.mean([entropy(run) for run in runs], axis=0)
     information = entropy(mean) - of_single
@@ -75,5 +80,5 @@ def of_seeds(panel: Panel, runs: Runs, *, resamples: int = 1000, seed: int = 0) 
         error_where_sure=halves[0],
         error_where_unsure=halves[1],
         expected_entropy=float(of_single.mean()),
-        beyond_people=correct("entce", panel, runs, **drawn),
+        beyond_people=correct("entce", panel, runs, **drawn) if entce is None else entce,
     )
