@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dissensus.errors import InputError
+from dissensus.labels.mixture import Dirichlet
 from dissensus.planning.allocation import (
     best_votes,
     draw_round,
@@ -29,33 +30,34 @@ if TYPE_CHECKING:
 
 
 def test_expected_error_is_that_of_draws_from_the_posterior() -> None:
-    mass, prior = np.array([[3.0, 1.0, 0.0], [0.0, 0.0, 6.0]]), np.array([0.5, 0.3, 0.7])
+    mass, prior = np.array([[3.0, 1.0, 0.0], [0.0, 0.0, 6.0]]), Dirichlet(np.array([0.5, 0.3, 0.7]))
     generator = np.random.default_rng(0)
-    for row, found in zip(mass + prior, expected_error(mass, prior), strict=True):
+    for row, found in zip(mass + prior.alpha, expected_error(mass, prior.forecast), strict=True):
         drawn = generator.dirichlet(row, 200_000)
         assert found == pytest.approx(((drawn - row / row.sum()) ** 2).sum(axis=1).mean(), rel=0.02)
 
 
 def test_the_gain_of_a_vote_is_that_of_votes_drawn_and_looked_at() -> None:
     """Bayes by hand: average the error over what the next vote may say."""
-    mass, prior = np.array([[3.0, 1.0, 0.5]]), np.array([0.4, 0.4, 0.4])
-    gains = gains_of_next_votes(mass, prior, votes=2)[0]
-    now = mass + prior
+    mass, prior = np.array([[3.0, 1.0, 0.5]]), Dirichlet(np.array([0.4, 0.4, 0.4]))
+    gains = gains_of_next_votes(mass, prior.forecast, votes=2)[0]
+    now = mass + prior.alpha
     predictive = (now / now.sum())[0]
-    after_one = sum(predictive[k] * expected_error(mass + np.eye(3)[[k]], prior)[0] for k in range(3))
-    assert gains[0] == pytest.approx(expected_error(mass, prior)[0] - after_one)
+    after_one = sum(predictive[k] * expected_error(mass + np.eye(3)[[k]], prior.forecast)[0] for k in range(3))
+    assert gains[0] == pytest.approx(expected_error(mass, prior.forecast)[0] - after_one)
     after_two = 0.0
     for first, second in itertools.product(range(3), repeat=2):
         once = now + np.eye(3)[[first]]
         chance = predictive[first] * (once / once.sum())[0, second]
-        after_two += chance * expected_error(mass + np.eye(3)[[first]] + np.eye(3)[[second]], prior)[0]
+        after_two += chance * expected_error(mass + np.eye(3)[[first]] + np.eye(3)[[second]], prior.forecast)[0]
     assert gains[1] == pytest.approx(after_one - after_two)
 
 
 @given(st.integers(0, 8), st.integers(0, 2**32 - 1))
 def test_no_other_plan_of_the_same_size_gains_more(budget: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
-    gains = gains_of_next_votes(generator.integers(0, 5, (4, 3)).astype(float), np.full(3, 0.5), votes=3)
+    prior = Dirichlet(np.full(3, 0.5))
+    gains = gains_of_next_votes(generator.integers(0, 5, (4, 3)).astype(float), prior.forecast, votes=3)
     room = generator.integers(0, 4, 4)
     plan = best_votes(gains, room, budget=budget)
     assert (plan <= room).all()

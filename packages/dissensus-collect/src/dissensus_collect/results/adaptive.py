@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.arrays import places_within
+from dissensus.labels.mixture import Dirichlet
 from dissensus.labels.schemes import weighted
 from dissensus.planning.allocation import (
     best_votes,
@@ -71,13 +72,13 @@ def plan_allocation(cursor: Any, project: Project) -> list[Decision]:
     judgements, names = read_judgements(cursor, project, exported=False), {row[0]: row[1] for row in rows}
     votes = votes_of_judgements(judgements, project, items=names, annotators=pseudonyms(cursor))
     mass = weighted(votes, "uncertainty-weighted").probabilities * votes.panel_size[:, None]
-    prior = panel_concentration(mass)
+    forecast = Dirichlet(panel_concentration(mass)).forecast
     room = np.maximum(project.adaptive.max_k - wanted, 0)
-    gains = gains_of_next_votes(mass, prior, votes=max(int(room.max()), 1))
+    gains = gains_of_next_votes(mass, forecast, votes=max(int(room.max()), 1))
     eligible = np.flatnonzero(room)
     planned = best_votes(gains, room, budget=budget)[eligible] > 0
     drawn, inclusion = draw_round(planned, seed=_seed(project, int(rounds)))
-    error = expected_error(mass, prior)
+    error = expected_error(mass, forecast)
     decisions = [
         Decision(
             item=rows[at][0],

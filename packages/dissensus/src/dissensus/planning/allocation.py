@@ -1,14 +1,16 @@
 """Which items deserve more votes: the expected drop of each label distribution's error, under a budget.
 
-An item's label distribution p has a Dirichlet prior with concentration a, fitted to the whole panel, and after n
-judgements with class masses c the posterior Dirichlet(a + c). With A = sum_k a_k + n and posterior mean m, the expected
-squared error of m is
+What is known of an item's label distribution p before its votes is a prior: a Dirichlet distribution or a mixture for
+the whole panel, or what a model predicts of the item. All that is asked of it is the posterior mean m after some
+judgements. The next one is for class l with chance m_l, and moves the mean to m(l); so
 
-    E ||p - m||^2 = (1 - sum_k m_k^2) / (A + 1) = V.
+    V = E ||p - m||^2 = sum_l m_l m(l)_l - sum_k m_k^2        the expected squared error of m,
+    G = sum_l m_l ||m(l) - m||^2                              how much of it the next judgement is expected to take,
 
-One more judgement is expected to leave V A / (A + 1) of it, and j more V A / (A + j), whatever they will say; so the
-(j+1)-th is worth V A / ((A + j) (A + j + 1)). These gains fall with j, and the best use of a budget is to take the
-largest of them.
+and by NLL on a further vote the next judgement is expected to gain sum_l m_l KL(m(l) || m): all exact, for any prior.
+After the next one, gains fall as they do where p is Dirichlet with A = V / G - 1 votes behind it, in the parts
+A (A + 1) / ((A + j) (A + j + 1)); this is exact for a Dirichlet prior, and for any other the gains still sum to V. The
+best use of a budget is to take the largest gains.
 
 A rule that looks at the first votes before it buys more would bias what is estimated from all of them. Therefore the
 items that get a further vote are drawn, each with a known probability that is never zero, which is kept with the vote.
@@ -16,9 +18,11 @@ items that get a further vote are drawn, each with a known probability that is n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
+from scipy.special import rel_entr
 
 from dissensus.errors import InputError
 from dissensus.labels.schemes import fit_concentration
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
 
 WANTED: Final = "votes_wanted"
 """The column of a list of items that says how many further votes each is to get."""
+
+Forecast: TypeAlias = Callable[[Any], Any]
+"""(items, classes) judgements of all items to the (items, classes) posterior means of their label distributions."""
 
 EXPLORE: Final = 0.2
 """Share of a round's votes that goes to items whatever they are expected to gain, so that every item may be drawn."""
@@ -43,22 +50,42 @@ def panel_concentration(mass: Table) -> Floats:
     return np.asarray(fitted * min(1.0, mass.shape[1] / fitted.sum()))
 
 
-def expected_error(mass: Table, concentration: Floats) -> Floats:
+def expected_error(mass: Table, forecast: Forecast) -> Floats:
     """(items,) expected squared error of the posterior mean, sum_k E (p_k - m_k)^2.
 
-    Of (items, classes) judgements, each spread over its votes, and the (classes,) concentration of the Dirichlet prior.
+    Of (items, classes) judgements, each spread over its votes, and the posterior mean that they make.
     """
-    posterior = mass + concentration
-    total = posterior.sum(axis=1)
-    mean = posterior / total[:, None]
-    return np.asarray((1 - (mean**2).sum(axis=1)) / (total + 1))
+    return _next_judgement(mass, forecast, "brier")[0]
 
 
-def gains_of_next_votes(mass: Table, concentration: Floats, *, votes: int) -> Table:
-    """(items, votes) how much the next judgement, the one after it, and so on are expected to reduce the error."""
-    total = (mass.sum(axis=1) + concentration.sum())[:, None]
+def gains_of_next_votes(
+    mass: Table, forecast: Forecast, *, votes: int, score: Literal["brier", "soft_nll"] = "brier"
+) -> Table:
+    """(items, votes) how much the next judgement, the one after it, and so on are expected to reduce the error.
+
+    The error is the squared one, or by "soft_nll" the NLL of the posterior mean on a further vote; the other arguments
+    are those of `expected_error`.
+    """
+    error, moved, gain = _next_judgement(mass, forecast, score)
+    # A mean that nothing moves, as where all is known, has no gains to fall.
+    strength = np.divide(error, moved, out=np.full(len(mass), 2.0), where=moved > 0)[:, None] - 1
+    strength = np.maximum(strength, 1e-9)
     j = np.arange(votes)
-    return np.asarray(expected_error(mass, concentration)[:, None] * total / ((total + j) * (total + j + 1)))
+    return np.asarray(gain[:, None] * strength * (strength + 1) / ((strength + j) * (strength + j + 1)))
+
+
+def _next_judgement(mass: Table, forecast: Forecast, score: str) -> tuple[Floats, Floats, Floats]:
+    """(items,) V and G of the module's docstring, and the gain by the score."""
+    mean = forecast(mass)
+    alike, moved, surprise = (np.zeros(len(mass)) for _ in range(3))
+    for k, one in enumerate(np.eye(mass.shape[1])):
+        after = forecast(mass + one)
+        alike += mean[:, k] * after[:, k]
+        moved += mean[:, k] * ((after - mean) ** 2).sum(axis=1)
+        if score == "soft_nll":
+            surprise += mean[:, k] * rel_entr(after, mean).sum(axis=1)
+    error = np.maximum(alike - (mean**2).sum(axis=1), 0.0)
+    return error, moved, surprise if score == "soft_nll" else moved
 
 
 def best_votes(gains: Table, room: Ints, *, budget: int) -> Ints:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.labels.mixture import Dirichlet
 from dissensus.planning.allocation import WANTED, best_votes, expected_error, gains_of_next_votes, panel_concentration
 from dissensus.table_file import write_table
 from dissensus.whole_file import whole_file
@@ -78,8 +79,8 @@ def next_votes(votes: Votes, *, budget: int) -> NextVotes | None:
     if budget < 1:
         return None
     mass = votes.counts.astype(np.float64)
-    prior = panel_concentration(mass[votes.panel_size > 0])
-    gains = gains_of_next_votes(mass, prior, votes=MOST)
+    forecast = Dirichlet(panel_concentration(mass[votes.panel_size > 0])).forecast
+    gains = gains_of_next_votes(mass, forecast, votes=MOST)
     n = len(mass)
     budget = min(budget, n * MOST)
     further = best_votes(gains, np.full(n, MOST), budget=budget)
@@ -89,7 +90,7 @@ def next_votes(votes: Votes, *, budget: int) -> NextVotes | None:
     part = over / n
     even = (1 - part) * gathered[:, everywhere] + part * gathered[:, min(everywhere + 1, MOST)]
     gain = gathered[np.arange(n), further]
-    now = float(expected_error(mass, prior).mean())
+    now = float(expected_error(mass, forecast).mean())
     order = np.argsort(-gain, kind="stable")[: int((further > 0).sum())]
     return NextVotes(
         items=votes.items[order],
