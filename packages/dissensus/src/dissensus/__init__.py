@@ -6,6 +6,7 @@ Labels:    label, expand (to rows with weights, for scikit-learn), LabelDistribu
 Training:  deliver, loader, losses, hf, lightning, sklearn; whole studies: run, open_study, load_model
 Scores:    evaluate, Evaluator, metrics, report, plot; where a run ended: basins
 Questions: plan (how many items and votes?), stand_in (may a model take a person's place?)
+Together:  prediction_sets (which classes hold a person's answer?)
 
 What takes votes takes whatever `read_votes` reads, too: a frame, a list of dictionaries, a path.
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from dissensus.labels import label as label
     from dissensus.planning import plan as plan
     from dissensus.report.writing import write_report as report
+    from dissensus.together import prediction_sets as prediction_sets
     from dissensus.version import __version__ as __version__
     from dissensus.votes import Votes as Votes
     from dissensus.votes import count_votes as count_votes
@@ -80,6 +82,7 @@ __all__ = [
     "metrics",
     "plan",
     "plot",
+    "prediction_sets",
     "read_votes",
     "report",
     "simulate_responses",

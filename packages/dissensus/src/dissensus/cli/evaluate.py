@@ -6,6 +6,8 @@ from itertools import accumulate, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from dissensus.arrays import places_of
+from dissensus.bootstrap import json_value
 from dissensus.cli import options as opt
 from dissensus.cli.inputs import (
     read_systems,
@@ -27,6 +29,7 @@ from dissensus.cli.printing import (
     table,
     text_to,
 )
+from dissensus.cli.together import print_sets, write_marked
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.tables import shown as show
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
@@ -88,6 +91,8 @@ def evaluate(
     latex: Path | None = None,
     figure: Path | None = None,
     width: float | None = None,
+    sets: float | None = None,
+    marked: Path | None = None,
     against: Path | None = None,
     per: Literal["annotator"] | None = None,
     training: str | None = None,
@@ -150,8 +155,15 @@ def evaluate(
         return
     hard = None if majority is None else next((name for name in systems if systems[name] == majority), MAJORITY_MODEL)
     files = systems if majority is None or hard in systems else {**systems, MAJORITY_MODEL: majority}
+    if marked is not None and sets is None:
+        raise InputError("evaluate: --marked marks nothing by itself; add --sets 0.9")
     outputs, human, aligned, left_out = read_systems(
-        label(people, scheme), files, reading, given=given, answers=answers, only_common=only_common
+        label(people, scheme),
+        files,
+        reading,
+        given=given,
+        answers=answers,
+        only_common=only_common or marked is not None,
     )
     cautions += left_out
     chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
@@ -183,12 +195,26 @@ def evaluate(
             resamples=resamples,
             seed=seed,
         )
+    # What is made of model and people together, and by name the columns of --marked: a value for each predicted item.
+    together: dict[str, Any] = {}
+    marks: dict[str, Any] = {}
+    if sets is not None:
+        from dissensus.together.sets import prediction_sets, set_columns
+
+        judged = people.take_items(places_of(human.items, people.items))
+        together["sets"] = {
+            name: prediction_sets(judged, aligned[name], level=sets, resamples=resamples, seed=seed) for name in systems
+        }
+        first = next(iter(systems))
+        marks |= set_columns(together["sets"][first].of(outputs[first]), outputs[first].classes)
+    if marked is not None:
+        write_marked(marked, outputs[next(iter(systems))], marks)
     notes = [sentence for output in outputs.values() for sentence in output.notes] + cautions
     if json is not None:
         paths = {name: str(path) for name, path in systems.items()}
         sources = {"votes": votes, "predictions": paths, **reading_dict(how), "prediction_notes": notes}
         other_labels = {} if beside is None else {"against": {"file": str(against), **beside.to_dict()}}
-        json_to(json, {**sources, **result.to_dict(), **other_labels})
+        json_to(json, {**sources, **result.to_dict(), **other_labels, **json_value(together)})
     if markdown is not None:
         text_to(markdown, result.to_markdown())
     if latex is not None:
@@ -209,6 +235,8 @@ def evaluate(
     if beside is not None:
         console().print(f"\n[bold]Against {plain(str(against))}, not against people[/]")
         _print_grid(*beside.overall.grid())
+    if sets is not None:
+        print_sets(together["sets"])
     next_step(typed("report", *again, **beside_it, reading=reading))
 
 

@@ -1,0 +1,38 @@
+"""What commands print and write of model and people together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dissensus.cli.printing import console, note, plain, short_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from dissensus.evaluation.probabilities import Predictions
+    from dissensus.together.sets import PredictionSets
+
+
+def print_sets(made: Mapping[str, PredictionSets]) -> None:
+    """By system, how its sets do: calibrated on votes, and on majorities."""
+    level = next(iter(made.values())).level
+    lines = []
+    for name, sets in made.items():
+        for row in (row for row in sets.scores if row.stratum == "all"):
+            varied = [other for other in sets.scores if (other.stratum, other.calibrated) == ("varied", row.calibrated)]
+            hard = [f"{each.coverage.value:.3f} ({each.size.value:.2f})" for each in varied] or ["-"]
+            lines.append([name, row.calibrated, str(row.coverage), f"{row.size.value:.2f}", *hard])
+    heading = f"Sets that hold a person's answer with probability {level:g}"
+    console().print(f"\n[bold]{plain(heading)}[/], on items left out of their calibration")
+    console().print(short_table([["", "calibrated on", "answers held", "classes", "varied items"], *lines]))
+    note(*dict.fromkeys(f"sets: {sentence}" for sets in made.values() for sentence in sets.notes))
+
+
+def write_marked(path: Path, predictions: Predictions, columns: Mapping[str, Any]) -> None:
+    """A table with a row for each predicted item, and by name a column for each thing that is known of all of them."""
+    import polars as pl
+
+    from dissensus.table_file import write_table
+
+    write_table(pl.DataFrame({"item": predictions.items.tolist(), **columns}), path)
