@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln, softmax
 
 from dissensus.labels.schemes import fit_concentration
 
@@ -77,6 +77,10 @@ class Mixture:
         top = log.max(axis=1)
         return np.asarray(top + np.log(np.exp(log - top[:, None]).sum(axis=1)))
 
+    def mean_log(self, mass: Any) -> Table:
+        """(rows, classes) the posterior mean of ln p, which is the slope of `log_likelihood` in the votes."""
+        return np.asarray(softmax(self._log_joint(mass), axis=1) @ np.log(self.points))
+
     def _log_joint(self, mass: Any) -> Table:
         return np.asarray(mass @ np.log(self.points).T + np.log(np.maximum(self.weights, 1e-300)))
 
@@ -97,6 +101,11 @@ class Dirichlet:
         mass, whole = np.asarray(mass, dtype=np.float64), self.alpha.sum()
         own = gammaln(self.alpha + mass) - gammaln(self.alpha)
         return np.asarray(own.sum(axis=1) + gammaln(whole) - gammaln(whole + mass.sum(axis=1)))
+
+    def mean_log(self, mass: Any) -> Table:
+        """(rows, classes) the posterior mean of ln p, which is the slope of `log_likelihood` in the votes."""
+        total = np.asarray(mass) + self.alpha
+        return np.asarray(digamma(total) - digamma(total.sum(axis=1, keepdims=True)))
 
 
 Prior: TypeAlias = Mixture | Dirichlet

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.arrays import places_of
+from dissensus.arrays import places_of, places_within
 from dissensus.errors import InputError
 from dissensus.labels.schemes import UNSURE_WEIGHT, judgement_vectors
 
@@ -164,3 +164,15 @@ def draw_votes(counts: Counts, size: Ints, rng: np.random.Generator) -> Counts:
         out[:, k] = rng.hypergeometric(counts[:, k], left, wanted)
         wanted = wanted - out[:, k]
     return out
+
+
+def draw_judgements(panel: Panel, size: Ints, rng: np.random.Generator) -> Table:
+    """(items, classes) sums of `size` (items,) of each item's judgements, drawn at random without replacement."""
+    if panel.single:
+        return draw_votes(panel.counts, size, rng).astype(np.float64)
+    assert panel.item is not None
+    assert panel.vectors is not None
+    order = np.lexsort((rng.random(len(panel.item)), panel.item))
+    first = places_within(panel.size) < np.repeat(size, panel.size)
+    begin = np.cumsum(panel.size) - panel.size
+    return np.asarray(np.add.reduceat(panel.vectors.toarray()[order] * first[:, None], begin, axis=0))

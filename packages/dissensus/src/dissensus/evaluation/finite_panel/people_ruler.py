@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from dissensus.arrays import places_within
 from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.baselines import marginal
 from dissensus.evaluation.comparison.intervals import Spread, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.bracket import log_ways
-from dissensus.evaluation.finite_panel.panel import cumulated, draw_votes
+from dissensus.evaluation.finite_panel.panel import cumulated, draw_judgements, draw_votes
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, clustered, shared, with_annotators
 from dissensus.evaluation.metrics.distances import FLOOR
 from dissensus.labels.mixture import FOLDS, choose_smoothings, cross_fitted, cross_fitted_by_group, fit_prior
@@ -379,15 +378,10 @@ def _hypergeometric(counts: Counts, chosen: Counts) -> Table:
 
 def _score_in_random_orders(panel: Panel, n: int, prior: Prior, score: Ruled, *, draws: int, seed: int) -> Floats:
     """(items,) the mean, over random orders, of what the first n judgements say of the rest."""
-    assert panel.item is not None
-    assert panel.vectors is not None
     rng = np.random.default_rng([seed, n])
-    vectors, early = panel.vectors.toarray(), (places_within(panel.size) < n)[:, None]
-    begin = np.cumsum(panel.size) - panel.size
     total = np.zeros(len(panel))
     for _ in range(draws):
-        order = np.lexsort((rng.random(len(panel.item)), panel.item))
-        first = np.add.reduceat(vectors[order] * early, begin, axis=0)
+        first = draw_judgements(panel, np.full(len(panel), n), rng)
         rest = np.maximum(panel.mass - first, 0.0)
         total += (rest * losses(prior.forecast(first), score)).sum(axis=1) / (panel.size - n) / draws
     return total

@@ -1,0 +1,300 @@
+"""What an item's label distribution is, given a model's prediction and the votes of a few people.
+
+Before its votes an item's label distribution p has a prior in which the prediction stands as pseudo-votes S, spread as
+the prediction is. It has two parts, and votes decide between them as they come:
+
+    p ~ (1 - share) M( . | S) + share Dirichlet(own S).
+
+M is the nonparametric mixture of label distributions that people's own forecasts are made from (`labels.mixture`),
+updated by S as if these were votes: a model that knows nothing gets S = 0, and what is left is what the votes say
+alone. The other part trusts the prediction to hit a distribution that no other item has. After votes c everything is in
+closed form: each part is updated by c, and its share by how likely it made c.
+
+Each model is first calibrated to people's votes. Its strength, the pseudo-votes that it counts for, is learnt together
+with that of the others, by the likelihood of up to four votes of each item, so that two copies of a model count once;
+and strength may rise or fall, from item to item, with how undecided the models are and how far they (and their seeds)
+disagree. What is learnt is learnt from other items than those that it is used on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from scipy.special import digamma, entr, expit, gammaln, log_expit
+
+from dissensus.errors import InputError
+from dissensus.evaluation.calibration import fit_calibrator
+from dissensus.evaluation.finite_panel.panel import draw_judgements
+from dissensus.labels.mixture import FEW, FOLDS, choose_smoothings, fit_prior, folds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dissensus.arrays import Floats, Ints, Table
+    from dissensus.evaluation.calibration import Calibrator, Kind
+    from dissensus.evaluation.finite_panel.panel import Panel
+    from dissensus.evaluation.probabilities import Runs
+    from dissensus.labels.mixture import Prior
+
+LEAST: Final = 20
+"""The fewest items with two judgements or more that a strength is learnt from."""
+
+ROWS: Final = 1000
+"""Draws of a few votes that strengths are learnt from, at least; few items are drawn several times."""
+
+SMALLEST: Final = 1e-4
+"""Probabilities below it are raised to it before they are calibrated: a model's 0 is no more than a small number."""
+
+KINDS: Final[tuple[Kind, ...]] = ("temperature", "vector", "dirichlet")
+"""How a model may be calibrated; the votes of held-out items choose."""
+
+WIDTH: Final = 3.0
+"""Standard deviation of the priors of ln strength, of ln `own` and of the log-odds of `share`: hardly any."""
+
+SLOPE: Final = 0.5
+"""The same of the slopes of ln strength in signals of variance 1."""
+
+NOTHING: Final = 1e-9
+"""Pseudo-votes that a Dirichlet distribution has for each class at least."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Combination:
+    """How predictions of certain models and votes are brought together.
+
+    Attributes:
+        prior: people's own, from which few votes are forecast without a model.
+        calibrators: of each model.
+        strengths: (models,) pseudo-votes that each counts for on an ordinary item.
+        slopes: (2,) of ln strength, in the standardised entropy of the models' mean and in their disagreement.
+        centre: (2,) mean of these two signals among the items that were learnt from.
+        scale: (2,) and their standard deviation.
+        own: pseudo-votes of the part that trusts the prediction, as a multiple of those in the mixture.
+        share: of that part, before any vote.
+    """
+
+    prior: Prior = field(repr=False)
+    calibrators: tuple[Calibrator, ...] = field(repr=False)
+    strengths: Floats
+    slopes: Floats
+    centre: Floats = field(repr=False)
+    scale: Floats = field(repr=False)
+    own: float
+    share: float
+
+    def pseudo_votes(self, models: Sequence[Runs]) -> Table:
+        """(items, classes) what the predictions count for, of (seeds, items, classes) predictions of each model."""
+        calibrated, signals = _calibrated(models, self.calibrators)
+        weight = np.exp((signals - self.centre) / self.scale @ self.slopes)
+        return np.asarray(weight[:, None] * np.tensordot(self.strengths, calibrated, axes=1))
+
+    def forecast(self, pseudo: Table, mass: Any) -> Table:
+        """(items, classes) the posterior mean of p after these pseudo-votes and (items, classes) votes."""
+        votes = np.asarray(mass, dtype=np.float64)
+        with_votes, alone = _log_evidence(self.prior, pseudo, votes), _log_evidence_alone(self.own * pseudo, votes)
+        trusted = expit(np.log(self.share) - np.log1p(-self.share) + alone - with_votes)[:, None]
+        own = self.own * pseudo + NOTHING + votes
+        mean = own / own.sum(axis=1, keepdims=True)
+        return np.asarray((1 - trusted) * self.prior.forecast(pseudo + votes) + trusted * mean)
+
+
+def learn_combination(
+    panel: Panel, models: Sequence[Runs], *, smoothings: tuple[float, ...] | None = None, seed: int = 0
+) -> Combination:
+    """How these models and a few votes are best brought together, learnt from a panel.
+
+    Two halves of the items check each other: what each half's votes and calibrators say of the other half's votes is
+    what strengths are fitted to, and the kinds of calibrators chosen by. Then all items are used.
+
+    Args:
+        panel: the judgements; at least 20 items with two of them.
+        models: of each model, (seeds, items, classes) predictions of the same items.
+        smoothings: of `labels.mixture.fit_prior`; None to choose them here.
+        seed: of draws.
+    """
+    several = np.flatnonzero(panel.size > 1)
+    if len(several) < LEAST:
+        raise InputError(
+            f"combine: {len(several)} items have two votes or more, and how much a prediction counts beside votes is "
+            f"learnt from at least {LEAST}; give more votes"
+        )
+    panel, models = panel.take(several), [model[:, several] for model in models]
+    chosen = choose_smoothings(panel.mass, seed=seed) if smoothings is None else smoothings
+    half = folds_of(len(panel), seed=seed) % 2
+    kinds = [_best_kind(panel, model, half) for model in models]
+    parts = [
+        _part(panel, models, half == this, half != this, kinds=kinds, smoothings=chosen, seed=seed) for this in (0, 1)
+    ]
+    fitted = _fit(parts, models=len(models))
+    calibrators = _calibrators(panel, models, kinds)
+    signals = _calibrated(models, calibrators)[1]
+    return Combination(
+        prior=fit_prior(panel.mass, smoothings=chosen, seed=seed),
+        calibrators=calibrators,
+        strengths=np.exp(fitted[:-4]),
+        slopes=fitted[-4:-2],
+        centre=signals.mean(axis=0),
+        scale=_scale(signals),
+        own=float(np.exp(fitted[-2])),
+        share=float(expit(fitted[-1])),
+    )
+
+
+def cross_fitted_combinations(
+    panel: Panel, models: Sequence[Runs], *, seed: int = 0
+) -> tuple[tuple[Combination, ...], Ints]:
+    """A combination for each of some folds of the items, learnt from the others, and (items,) the fold of each."""
+    fold = folds_of(len(panel), seed=seed)
+    chosen = choose_smoothings(panel.mass, seed=seed)
+    others = [np.flatnonzero(fold != number) for number in range(FOLDS)]
+    return tuple(
+        learn_combination(panel.take(rows), [model[:, rows] for model in models], smoothings=chosen, seed=seed)
+        for rows in others
+    ), fold
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Draws of few votes, (rows, classes), beside what other items' votes made of their predictions.
+
+    `calibrated` is (models, rows, classes), `signals` (rows, 2) standardised, and `weight` the votes' part in all.
+    """
+
+    prior: Prior
+    calibrated: np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
+    signals: Table
+    votes: Table
+    weight: float
+
+
+def _part(
+    panel: Panel,
+    models: Sequence[Runs],
+    scored: Any,
+    others: Any,
+    *,
+    kinds: Sequence[Kind],
+    smoothings: tuple[float, ...],
+    seed: int,
+) -> _Part:
+    theirs, mine = panel.take(others), panel.take(scored)
+    calibrators = _calibrators(theirs, [model[:, others] for model in models], kinds)
+    there = _calibrated([model[:, others] for model in models], calibrators)[1]
+    calibrated, signals = _calibrated([model[:, scored] for model in models], calibrators)
+    rng = np.random.default_rng(seed)
+    wanted = ROWS // 2
+    rows = np.concatenate([rng.permutation(len(mine)) for _ in range(-(-wanted // len(mine)))])[:wanted]
+    few = np.minimum(mine.size, int(FEW) + 1)
+    # Each time that an item is drawn, other votes of it are.
+    times = [draw_judgements(mine, few, rng) for _ in range(-(-wanted // len(mine)))]
+    votes = np.concatenate(times)[np.arange(wanted) // len(mine) * len(mine) + rows]
+    return _Part(
+        fit_prior(theirs.mass, smoothings=smoothings, seed=seed),
+        calibrated[:, rows],
+        (signals[rows] - there.mean(axis=0)) / _scale(there),
+        votes,
+        len(mine) / wanted,
+    )
+
+
+def _fit(parts: Sequence[_Part], *, models: int) -> Floats:
+    """(models + 4,) ln strength of each model, two slopes, ln own and log-odds of share that make the votes likeliest.
+
+    With L = ln((1 - share) A + share B) of a draw, A and B how likely either part made it, each slope follows from the
+    slope of ln A and ln B in the pseudo-votes.
+    """
+    from scipy.optimize import minimize
+
+    widths = np.array([*[WIDTH] * models, SLOPE, SLOPE, WIDTH, WIDTH])
+
+    def objective(x: Floats) -> tuple[float, Floats]:
+        strengths, slopes, own = np.exp(x[:models]), x[models : models + 2], np.exp(x[-2])
+        value, slope = 0.5 * float(((x / widths) ** 2).sum()), x / widths**2
+        for part in parts:
+            weight = np.exp(part.signals @ slopes)[:, None]
+            terms = weight * strengths[:, None, None] * part.calibrated
+            pseudo = terms.sum(axis=0)
+            log_a, log_b = _log_evidence(part.prior, pseudo, part.votes), _log_evidence_alone(own * pseudo, part.votes)
+            log_a, log_b = log_a + log_expit(-x[-1]), log_b + log_expit(x[-1])
+            both = np.logaddexp(log_a, log_b)
+            trusted = np.exp(log_b - both)
+            in_own = trusted[:, None] * own * _slope_alone(own * pseudo, part.votes)
+            in_pseudo = (1 - trusted)[:, None] * _slope(part.prior, pseudo, part.votes) + in_own
+            of_models = (terms * in_pseudo).sum(axis=(1, 2))
+            of_slopes = part.signals.T @ (pseudo * in_pseudo).sum(axis=1)
+            of_share = (trusted - expit(x[-1])).sum()
+            change = np.concatenate([of_models, of_slopes, [(pseudo * in_own).sum(), of_share]])
+            value -= part.weight * float(both.sum())
+            slope = slope - part.weight * change
+        return value, slope
+
+    bounds = [(-2 * WIDTH, 2 * WIDTH)] * models + [(-1.0, 1.0)] * 2 + [(-2 * WIDTH, 2 * WIDTH)] * 2
+    fit = minimize(objective, np.zeros(models + 4), jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-6})
+    return np.asarray(fit.x)
+
+
+def _log_evidence(prior: Prior, pseudo: Table, votes: Table) -> Floats:
+    """(rows,) ln chance of the votes under a prior after pseudo-votes."""
+    return np.asarray(prior.log_likelihood(pseudo + votes) - prior.log_likelihood(pseudo))
+
+
+def _slope(prior: Prior, pseudo: Table, votes: Table) -> Table:
+    """(rows, classes) slope of `_log_evidence` in the pseudo-votes."""
+    return np.asarray(prior.mean_log(pseudo + votes) - prior.mean_log(pseudo))
+
+
+def _log_evidence_alone(pseudo: Table, votes: Table) -> Floats:
+    """(rows,) the same under a Dirichlet distribution of these pseudo-votes."""
+    alpha = pseudo + NOTHING
+    whole = alpha.sum(axis=1)
+    own = (gammaln(alpha + votes) - gammaln(alpha)).sum(axis=1)
+    return np.asarray(own + gammaln(whole) - gammaln(whole + votes.sum(axis=1)))
+
+
+def _slope_alone(pseudo: Table, votes: Table) -> Table:
+    alpha = pseudo + NOTHING
+    whole = alpha.sum(axis=1, keepdims=True)
+    own = digamma(alpha + votes) - digamma(alpha)
+    return np.asarray(own + digamma(whole) - digamma(whole + votes.sum(axis=1, keepdims=True)))
+
+
+def _best_kind(panel: Panel, model: Runs, half: Ints) -> Kind:
+    """The kind of calibrator that, learnt on each half of the items, says most of the other half's votes."""
+
+    def surprise(kind: Kind) -> float:
+        total = 0.0
+        for this in (0, 1):
+            (calibrator,) = _calibrators(panel.take(half == this), [model[:, half == this]], [kind])
+            calibrated = calibrator(_floored(model[:, half != this]))
+            total -= float((panel.shares[half != this] * np.log(calibrated)).sum())
+        return total
+
+    return min(KINDS, key=surprise)
+
+
+def _calibrators(panel: Panel, models: Sequence[Runs], kinds: Sequence[Kind]) -> tuple[Calibrator, ...]:
+    return tuple(fit_calibrator(kind, panel.shares, _floored(model)) for kind, model in zip(kinds, models, strict=True))
+
+
+def _calibrated(models: Sequence[Runs], calibrators: Sequence[Calibrator]) -> tuple[Any, Table]:
+    """(models, items, classes) calibrated predictions, and (items, 2) entropy of their mean and their disagreement.
+
+    The latter is the entropy of the mean less the mean entropy, over all seeds of all models.
+    """
+    calibrated = np.stack([calibrator(_floored(model)) for calibrator, model in zip(calibrators, models, strict=True)])
+    runs = np.concatenate(models)
+    mean, of_runs = entr(runs.mean(axis=0)).sum(axis=-1), entr(runs).sum(axis=-1).mean(axis=0)
+    return calibrated, np.stack([entr(calibrated.mean(axis=0)).sum(axis=-1), mean - of_runs], axis=1)
+
+
+def _scale(signals: Table) -> Floats:
+    spread = signals.std(axis=0)
+    return np.asarray(np.where(spread > 1e-9, spread, np.inf))
+
+
+def _floored(model: Runs) -> Table:
+    """(items, classes) the mean over seeds, with no class below `SMALLEST`."""
+    mean = np.maximum(model.mean(axis=0), SMALLEST)
+    return np.asarray(mean / mean.sum(axis=1, keepdims=True))
