@@ -49,13 +49,11 @@ from torch.utils.data import DataLoader, TensorDataset
 from dissensus.cores import available_cores
 from dissensus_train.basins import hessian, top_eigenvalues, trace
 from dissensus_train.basins.objectives import plain_attention
-from dissensus_train.basins.operators import matrix_operator
+from dissensus_train.basins.operators import Operator
 from dissensus_train.training.models import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from dissensus_train.basins import Operator
 
 TOLERANCE, PROBES, CLASSES, TOKENS = 1e-3, 40, 10, 128
 
@@ -211,7 +209,8 @@ def spectrum(generator: np.random.Generator, kind: str) -> np.ndarray[Any, Any]:
 def rotated(values: np.ndarray[Any, Any], generator: np.random.Generator) -> Operator:
     axes = np.linalg.qr(generator.standard_normal((len(values), len(values))))[0]
     matrix = (axes * values) @ axes.T
-    return matrix_operator((matrix + matrix.T) / 2)
+    whole = torch.from_numpy((matrix + matrix.T) / 2)
+    return Operator(name="matrix", size=len(whole), dtype=whole.dtype, device=whole.device, product=lambda v: whole @ v)
 
 
 def errors_hold(spectra: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import shutil
+from contextlib import contextmanager
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +22,8 @@ from dissensus.parts import installed
 from dissensus.progress import Step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torch import Tensor
 
     from dissensus.arrays import Names
@@ -109,18 +112,27 @@ def hf_folder(name: str, *, beside: Path) -> Path:
         return folder
     from huggingface_hub import snapshot_download
 
-    try:
+    # The hub raises a dozen kinds: no such name, no network, no right to it.
+    with loading(
+        f"hf:{name}: there is no folder {folder}, and the hub does not give a model of that name",
+        "give a folder with the model, or a name of the hub on a machine that reaches it",
+    ):
         copy = Path(snapshot_download(name, allow_patterns=list(_FILES)))
         if not any(copy.glob("*.safetensors")):
             copy = Path(snapshot_download(name, allow_patterns=[*_FILES, "*.bin"]))
+        return copy
+
+
+@contextmanager
+def loading(what: str, remedy: str) -> Iterator[None]:
+    """Loaders of other people's making raise anything: it becomes the reason in a sentence of ours."""
+    try:
+        yield
+    except InputError:
+        raise
     except Exception as error:
-        # The hub raises a dozen kinds: no such name, no network, no right to it.
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"hf:{name}: there is no folder {folder}, and the hub does not give a model of that name ({reason}); "
-            "give a folder with the model, or a name of the hub on a machine that reaches it"
-        ) from error
-    return copy
+        raise InputError(f"{what} ({reason}); {remedy}") from error
 
 
 def folder_fingerprint(folder: Path) -> str:
@@ -138,15 +150,10 @@ def text_network(folder: Path, name: str) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    try:
+    remedy = "write it again with save_pretrained, of model and tokeniser"
+    with loading(f"{name}: the model in {folder} cannot be loaded", remedy):
         tokeniser = AutoTokenizer.from_pretrained(folder)
         model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
-    except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"{name}: the model in {folder} cannot be loaded ({reason}); write it again with save_pretrained, of model "
-            "and tokeniser"
-        ) from error
     positions = getattr(model.config, "max_position_embeddings", None) or TOKENS
     tokeniser.model_max_length = min(TOKENS, positions, tokeniser.model_max_length)
     return tokeniser, model.to("cuda" if torch.cuda.is_available() else "cpu")
@@ -194,21 +201,27 @@ def _by_length(texts: Names) -> list[Any]:
 
 def _image_network(name: str, folder: Path | None) -> tuple[Any, Any]:
     """A timm network without its last layer, on the GPU where there is one, and what it wants of images."""
-    import timm
     import torch
 
+    with loading(
+        f"timm:{name}: the network cannot be loaded",
+        "give a folder with config.json and weights, or a name that timm.list_models(pretrained=True) has on a machine "
+        "that reaches the hub",
+    ):
+        model, wanted = timm_network(name, folder, classes=0)
+    return model.eval().to("cuda" if torch.cuda.is_available() else "cpu"), wanted
+
+
+def timm_network(name: str, folder: Path | None, *, classes: int, weights: bool = True) -> tuple[Any, dict[str, Any]]:
+    """A network of a folder or of timm's own, with so many logits (0: without its last layer); what it wants of images.
+
+    Without `weights` only the architecture is made.
+    """
+    import timm
+
     called = name if folder is None else f"local-dir:{folder}"
-    try:
-        model = timm.create_model(called, pretrained=True, num_classes=0).eval()
-        wanted = timm.data.resolve_model_data_config(model)
-    except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"timm:{name}: the network cannot be loaded ({reason}); give a folder with config.json and weights, or a "
-            "name that timm.list_models(pretrained=True) has on a machine that reaches the hub"
-        ) from error
-    model.to("cuda" if torch.cuda.is_available() else "cpu")
-    return model, wanted
+    model = timm.create_model(called, pretrained=weights, num_classes=classes)
+    return model, timm.data.resolve_model_data_config(model)
 
 
 def embed_images(items: Items, progress: Progress, network: tuple[Any, Any]) -> Any:

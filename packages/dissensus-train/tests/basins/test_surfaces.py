@@ -90,27 +90,3 @@ def test_a_plane_of_random_directions_has_the_line_in_its_middle_row() -> None:
     np.testing.assert_allclose(plane.loss[3], line.loss)
     assert plane.loss.shape == plane.error.shape == (7, 7)
     assert plane.iterations == 49
-
-
-@pytest.mark.parametrize("net", ["mlp", "conv"])
-def test_a_plane_through_runs_holds_their_losses(net: str) -> None:
-    runs = [moved(net, seed=seed) for seed in (1, 2, 3)]
-    coarse = loss_plane(runs[0], through=(runs[1], runs[2]), points=3, span=0.3)
-    distances = [float((run.weights - runs[0].weights).norm()) for run in runs]
-    np.testing.assert_allclose(np.linalg.norm(coarse.runs, axis=1), distances)
-    assert np.linalg.norm(coarse.runs[1] - coarse.runs[2]) == pytest.approx(
-        float((runs[1].weights - runs[2].weights).norm())
-    )
-    for corner, (across, down) in zip(runs, coarse.runs, strict=True):
-        close = loss_plane(runs[0], through=(runs[1], runs[2]), points=41, span=0.3)
-        row, column = np.abs(close.down - down).argmin(), np.abs(close.across - across).argmin()
-        own = float(corner.losses(corner.weights[None]).mean())
-        around = close.loss[max(0, row - 1) : row + 2, max(0, column - 1) : column + 2]
-        assert around.min() <= own <= around.max()
-    assert coarse.converged
-
-
-def test_three_runs_on_a_line_span_no_plane() -> None:
-    first = moved(seed=1)
-    with pytest.raises(InputError, match="lie on one line"):
-        loss_plane(first, through=(moved(seed=2), moved(seed=2)))

@@ -6,12 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 import pytest
 from PIL import Image
 
 from dissensus.errors import InputError
-from dissensus.items.ngrams import character_ngrams
 from dissensus.labels.schemes import frequency
 from dissensus.votes.simulate import simulate_votes
 from dissensus_train.ood import read_ood_set
@@ -72,16 +70,6 @@ def test_what_white_is_in_a_studys_images() -> None:
     assert pixel_scale(data_with(ramp.reshape(20, 4))) is None
 
 
-def test_texts_become_the_n_grams_that_the_study_has(tmp_path: Path) -> None:
-    names = [f"word{number}" for number in range(30)]
-    data = data_with(character_ngrams(np.array(names), 64), names)
-    table = tmp_path / "odd.csv"
-    pl.DataFrame({"text": ["qqq", "Łódź", ""], "said": ["a", "b", "c"]}).write_csv(table)
-    assert (read_ood_set(table, data).features == character_ngrams(np.array(["qqq", "Łódź", ""]), 64)).all()
-    other = read_ood_set(table, data, text="said").features
-    assert (other == character_ngrams(np.array(["a", "b", "c"]), 64)).all()
-
-
 def test_features_are_taken_as_they_are(tmp_path: Path) -> None:
     data = data_with(np.random.default_rng(0).normal(size=(20, 5)))
     np.savez(tmp_path / "odd.npz", features=np.arange(10).reshape(2, 5))
@@ -98,18 +86,16 @@ def test_what_does_not_fit_is_refused_with_the_remedy(images: OpenStudy, tmp_pat
     (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 no archive")
     (tmp_path / "texts.csv").write_text("text\nhello\n")
     (tmp_path / "empty").mkdir()
-    (tmp_path / "half.csv").write_text("text\n")
     for name, data, said in (
-        ("images.npz", vectors, r"images do not fit small, .* shape \(5,\); give a table of texts, or an .npz"),
+        ("images.npz", vectors, r"images do not fit small, .* shape \(5,\); give an .npz"),
         ("images.npz", centred, "no pixels from 0 to 1 or 0 to 255; give an .npz with an array 'features'"),
         ("wide.npz", vectors, r"'features' has shape \(3, 6\) .* give \(items, 5\) numbers"),
         ("nan.npz", vectors, "holds NaN or infinity"),
         ("empty.npz", vectors, r"shape \(0, 5\)"),
         ("broken.npz", images.data, "broken.npz: cannot be read"),
-        ("texts.csv", images.data, "texts do not fit .*not the character n-grams of its item names"),
+        ("texts.csv", images.data, "texts do not fit .* are known and no texts; give an .npz"),
         ("texts.csv", vectors, "texts do not fit small"),
         ("empty", images.data, "no image in it"),
-        ("half.csv", images.data, "holds no rows"),
         ("nowhere.npz", images.data, "nowhere.npz: cannot be read"),
         ("nowhere.csv", images.data, "nowhere.csv: there is no such file"),
     ):

@@ -236,11 +236,6 @@ def test_what_does_not_fit_is_one_sentence(data: TrainingData, tmp_path: Path) -
         train_loop(tuned(data, training=replace(SETTINGS, augmentation="crop-flip")), data)
 
 
-def test_what_is_measured_on_features_refuses_a_network_that_reads_texts(data: TrainingData, result: Any) -> None:
-    with pytest.raises(InputError, match="ood: measured on features, and hf:tiny reads the items themselves"):
-        trained_model(result, data, on_features_for="ood")
-
-
 def test_a_network_that_reads_texts_has_a_basin(data: TrainingData, result: Any) -> None:
     settings = BasinSettings(
         items=None, split="test", density=0, surface=0, line=0, probes=2, perturbations=2, ascent_steps=1, eigenvalues=1

@@ -16,6 +16,7 @@ from dissensus_train.basins.objectives import outputs_of
 from dissensus_train.basins.sources import each_tensor, tensors_in
 from dissensus_train.basins.stored import Stored
 from dissensus_train.basins.summary import mean_over_pairs
+from dissensus_train.training.last_layer import layers_that_run
 from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:
@@ -186,21 +187,12 @@ def _watched(layer: nn.Module) -> Iterator[list[Tensor]]:
         hook.remove()
 
 
-@torch.no_grad()
 def _last_convolution(model: nn.Module, inputs: Any) -> nn.Module | None:
     """The convolution that runs last of those that give more than one place; None where there is none."""
-    ran: list[nn.Module] = []
-
-    def note(layer: nn.Module, _: Any, out: Any) -> None:
-        if isinstance(out, Tensor) and out.ndim > 2 and out[0, 0].numel() > 1:
-            ran.append(layer)
-
-    layers = [module for module in model.modules() if isinstance(module, nn.modules.conv._ConvNd)]
-    hooks = [layer.register_forward_hook(note) for layer in layers]
-    try:
-        if layers:
-            outputs_of(model, each_tensor(inputs, lambda part: part[:1]))
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return ran[-1] if ran else None
+    ran = layers_that_run(
+        model,
+        lambda: outputs_of(model, each_tensor(inputs, lambda part: part[:1])),
+        wanted=lambda layer: isinstance(layer, nn.modules.conv._ConvNd),
+        giving=lambda out: out.ndim > 2 and out[0, 0].numel() > 1,
+    )
+    return model.get_submodule(ran[-1]) if ran else None

@@ -17,7 +17,7 @@ from dissensus_train.basins.density import SpectralDensity, spectral_density
 from dissensus_train.basins.explanations import ExplanationStability, explanation_stability
 from dissensus_train.basins.lanczos import Eigenvalues, top_eigenvalues
 from dissensus_train.basins.last_layer import GradientVariance, Similarity, cka, gradient_variance, last_layer_inputs
-from dissensus_train.basins.objectives import SOFT, MeasuredOn, cross_entropy, mean_and_error, objective
+from dissensus_train.basins.objectives import SOFT, MeasuredOn, cross_entropy, mean_and_error, objective, together
 from dissensus_train.basins.operators import hessian_of
 from dissensus_train.basins.settings import DEFAULTS, BasinSettings
 from dissensus_train.basins.sharpness import (
@@ -149,7 +149,9 @@ def measure_basins(
 
 
 def _sharpness(objectives: Sequence[Objective], settings: BasinSettings) -> list[dict[str, Any]]:
-    """All kinds of sharpness of runs of one architecture."""
+    """All kinds of sharpness of runs of one architecture, together where that is faster."""
+    if len(objectives) > 1 and not together(objectives):
+        return [of_run for one in objectives for of_run in _sharpness([one], settings)]
     worst = partial(worst_case_sharpness_of, objectives, steps=settings.ascent_steps)
     average = partial(average_sharpness_of, objectives, probes=settings.perturbations, seed=settings.seed)
     kinds = {

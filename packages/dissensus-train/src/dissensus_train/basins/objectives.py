@@ -152,7 +152,7 @@ class Objective:
 
     def chunks(self) -> Iterator[Batch]:
         """Inputs and targets, some items at a time."""
-        return self.source.chunks()
+        return self.source(0)
 
     @property
     def targets(self) -> Tensor:
@@ -316,7 +316,7 @@ def plain_attention() -> Iterator[None]:
 def _looked_through(model: nn.Module, source: Chunks, loss: Loss, data: str) -> tuple[int, MeasuredOn, Any]:
     """The size of the first chunk, what will be measured on, and the inputs of the first chunk, all items checked."""
     fingerprint, items, size, name, first = Fingerprint(), 0, 0, "", None
-    for inputs, targets in source.chunks():
+    for inputs, targets in source(0):
         count = rows_in(inputs)
         if targets.ndim < 1 or len(targets) != count:
             shape = tuple(targets.shape)

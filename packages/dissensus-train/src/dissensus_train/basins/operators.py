@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from dissensus_train.basins.objectives import MeasuredOn, Objective, ObjectiveOptions
-    from dissensus_train.basins.sources import Values
 
     Chunk = tuple[Any, Tensor, Tensor]
     """Inputs, targets, and weight of each item."""
@@ -76,20 +75,6 @@ class Operator:
     def form(self, vector: Tensor) -> float:
         """v^T A v."""
         return float(self.product(vector) @ vector if self.quadratic_form is None else self.quadratic_form(vector))
-
-
-def matrix_operator(matrix: Values, *, name: str = "matrix") -> Operator:
-    """The operator of a symmetric matrix that is given as numbers."""
-    values = torch.as_tensor(matrix)
-    if values.ndim != 2 or values.shape[0] != values.shape[1] or not torch.allclose(values, values.T):
-        raise InputError(f"basins: the matrix has shape {tuple(values.shape)}; give a square, symmetric one")
-    return Operator(
-        name=name,
-        size=values.shape[0],
-        dtype=values.dtype,
-        device=values.device,
-        product=lambda vector: values @ vector,
-    )
 
 
 def hessian(
@@ -360,7 +345,7 @@ def _filled(measured: Objective, first: int = 0) -> Iterator[Chunk]:
 
     A smaller chunk, the last say, is filled up with items of weight 0, so that one trace serves it too.
     """
-    for x, t in measured.source.chunks(first):
+    for x, t in measured.source(first):
         missing = max(0, measured.chunk - len(t))
         share = (torch.arange(len(t) + missing, device=t.device) < len(t)).to(measured.weights.dtype)
 

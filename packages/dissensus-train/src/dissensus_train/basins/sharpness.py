@@ -10,7 +10,7 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus_train.basins.lanczos import probe
-from dissensus_train.basins.objectives import STACKED, Measurement, mean_and_error, together
+from dissensus_train.basins.objectives import STACKED, Measurement, mean_and_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,16 +101,12 @@ def worst_case_sharpness_of(
     radius: float | None = None,
     steps: int = 5,
 ) -> tuple[WorstCaseSharpness, ...]:
-    """The same for several checkpoints, together where that is faster."""
+    """The same for several checkpoints that can be evaluated together (`objectives.together`)."""
     if normalisation not in ("none", "adaptive"):
         raise InputError(f"worst-case sharpness: normalisation is '{normalisation}'; choose none or adaptive")
     size = radius if radius is not None else (0.05 if normalisation == "none" else 0.5)
     if not size > 0 or steps < 1:
         raise InputError(f"worst-case sharpness: radius {size} and {steps} steps; give a radius above 0 and a step")
-    if len(objectives) > 1 and not together(objectives):
-        return tuple(
-            worst_case_sharpness(one, normalisation=normalisation, radius=size, steps=steps) for one in objectives
-        )
     first = objectives[0]
     weights = torch.stack([one.weights for one in objectives])
     stretch = weights.abs() if normalisation == "adaptive" else torch.ones_like(weights)
@@ -172,17 +168,12 @@ def average_sharpness_of(
     probes: int = 20,
     seed: int = 0,
 ) -> tuple[AverageSharpness, ...]:
-    """The same for several checkpoints, together where that is faster."""
+    """The same for several checkpoints that can be evaluated together (`objectives.together`)."""
     if normalisation not in ("none", "filter"):
         raise InputError(f"average sharpness: normalisation is '{normalisation}'; choose none or filter")
     size = scale if scale is not None else (0.01 if normalisation == "none" else 0.1)
     if probes < 2 or not size > 0:
         raise InputError(f"average sharpness: {probes} probes of scale {size}; give 2 or more, and a scale above 0")
-    if len(objectives) > 1 and not together(objectives):
-        return tuple(
-            average_sharpness(one, normalisation=normalisation, scale=size, probes=probes, seed=seed)
-            for one in objectives
-        )
     first = objectives[0]
     base = mean_and_error(first.losses(torch.stack([one.weights for one in objectives])))[0]
     step = max(1, STACKED // (2 * len(objectives))) if first.stacked is not None else 1

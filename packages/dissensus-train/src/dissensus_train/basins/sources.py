@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -23,9 +23,6 @@ from dissensus_train.training.inputs import SparseRows, Tokens
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Values: TypeAlias = Tensor | np.ndarray[Any, Any]
-    """Numbers that come as a tensor or as an array."""
-
 TARGETS = ("labels", "label", "targets", "target")
 """Under which name a batch that is a mapping may hold its targets."""
 
@@ -33,42 +30,33 @@ Batch: TypeAlias = tuple[Any, Tensor]
 """Inputs and targets of some items."""
 
 
-class Chunks(Protocol):
-    """Items in chunks, in the same order on each pass."""
-
-    def chunks(self, first: int = 0) -> Iterator[Batch]:
-        """Inputs and targets, from the given chunk on."""
-        ...
+Chunks: TypeAlias = "Callable[[int], Iterator[Batch]]"
+"""Items in chunks, in the same order on each pass, from the chunk of a number on."""
 
 
-@dataclass(frozen=True, eq=False)
-class Held:
+def _held(inputs: Any, targets: Tensor, chunk: int) -> Chunks:
     """Items held on a device: tensors with one row for each item, or a table of sparse rows or of tokens."""
+    table = isinstance(inputs, SparseRows | Tokens)
 
-    inputs: Any
-    targets: Tensor
-    chunk: int
+    def chunks(first: int) -> Iterator[Batch]:
+        for start in range(first * chunk, len(targets), chunk):
+            rows = slice(start, start + chunk)
+            answers = targets[rows]
+            places = torch.arange(start, start + len(answers), device=answers.device)
+            yield inputs[places] if table else each_tensor(inputs, itemgetter(rows)), answers
 
-    def chunks(self, first: int = 0) -> Iterator[Batch]:
-        table = isinstance(self.inputs, SparseRows | Tokens)
-        for start in range(first * self.chunk, len(self.targets), self.chunk):
-            rows = slice(start, start + self.chunk)
-            targets = self.targets[rows]
-            places = torch.arange(start, start + len(targets), device=targets.device)
-            yield self.inputs[places] if table else each_tensor(self.inputs, itemgetter(rows)), targets
+    return chunks
 
 
-@dataclass(frozen=True, eq=False)
-class Streamed:
+def _streamed(batches: Callable[[int], Iterable[Any]], like: Tensor) -> Chunks:
     """Batches, from a number on, that are read when they are needed and held no longer."""
 
-    batches: Callable[[int], Iterable[Any]]
-    like: Tensor
-
-    def chunks(self, first: int = 0) -> Iterator[Batch]:
-        for batch in self.batches(first):
+    def chunks(first: int) -> Iterator[Batch]:
+        for batch in batches(first):
             inputs, targets = _split(batch)
-            yield each_tensor(inputs, lambda part: placed(part, self.like)), placed(targets, self.like)
+            yield each_tensor(inputs, lambda part: placed(part, like)), placed(targets, like)
+
+    return chunks
 
 
 def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Chunks:
@@ -77,7 +65,7 @@ def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Chunks:
     They get the device and the type of numbers that `like` has.
     """
     if targets is None:
-        return Streamed(_batches(inputs, chunk), like)
+        return _streamed(_batches(inputs, chunk), like)
     answers = placed(targets, like)
     if isinstance(inputs, SparseRows | Tokens):
         made, count = inputs, len(inputs.first) - 1
@@ -90,7 +78,7 @@ def source_of(inputs: Any, targets: Any, *, chunk: int, like: Tensor) -> Chunks:
         (count,) = counts
     if not count or count != len(answers):
         raise InputError(f"basins: {count:,} rows of features and {len(answers):,} targets; give one target per item")
-    return Held(made, answers, min(chunk, count))
+    return _held(made, answers, min(chunk, count))
 
 
 def _batches(items: Any, chunk: int) -> Callable[[int], Iterable[Any]]:

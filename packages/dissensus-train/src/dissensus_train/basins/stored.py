@@ -54,7 +54,7 @@ class Stored:
     def from_dict(cls, stored: dict[str, Any]) -> Self:
         """The object whose `to_dict` this is."""
         try:
-            return cls(**{part.name: _read(part.name, stored[part.name]) for part in fields(cls)})  # type: ignore[arg-type]
+            return _made(cls, stored)  # type: ignore[no-any-return]
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"basins: a stored {cls.__name__} cannot be read ({error}); delete it and measure again"
@@ -74,9 +74,14 @@ def plain(value: Any) -> Any:
     return value
 
 
+def _made(kind: Any, stored: dict[str, Any]) -> Any:
+    """An object of what was stored of it; more may have been."""
+    return kind(**{part.name: _read(part.name, stored[part.name]) for part in fields(kind) if part.name in stored})
+
+
 def _read(name: str, value: Any) -> Any:
     if isinstance(value, dict):
-        return _PARTS[name](**{key: _read(key, part) for key, part in value.items()})
+        return _made(_PARTS[name], value)
     if isinstance(value, list):
         if name == "dimensions":
             return tuple(value)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import Spread, estimate_within
+from dissensus_train.basins.stored import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -99,10 +100,7 @@ class BasinRow:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON; what is not a number is null."""
-        return {
-            key: None if isinstance(value, float) and not np.isfinite(value) else value
-            for key, value in asdict(self).items()
-        }
+        return plain(asdict(self))  # type: ignore[no-any-return]
 
 
 def summarise_basins(systems: Mapping[str, Sequence[Basin]], *, reference: str) -> list[BasinRow]:

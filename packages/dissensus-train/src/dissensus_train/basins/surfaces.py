@@ -14,7 +14,7 @@ from dissensus_train.basins.objectives import STACKED, Measurement, mean_and_err
 from dissensus_train.basins.sharpness import filter_normalised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from torch import Tensor
 
@@ -74,7 +74,6 @@ class LossPlane(Measurement):
         down: (rows,) positions along the second.
         loss: (rows, columns) mean over items.
         error: (rows, columns) standard errors over items.
-        runs: (runs, 2) where the runs lie, across and down; the measured run is the first, at (0, 0).
         directions: which two directions they are, in words.
         iterations: points evaluated.
         converged: whether all losses are finite.
@@ -84,7 +83,6 @@ class LossPlane(Measurement):
     down: Floats
     loss: Table
     error: Table
-    runs: Table
     directions: str
 
 
@@ -100,9 +98,9 @@ def loss_barrier(first: Objective, second: Objective, *, points: int = 21) -> Lo
     """
     if points < 5 or points % 2 == 0:
         raise InputError(f"loss barrier: {points} points; give an odd number of 5 or more")
-    _comparable((first, second), "loss barrier")
+    _comparable(first, second)
     t = np.linspace(0, 1, points)
-    losses = torch.cat(list(_blocks(first, (second.weights - first.weights)[None], t[:, None], [second], t[:, None])))
+    losses = torch.cat(list(_blocks(first, (second.weights - first.weights)[None], t[:, None], second)))
     mean, error = mean_and_error(losses)
     between = torch.from_numpy(t).to(losses)[:, None]
     height, height_error = mean_and_error(losses - torch.lerp(losses[:1], losses[-1:], between))
@@ -149,105 +147,55 @@ def loss_line(measured: Objective, *, span: float = 1.0, points: int = 21, seed:
     )
 
 
-def loss_plane(
-    measured: Objective,
-    *,
-    through: tuple[Objective, Objective] | None = None,
-    span: float = 0.5,
-    points: int = 21,
-    seed: int = 0,
-) -> LossPlane:
-    """The loss over a plane: along two random filter-normalised directions, or through three runs.
-
-    In a plane through runs, distances are those of weight space; batch statistics are those of the nearest mixture of
-    the three runs (their weights in it are never negative).
+def loss_plane(measured: Objective, *, span: float = 0.5, points: int = 21, seed: int = 0) -> LossPlane:
+    """The loss over a plane along two random filter-normalised directions (Li et al. 2018).
 
     Args:
         measured: the objective; it lies at (0, 0).
-        through: two more runs, measured on the same loss and data.
-        span: for random directions, the plane goes from -span to span, where 1 is a filter's own length; for runs, the
-            margin around them, as a share of the extent of the three.
+        span: the plane goes from -span to span, where 1 is a filter's own length.
         points: along each side.
         seed: of the directions.
     """
     _enough(span, points)
-    if through is None:
-        axes = torch.stack([filter_normalised(measured, probe(measured, seed, number)) for number in range(2)])
-        runs = np.zeros((1, 2))
-        across = down = np.linspace(-span, span, points)
-        words = f"two random ones, filter-normalised, seed {seed}"
-    else:
-        _comparable((measured, *through), "loss plane")
-        axes, runs = _plane_of([measured.weights, *(run.weights for run in through)])
-        low, high = runs.min(axis=0), runs.max(axis=0)
-        margin = span * (high - low)
-        across, down = (np.linspace(low[k] - margin[k], high[k] + margin[k], points) for k in range(2))
-        words = "through three runs"
-    places = np.stack([part.ravel() for part in np.meshgrid(across, down)], axis=1)
-    shares = None if through is None else _mixture(places, runs[1:])[:, 1:]
+    axes = torch.stack([filter_normalised(measured, probe(measured, seed, number)) for number in range(2)])
+    across = np.linspace(-span, span, points)
+    places = np.stack([part.ravel() for part in np.meshgrid(across, across)], axis=1)
     # The losses of the items are not held for all points at once.
-    blocks = map(mean_and_error, _blocks(measured, axes, places, through or (), shares))
+    blocks = map(mean_and_error, _blocks(measured, axes, places))
     mean, error = (np.concatenate(parts).reshape(points, points) for parts in zip(*blocks, strict=True))
     return LossPlane(
         across=across,
-        down=down,
+        down=across,
         loss=mean,
         error=error,
-        runs=runs,
-        directions=words,
+        directions=f"two random ones, filter-normalised, seed {seed}",
         iterations=points * points,
         converged=bool(np.isfinite(mean).all()),
         measured_on=measured.measured_on,
     )
 
 
-def _blocks(
-    measured: Objective, axes: Tensor, steps: Table, others: Sequence[Objective] = (), shares: Table | None = None
-) -> Iterator[Tensor]:
-    """(some points, items) losses at weights + steps @ axes; batch statistics are mixed with shares of other runs'."""
+def _blocks(measured: Objective, axes: Tensor, steps: Table, other: Objective | None = None) -> Iterator[Tensor]:
+    """(some points, items) losses at weights + steps @ axes; on the way to another run, batch statistics move too."""
 
     def moved(origin: Tensor, axes: Tensor, steps: Table) -> Tensor:
         return origin + torch.from_numpy(steps).to(origin) @ axes
 
     for rows in np.split(np.arange(len(steps)), range(STACKED, len(steps), STACKED)):
         buffers = None
-        if shares is not None and measured.buffers.numel():
-            away = torch.stack([run.buffers - measured.buffers for run in others])
-            buffers = moved(measured.buffers, away, shares[rows])
+        if other is not None and measured.buffers.numel():
+            buffers = moved(measured.buffers, (other.buffers - measured.buffers)[None], steps[rows])
         yield measured.losses(moved(measured.weights, axes, steps[rows]), buffers=buffers)
 
 
-def _plane_of(weights: Sequence[Tensor]) -> tuple[Tensor, Table]:
-    """Two orthonormal directions of the plane through three points, and the points' coordinates from the first."""
-    first, second = weights[1] - weights[0], weights[2] - weights[0]
-    length = float(first.norm())
-    across = first / length if length else first
-    along = float(second @ across)
-    rest = second - along * across
-    height = float(rest.norm())
-    if not length or height <= 1e-6 * max(length, float(second.norm())):
-        raise InputError("loss plane: the three runs lie on one line; give three runs with different weights")
-    runs = np.array([[0.0, 0.0], [length, 0.0], [along, height]])
-    return torch.stack([across, rest / height]), runs
-
-
-def _mixture(places: Table, others: Table) -> Table:
-    """(points, 3) shares of three runs whose mixture lies at or near each place; never negative."""
-    shares = places @ np.linalg.inv(others)
-    whole = np.clip(np.concatenate([1 - shares.sum(axis=1, keepdims=True), shares], axis=1), 0, None)
-    return np.asarray(whole / whole.sum(axis=1, keepdims=True))
-
-
-def _comparable(objectives: Sequence[Objective], what: str) -> None:
-    first = objectives[0]
-    for other in objectives[1:]:
-        if other.shapes != first.shapes:
-            raise InputError(f"{what}: the runs have different architectures; give runs of one")
-        if other.measured_on != first.measured_on:
-            difference = f"one run is measured on {first.measured_on}, another on {other.measured_on}"
-            if str(other.measured_on) == str(first.measured_on):
-                difference = f"the runs are measured on different items, {first.measured_on} each"
-            raise InputError(f"{what}: {difference}; measure both on the same loss and data")
+def _comparable(first: Objective, second: Objective) -> None:
+    if second.shapes != first.shapes:
+        raise InputError("loss barrier: the runs have different architectures; give runs of one")
+    if second.measured_on != first.measured_on:
+        difference = f"one run is measured on {first.measured_on}, another on {second.measured_on}"
+        if str(second.measured_on) == str(first.measured_on):
+            difference = f"the runs are measured on different items, {first.measured_on} each"
+        raise InputError(f"loss barrier: {difference}; measure both on the same loss and data")
 
 
 def _enough(span: float, points: int) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note, plain, progress_bar, table
@@ -21,32 +19,19 @@ if TYPE_CHECKING:
     from dissensus_train.studies.opening import OpenStudy
 
 
+@opt.command("basins")
 def basins(
     source: opt.StudyOrStore,
     store: opt.RunsIn = Path("dissensus-runs"),
-    split: Annotated[
-        str | None, typer.Option(help="The split whose items the loss is measured on; train if not given.")
-    ] = None,
-    items: Annotated[
-        int | None, typer.Option(help="How many items to draw at most, the same for all runs; 0 takes the whole split.")
-    ] = None,
-    eigenvalues: Annotated[int | None, typer.Option(help="How many of the largest eigenvalues to find.")] = None,
-    probes: Annotated[int | None, typer.Option(help="How many random probes the trace may use.")] = None,
-    density: Annotated[
-        int | None, typer.Option(help="How many probes the spectral density uses; 0 leaves it out.")
-    ] = None,
-    surface: Annotated[
-        int | None, typer.Option(help="Points along each side of the loss surface; 0 leaves it out.")
-    ] = None,
-    explanations: Annotated[
-        int | None,
-        typer.Option(
-            help="Compare what seeds look at (Grad-CAM, or input gradients), and keep the maps of so many items; 0 "
-            "leaves it out."
-        ),
-    ] = None,
+    split: str | None = None,
+    items: int | None = None,
+    eigenvalues: int | None = None,
+    probes: int | None = None,
+    density: int | None = None,
+    surface: int | None = None,
+    explanations: int | None = None,
     device: opt.Device = "auto",
-    seed: Annotated[int | None, typer.Option(help="Random seed of the drawn items, probes and directions.")] = None,
+    seed: int | None = None,
     compute_on: opt.OnRay = "local",
     address: opt.Address = None,
     json: opt.JsonTo = None,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note, plain, table, text_to
@@ -16,51 +14,21 @@ if TYPE_CHECKING:
     from dissensus_train.ood.results import OodResult
 
 
+@opt.command("ood")
 def ood(
-    source: Annotated[
-        str | None, typer.Argument(metavar="STUDY|STORE", help="A study or its run store; not given with --id.")
-    ] = None,
-    ood_sets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--ood",
-            "--ood-set",
-            metavar="NAME=PATH",
-            help="A set of out-of-distribution items: a folder of images, an .npz of images or features, an idx or "
-            "CIFAR file, or a table of texts; with --id an .npz of logits or features. Repeat for more; the name may "
-            "be left out.",
-        ),
-    ] = None,
-    inside: Annotated[
-        Path | None,
-        typer.Option(
-            "--id",
-            metavar="FILE",
-            help="Outputs of any model on in-distribution items, in place of a study: an .npz with 'logits', "
-            "'features' or both, (items, numbers) or (seeds, items, numbers).",
-        ),
-    ] = None,
-    training: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --id: an .npz with 'features' and 'labels' of training items."),
-    ] = None,
-    near: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A set that is near; repeat for more.")] = None,
-    far: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A set that is far; repeat for more.")] = None,
-    scores: Annotated[
-        str | None,
-        typer.Option(help="Which scores, separated by commas: msp, max-logit, energy, ...; all if not given."),
-    ] = None,
+    source: str | None = None,
+    ood_sets: list[str] | None = None,
+    inside: Path | None = None,
+    training: Path | None = None,
+    near: list[str] | None = None,
+    far: list[str] | None = None,
+    scores: str | None = None,
     store: opt.RunsIn = Path("dissensus-runs"),
-    items: Annotated[int | None, typer.Option(help="How many items of each set to draw at most; 0 takes all.")] = None,
-    text: Annotated[str | None, typer.Option(help="Column that holds the texts of an OOD table.")] = None,
+    items: int | None = None,
+    text: str | None = None,
     device: opt.Device = "auto",
-    seed: Annotated[int | None, typer.Option(help="Random seed of drawn items and resamples.")] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Write tables and figures as a page; - is standard output."
-        ),
-    ] = None,
+    seed: int | None = None,
+    output: Path | None = None,
     json: opt.JsonTo = None,
 ) -> None:
     """Measure out-of-distribution (OOD) detection: AUROC, AUPR and FPR95 of each score on each OOD set, with intervals.
@@ -84,14 +52,14 @@ def ood(
         result = _of_study(source, store, settings, device)
     else:
         result = _of_outputs(inside, training, settings)
-    if figure is not None:
+    if output is not None:
         from dissensus_train.report.ood import ood_page
 
-        text_to(figure, ood_page(result))
-        note(f"tables, ROC curves and histograms written to {figure}")
+        text_to(output, ood_page(result))
+        note(f"tables, ROC curves and histograms written to {output}")
     if json is not None:
         json_to(json, result.to_dict())
-    if "-" not in (str(json), str(figure)):
+    if "-" not in (str(json), str(output)):
         show_ood(result)
     next_step(f"dissensus report {source} --store {store}" if source else "dissensus study init VOTES ITEMS to train")
 

@@ -6,7 +6,7 @@ import re
 import tomllib
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -33,39 +33,18 @@ app = typer.Typer(
 )
 app.command("export")(export)
 app.command("compare")(compare)
-Source = Annotated[
-    str, typer.Argument(metavar="STUDY", help="A study file (.toml), or the name of one that is shipped.")
-]
-Store = Annotated[Path, typer.Option(help="The folder that results are kept in and resumed from.")]
 
 
 @app.command("run")
+@opt.command("run")
 def run_(
-    source: Source,
-    store: Store = Path("dissensus-runs"),
+    source: str,
+    store: Path = Path("dissensus-runs"),
     engine: opt.Engine = "auto",
-    device: Annotated[
-        str, typer.Option(help="auto, cpu, cuda or cuda:0. auto and cuda take all GPUs of the machine.")
-    ] = "auto",
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            help="This is process I of N that share the runs through one store: on this machine, as tasks of a Slurm "
-            "array, or on hosts with a shared folder. Nothing is trained twice; if one process dies, the others "
-            "finish its runs.",
-        ),
-    ] = None,
+    device: str = "auto",
+    shard: str | None = None,
     address: opt.Address = None,
-    remote: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="A folder that all nodes of the cluster reach, a path or s3://, gs://, ...: they write finished runs "
-            "there, from where they come into the store.",
-            rich_help_panel="Ray",
-        ),
-    ] = None,
+    remote: str | None = None,
     json: opt.JsonTo = None,
 ) -> None:
     """Train what is not in the store yet, then show the table, and measure basins and OOD where the study says so.
@@ -156,7 +135,8 @@ def _facts(study: Study) -> dict[str, Any]:
 
 
 @app.command()
-def show(source: Source, json: opt.JsonTo = None) -> None:
+@opt.command("every")
+def show(source: str, json: opt.JsonTo = None) -> None:
     """What a study asks and what it will run."""
     from dissensus_train.studies import read_study
 
@@ -187,7 +167,8 @@ def show(source: Source, json: opt.JsonTo = None) -> None:
 
 
 @app.command()
-def status(source: Source, store: Store = Path("dissensus-runs"), json: opt.JsonTo = None) -> None:
+@opt.command("every")
+def status(source: str, store: Path = Path("dissensus-runs"), json: opt.JsonTo = None) -> None:
     """How much of a study is in the store, and how far those are who train it now, here or elsewhere."""
     from dissensus_train.studies import open_study, read_study
 
@@ -200,17 +181,13 @@ def status(source: Source, store: Store = Path("dissensus-runs"), json: opt.Json
 
 
 @app.command()
-@opt.command("every")
+@opt.command("init")
 def init(
-    votes: Annotated[Path, typer.Argument(help="A file of votes, as `dissensus votes inspect` reads.")],
-    items: Annotated[Path, typer.Argument(help="A table of texts, a folder or file of images, or a file of features.")],
+    votes: Path,
+    items: Path,
     reading: Options,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="The study file to write; - is standard output.")
-    ] = Path("study.toml"),
-    drop_missing_items: Annotated[
-        bool, typer.Option(help="Leave out items with votes that have no text, image or features.")
-    ] = False,
+    output: Path = Path("study.toml"),
+    drop_missing_items: bool = False,
     json: opt.JsonTo = None,
 ) -> None:
     """Write a first study file, with a remark beside every choice, after a look at votes and items."""
@@ -236,12 +213,11 @@ def init(
 
 
 @app.command()
+@opt.command("gc")
 def gc(
-    store: Store = Path("dissensus-runs"),
-    forget: Annotated[
-        list[str] | None, typer.Option(help="A study of this store that no longer counts; may be given again.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
+    store: Path = Path("dissensus-runs"),
+    forget: list[str] | None = None,
+    yes: bool = False,
     json: opt.JsonTo = None,
 ) -> None:
     """Remove stored runs that no known study asks for, after showing them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from dissensus.arrays import Floats, Table
-    from dissensus.bootstrap import Estimate
     from dissensus_train.ood.settings import OodSettings
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import RunResult
@@ -290,7 +289,7 @@ def _measured(
             of = dict(zip(rows, np.split(of_set[measure], ends, axis=1), strict=True))
             for (system, score), of_seeds in of.items():
                 about = {"ood_set": ood_set, "score": score, "system": system, "measure": measure}
-                value = _within(estimate_over_seeds(of_seeds), 0.0, 1.0)
+                value = estimate_over_seeds(of_seeds, low=0.0, high=1.0)
                 measures.append(OodMeasure(**about, value=value, by_seed=tuple(of_seeds[0].tolist())))
                 one, other = (
                     seeds[name] if score in OF_ONE_MODEL else ("all together",) for name in (system, reference)
@@ -300,16 +299,9 @@ def _measured(
                     continue
                 paired = of_seeds[:, [one.index(seed) for seed in shared]]
                 paired = paired - of[reference, score][:, [other.index(seed) for seed in shared]]
-                difference = _within(estimate_over_seeds(paired), -1.0, 1.0)
+                difference = estimate_over_seeds(paired, low=-1.0, high=1.0)
                 differences.append(OodDifference(**about, reference=reference, value=difference, seeds=len(shared)))
     return measures, differences
-
-
-def _within(estimate: Estimate, low: float, high: float) -> Estimate:
-    """The estimate with its interval cut to what the measure can be: seeds are added to it as if it had no bounds."""
-    if estimate.low is None or estimate.high is None:
-        return estimate
-    return replace(estimate, low=max(low, estimate.low), high=min(high, estimate.high))
 
 
 def _histogram(inside: Table, outside: Table, **about: str) -> ScoreHistogram:

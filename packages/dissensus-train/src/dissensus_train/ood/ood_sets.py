@@ -11,11 +11,9 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from dissensus.array_file import read_npz
-from dissensus.datasets.sources import Source, read_source
-from dissensus.datasets.vader import word_texts
+from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError
 from dissensus.items.encoders import encoded
-from dissensus.items.ngrams import character_ngrams
 from dissensus.items.pictures import ImageReading
 from dissensus.items.reading import read_images
 from dissensus.items.shown import Items
@@ -71,9 +69,8 @@ def read_ood_set(path: str | Path, data: TrainingData, *, name: str | None = Non
     """The items of a folder of images, an image file, a table of texts, or an `.npz` with an array `features`.
 
     Where the study knows its items, the set's are read too, for networks that read items; its encoder makes their
-    features. Otherwise images are brought to the shape of the study's images and to their scale, 0 to 1 or 0 to 255;
-    and texts become character n-grams, where the study's features are those of its item names. `features` are taken as
-    they are.
+    features. Otherwise images are brought to the shape of the study's images and to their scale, 0 to 1 or 0 to 255.
+    `features` are taken as they are.
 
     Args:
         path: the folder or file.
@@ -92,17 +89,18 @@ def read_ood_set(path: str | Path, data: TrainingData, *, name: str | None = Non
         return OodSet(name=name, features=encoded(data.encoder, items), items=items, how=how)
     if items is not None and not data.shape[0]:
         return OodSet(name=name, features=None, items=items, how=f"{items.kind} as the networks read them")
-    if path.suffix.lower() in KINDS:
-        features = _ngrams(path, read_source(path, name=name, text=text), data)
-        return OodSet(name=name, features=features, how=f"character n-grams in {data.shape[0]:,} dimensions")
+    if path.suffix.lower() in KINDS and path.exists():
+        raise InputError(
+            f"{path}: texts do not fit {data.name}, of which features of shape {data.shape} are known and no texts; "
+            "give an .npz with an array 'features' made as the study's were"
+        )
     shape = data.shape if len(data.shape) == 3 else (1, *data.shape)
     scale = pixel_scale(data)
     if len(shape) != 3 or scale is None:
         raise InputError(
             f"{path}: images do not fit {data.name}, whose items have features of shape {data.shape}"
             f"{'' if len(shape) != 3 else ' that are no pixels from 0 to 1 or 0 to 255'}; give "
-            f"{'a table of texts, or ' if len(data.shape) == 1 else ''}an .npz with an array 'features' made as the "
-            "study's were"
+            "an .npz with an array 'features' made as the study's were"
         )
     # Pixels are read as those of the study's own files.
     reading = ImageReading() if data.items is None else data.items.read_as
@@ -160,20 +158,6 @@ def _features_of(path: Path, data: TrainingData) -> Features | None:
     if not np.isfinite(features).all():
         raise InputError(f"{path}: 'features' holds NaN or infinity; fill or remove those items")
     return csr_matrix(features) if data.sparse else features
-
-
-def _ngrams(path: Path, source: Source, data: TrainingData) -> Features:
-    """Features of texts, where the study's own are the character n-grams of its item names; a few items tell."""
-    assert source.texts is not None
-    if len(data.shape) == 1:
-        some = np.linspace(0, len(data.human) - 1, num=min(50, len(data.human))).astype(np.int64)
-        names = word_texts(data.human.items[some].astype(np.dtypes.StringDType()))
-        if np.allclose(character_ngrams(names, data.shape[0]), data.features[some], atol=1e-6):
-            return character_ngrams(source.texts, data.shape[0])
-    raise InputError(
-        f"{path}: texts do not fit {data.name}, whose features of shape {data.shape} are not the character "
-        "n-grams of its item names; give an .npz with an array 'features' made as the study's were"
-    )
 
 
 def same_items(one: OodSet, other: OodSet) -> Mask:

@@ -97,6 +97,4 @@ def _of_votes(
     if by_vote is not None:
         return by_vote
     assert data.votes is not None
-    place = np.zeros(len(data.human), dtype=np.int64)
-    place[data.splits[split]] = np.arange(len(data.splits[split]))
-    return np.asarray(panel[place[data.votes.item[votes_of_split(data, split)]]])
+    return np.asarray(panel[data.places_in(split)[data.votes.item[votes_of_split(data, split)]]])

@@ -14,7 +14,7 @@ from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
 from dissensus.errors import InputError, MissingItemsError
 from dissensus.items.encoders import encoded, fit_encoder
 from dissensus.items.pictures import ImageReading
-from dissensus.items.reading import read_features, read_images, read_texts
+from dissensus.items.reading import places_in_file, read_features, read_images, read_texts
 from dissensus.items.shown import Items
 from dissensus.labels.labelling import label
 from dissensus.labels.schemes import UNSURE_WEIGHT
@@ -23,7 +23,7 @@ from dissensus.votes.echo import drop_notes, number
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.sampling import subsample
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
-from dissensus_train.studies.splitting import places_in_file, study_splits
+from dissensus_train.studies.splitting import study_splits
 from dissensus_train.studies.writing import toml_value
 from dissensus_train.training.annotator_side import VOTES
 from dissensus_train.training.data import TRAIN, TrainingData
@@ -252,46 +252,25 @@ def _original(study: Study, human: LabelDistribution, items: Items | None) -> La
     given = str(study.original)
     path = study.folder / given
     if items is not None and given in items.columns:
-        path, said = study.folder / str(study.texts), items.columns[given]
-    elif path.suffix:
-        said = read_labels(path, human.items)
-    else:
-        known = ", ".join(items.columns) if items is not None and items.columns else "none"
-        raise InputError(
-            f"{study.path}: [dataset] original is '{given}', which is neither a file nor a further column of the "
-            f"texts' file (there are: {known}); give a file with the columns item and label, or name a column"
-        )
-    classes = np.array(human.classes, dtype=np.dtypes.StringDType())
-    code = places_of(said, classes)
-    wrong = np.flatnonzero(code < 0)
-    if wrong.size:
-        raise InputError(
-            f"{path}: the original label of item {human.items[wrong[0]]} is '{said[wrong[0]]}', which nobody voted for "
-            f"on any item; the classes are {', '.join(human.classes)}: spell it as the votes do"
-        )
-    return original_labels(human, code)
+        said = items.columns[given]
+        code = places_of(said, np.array(human.classes, dtype=np.dtypes.StringDType()))
+        wrong = np.flatnonzero(code < 0)
+        if wrong.size:
+            raise InputError(
+                f"{study.folder / str(study.texts)}: the original label of item {human.items[wrong[0]]} is "
+                f"'{said[wrong[0]]}', which nobody voted for on any item; the classes are {', '.join(human.classes)}: "
+                "spell it as the votes do"
+            )
+        return original_labels(human, code)
+    if path.suffix:
+        from dissensus.labels.reading import labels_beside
 
-
-def read_labels(path: Path, items: Names) -> Names:
-    """(items,) one label for each of the given items, from a table with the columns item and label."""
-    from dissensus.table_file import open_file, read_rows
-    from dissensus.votes.cells import distinct_names, encode_names
-    from dissensus.votes.columns import guess
-
-    rows = read_rows(open_file(path))
-    columns = {role: guess(role, rows.table.columns) for role in ("item", "label")}
-    if columns["label"] is None:
-        others = [name for name in rows.table.columns if name != columns["item"]]
-        columns["label"] = others[0] if len(others) == 1 else None
-    missing = next((role for role, column in columns.items() if column is None), None)
-    if columns["item"] is None or columns["label"] is None:
-        raise InputError(
-            f"{path}: none of the columns {', '.join(rows.table.columns)} is known to hold the {missing}; give the "
-            "columns item and label"
-        )
-    names = distinct_names(rows.table[columns["item"]], where=rows.where)
-    code, called = encode_names(rows.table[columns["label"]], where=rows.where)
-    return called.astype(np.dtypes.StringDType())[code[places_in_file(path, items, names, "label")]]
+        return original_labels(human, labels_beside(path, human).argmax(axis=1))
+    known = ", ".join(items.columns) if items is not None and items.columns else "none"
+    raise InputError(
+        f"{study.path}: [dataset] original is '{given}', which is neither a file nor a further column of the texts' "
+        f"file (there are: {known}); give a file with the columns item and label, or name a column"
+    )
 
 
 def in_order_of_names(votes: Votes) -> Votes:

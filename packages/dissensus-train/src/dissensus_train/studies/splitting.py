@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.item_names import places_of_items
+from dissensus.items.reading import places_in_file
 from dissensus_train.studies.labelled_sets import SPLITS
 from dissensus_train.studies.spec import SHARES
 from dissensus_train.training.data import TRAIN, split_items
@@ -97,16 +97,6 @@ def read_splits(path: Path, items: Names) -> tuple[dict[str, Ints], Ints | None]
     if groups is not None:
         _refuse_torn_groups(path, groups, split, items)
     return {name: members for name, members in splits.items() if members.size}, groups
-
-
-def places_in_file(path: Path, items: Names, names: Names, what: str) -> Ints:
-    """(items,) the place of each among the names of a file; refuses an item that is not there."""
-    place = places_of_items(items, names)
-    without = np.flatnonzero(place < 0)
-    if without.size:
-        more = f" and {without.size - 1:,} more" if without.size > 1 else ""
-        raise InputError(f"{path}: no {what} for item '{items[without[0]]}'{more}; every item with votes needs one")
-    return place
 
 
 def _refuse_torn_groups(path: Path, groups: Ints, split: Names, items: Names) -> None:

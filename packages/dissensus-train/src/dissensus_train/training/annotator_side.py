@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices
+from dissensus_train.training.last_layer import layers_that_run
 from dissensus_train.training.settings import misfit
 
 if TYPE_CHECKING:
@@ -363,30 +364,13 @@ def with_people(
 
 
 def last_layers(network: nn.Module, trial: Any) -> tuple[str, str]:
-    """The names of the last two linear layers that run over one row per item; the first is empty where there is one.
-
-    Only a forward pass can tell: a network may declare its layers in any order, and may declare layers it never runs.
-    """
-    ran: list[str] = []
-
-    def note(name: str) -> Any:
-        def hook(_: nn.Module, __: Any, out: Any) -> None:
-            if isinstance(out, Tensor) and out.ndim == 2:
-                ran.append(name)
-
-        return hook
-
-    linear = {name: layer for name, layer in network.named_modules() if type(layer) is nn.Linear}
-    hooks = [layer.register_forward_hook(note(name)) for name, layer in linear.items()]
-    training = network.training
-    network.eval()
-    try:
-        with torch.no_grad():
-            network(trial)
-    finally:
-        network.train(training)
-        for hook in hooks:
-            hook.remove()
+    """The names of the last two linear layers that run over one row per item; the first is empty where there is one."""
+    ran = layers_that_run(
+        network,
+        lambda: network(trial),
+        wanted=lambda layer: type(layer) is nn.Linear,
+        giving=lambda out: out.ndim == 2,
+    )
     if not ran:
         raise InputError("people: the network has no nn.Linear with one row for each item; choose annotator-bias")
     return (ran[-2] if len(ran) > 1 else ""), ran[-1]

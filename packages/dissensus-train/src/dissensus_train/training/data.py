@@ -126,6 +126,12 @@ class TrainingData:
         others = [name for name in self.splits if name != TRAIN]
         return "test" if "test" in others else others[-1] if others else TRAIN
 
+    def places_in(self, split: str) -> Ints:
+        """(items,) where each item of a split stands in it; 0 for the others."""
+        place = np.zeros(len(self.human), dtype=np.int64)
+        place[self.splits[split]] = np.arange(len(self.splits[split]))
+        return place
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Of one item's features."""

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError
-from dissensus_train.pretrained import TOKENS, folder_fingerprint, hf_folder, timm_folder
+from dissensus_train.pretrained import TOKENS, folder_fingerprint, hf_folder, loading, timm_folder, timm_network
 from dissensus_train.training.inputs import TokenBatch, Tokens
 
 if TYPE_CHECKING:
@@ -103,19 +103,16 @@ def pretrained(name: str, *, classes: int, folder: Path, weights: bool = True) -
 
     Without `weights` only the architecture is made, for weights that come from elsewhere.
     """
-    try:
+    with loading(
+        f"model {name}: it cannot be loaded",
+        "give a folder that save_pretrained wrote, with its tokeniser, or a name of the hub on a machine that reaches "
+        "it",
+    ):
         if name.startswith(HF):
             return _text_network(hf_folder(name.removeprefix(HF), beside=folder), classes=classes, weights=weights)
-        return _image_network(name.removeprefix(TIMM), folder, classes=classes, weights=weights)
-    except InputError:
-        raise
-    except Exception as error:
-        # Loaders of other people's making raise anything.
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"model {name}: it cannot be loaded ({reason}); give a folder that save_pretrained wrote, with its "
-            "tokeniser, or a name of the hub on a machine that reaches it"
-        ) from error
+        called = name.removeprefix(TIMM)
+        local = timm_folder(called, beside=folder)
+        return ImageNetwork(*timm_network(called, local, classes=classes, weights=weights))
 
 
 def pretrained_source(name: str, folder: Path) -> str:
@@ -188,11 +185,3 @@ def _quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bar:
             logging.enable_progress_bar()
-
-
-def _image_network(name: str, folder: Path, *, classes: int, weights: bool) -> ImageNetwork:
-    local = timm_folder(name, beside=folder)
-    import timm
-
-    made = timm.create_model(name if local is None else f"local-dir:{local}", pretrained=weights, num_classes=classes)
-    return ImageNetwork(made, timm.data.resolve_model_data_config(made))

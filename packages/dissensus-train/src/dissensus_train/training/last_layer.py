@@ -1,4 +1,4 @@
-"""The last layer of a network: the linear layer that runs last in a forward pass, and what enters it.
+"""The layers that run last in a forward pass, and what enters the last linear one.
 
 Only a forward pass can tell which layer that is: a network may declare its layers in any order, and may declare layers
 that it never runs.
@@ -9,12 +9,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 class LastLayer:
@@ -50,6 +51,33 @@ def watched_last_layer(model: nn.Module) -> Iterator[LastLayer]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+@torch.no_grad()
+def layers_that_run(
+    model: nn.Module, run: Callable[[], Any], *, wanted: Callable[[nn.Module], bool], giving: Callable[[Tensor], bool]
+) -> list[str]:
+    """The names of wanted layers that give such a tensor, in the order in which a pass in evaluation mode runs them."""
+    ran: list[str] = []
+
+    def note(name: str, out: Any) -> None:
+        if isinstance(out, Tensor) and giving(out):
+            ran.append(name)
+
+    layers = {name: layer for name, layer in model.named_modules() if wanted(layer)}
+    hooks = [
+        layer.register_forward_hook(lambda _, __, out, name=name: note(name, out)) for name, layer in layers.items()
+    ]
+    training = model.training
+    model.eval()
+    try:
+        if layers:
+            run()
+    finally:
+        model.train(training)
+        for hook in hooks:
+            hook.remove()
+    return ran
 
 
 def rows_of(values: Any, items: int) -> Tensor:

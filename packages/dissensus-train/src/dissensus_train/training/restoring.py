@@ -22,14 +22,9 @@ if TYPE_CHECKING:
     from dissensus_train.training.run import RunResult
 
 
-def trained_model(result: RunResult, data: TrainingData, *, on_features_for: str = "") -> nn.Module:
-    """The network of a run with the weights it kept, in evaluation mode, on the CPU.
-
-    `on_features_for` names what is to be measured on dense features; a network that takes none is then refused.
-    """
+def trained_model(result: RunResult, data: TrainingData) -> nn.Module:
+    """The network of a run with the weights it kept, in evaluation mode, on the CPU."""
     run = result.run
-    if on_features_for and data.sparse:
-        raise InputError(f"{on_features_for}: measured on dense features, and those of {data.name} are sparse")
     names = ("target", "delivery", "training", "model", "people")
     if run.data != data_fingerprint(data, **{name: getattr(run, name) for name in names}):
         raise InputError(
@@ -38,8 +33,6 @@ def trained_model(result: RunResult, data: TrainingData, *, on_features_for: str
     if not result.weights:
         raise InputError(f"run {run.key} comes without weights; load it with its weights, or run the study again")
     model = network_of(run, data)
-    if on_features_for and hasattr(model, "prepare"):
-        raise InputError(f"{on_features_for}: measured on features, and {run.model} reads the items themselves")
     try:
         model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in result.weights.items()})
     except RuntimeError as error:

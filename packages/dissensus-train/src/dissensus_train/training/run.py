@@ -299,9 +299,8 @@ def answers_by_vote(
     for name, answers in own.items():
         assert run.people is not None, "votes are answered by runs that know people"
         item, unit = (part.numpy() for part in held_out_votes(run, data, torch.device("cpu"))[name])
-        place = np.empty(len(data.human), dtype=np.int64)
-        place[data.splits[name]] = np.arange(len(data.splits[name]))
-        by_vote[name] = mixed(answers, panel[name][place[item]], panel_in(data, run.people).heard[unit])
+        heard = panel_in(data, run.people).heard[unit]
+        by_vote[name] = mixed(answers, panel[name][data.places_in(name)[item]], heard)
     return by_vote
 
 

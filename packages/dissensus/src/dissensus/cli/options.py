@@ -30,16 +30,30 @@ def not_standard_output(path: Path | None) -> Path | None:
     return path
 
 
-ENTRIES: Final[dict[str, dict[str, dict[str, Any]]]] = {
-    of: {name: {"help": entry} if isinstance(entry, str) else entry for name, entry in entries.items()}
-    for of, entries in tomllib.loads((resources.files("dissensus.cli") / "options.toml").read_text("utf-8")).items()
-}
-"""By command, and for `every` command, what is known of each of its options."""
+Entries = dict[str, dict[str, dict[str, Any]]]
 
 
-def described(name: str, of: str = "every", **more: Any) -> Any:
-    """Typer's description of an option or argument, from options.toml; `more` goes to Typer as it is."""
-    settings = {**(ENTRIES[of].get(name) or ENTRIES["every"][name]), **more}
+@functools.cache
+def entries_of(package: str) -> Entries:
+    """By command, and for `every` command of a package, what its options.toml says of each option."""
+    written = tomllib.loads((resources.files(f"{package}.cli") / "options.toml").read_text("utf-8"))
+    return {
+        of: {name: {"help": entry} if isinstance(entry, str) else entry for name, entry in entries.items()}
+        for of, entries in written.items()
+    }
+
+
+ENTRIES: Final = entries_of("dissensus")
+
+
+def described(name: str, of: str = "every", *, package: str = "dissensus", **more: Any) -> Any:
+    """Typer's description of an option or argument, from options.toml; `more` goes to Typer as it is.
+
+    A command's own entry comes before those of every command of its package, and these before the core's.
+    """
+    own = entries_of(package)
+    tables = (own.get(of, {}), own.get("every", {}), ENTRIES["every"])
+    settings = {**next(table[name] for table in tables if name in table), **more}
     settings["rich_help_panel"] = settings.pop("panel", None)
     names = settings.pop("names", ["-o", "--output"] if name == "output" else [f"--{name.replace('_', '-')}"])
     if settings.pop("argument", False):
@@ -95,20 +109,23 @@ def command(of: str, **lists: Callable[[], None]) -> Callable[[Callable[..., Non
     stand on the page of --help-all, not on that of --help.
 
     Args:
-        of: the command's table in options.toml.
+        of: the command's table in options.toml, that of the package the function is in.
         **lists: by name, further options that only print something and stop.
     """
 
     def made(function: Callable[..., None]) -> Callable[..., None]:
+        package = function.__module__.partition(".")[0]
         hints = get_type_hints(function, localns={"Options": object}, include_extras=True)
         parameters = [
-            parameter.replace(annotation=_described(hints[parameter.name], parameter.name, of))
+            parameter.replace(annotation=_described(hints[parameter.name], parameter.name, of, package))
             for parameter in inspect.signature(function).parameters.values()
             if parameter.name != "reading"
         ]
         for name, show in lists.items():
             parameters.append(_flag(name, of, _stopping_after(show)))
-        parameters.append(_flag("help_all", "every", _print_all_help))
+        hidden = any(about.hidden for parameter in parameters for about in parameter.annotation.__metadata__)
+        if hidden or "reading" in hints:
+            parameters.append(_flag("help_all", "every", _print_all_help))
         parameters += [_reading_option(name, of) for name in READING if "reading" in hints]
 
         @functools.wraps(function)
@@ -128,8 +145,8 @@ def command(of: str, **lists: Callable[[], None]) -> Callable[[Callable[..., Non
     return made
 
 
-def _described(hint: Any, name: str, of: str) -> Any:
-    return hint if hasattr(hint, "__metadata__") else Annotated[hint, described(name, of)]
+def _described(hint: Any, name: str, of: str, package: str) -> Any:
+    return hint if hasattr(hint, "__metadata__") else Annotated[hint, described(name, of, package=package)]
 
 
 def _flag(name: str, of: str, callback: Callable[..., None]) -> inspect.Parameter:

@@ -133,7 +133,7 @@ def read_features(path: Path, names: Names) -> np.ndarray[Any, np.dtype[np.float
     The file is read as by `read_all_features`; every given item must have a row in it.
     """
     own, rows = read_all_features(path)
-    place = _places(names, own, path=path, what="features")
+    place = places_in_file(path, names, own, "features")
     # What does not fit becomes infinite, and is refused below.
     with np.errstate(over="ignore"):
         features = rows[place].astype(np.float32)
@@ -257,10 +257,11 @@ def _one_row_an_item(rows: Rows, item: str, chosen: Sequence[str], names: Names 
             )
     if names is None:
         return np.asarray(first, dtype=np.int64), known
-    return np.asarray(first[_places(names, known, path=rows.path, what="row")], dtype=np.int64), names
+    return np.asarray(first[places_in_file(rows.path, names, known, "row")], dtype=np.int64), names
 
 
-def _places(names: Names, known: Names, *, path: Path, what: str) -> Ints:
+def places_in_file(path: Path, names: Names, known: Names, what: str) -> Ints:
+    """(items,) the place of each item among those that a file knows; refuses an item that is not there."""
     place = places_of_items(names, known)
     without = np.flatnonzero(place < 0)
     if without.size:

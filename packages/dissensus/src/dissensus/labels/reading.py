@@ -104,8 +104,8 @@ def read_classes(
         choose("gold_columns", name, table.columns, path=table.path)
     if not item or not label:
         raise InputError(
-            f"{table.path}: none of the columns {listed(table.columns)} is known to hold the item or its class; name "
-            "both with gold_columns=['ITEM', 'CLASS']"
+            f"{table.path}: none of the columns {listed(table.columns)} is known to hold the item or its class; call "
+            "them item and label, or name both with gold_columns=['ITEM', 'CLASS']"
         )
     rows = table.rows([item, label])
     names = distinct_names(rows.table[item], where=rows.where)

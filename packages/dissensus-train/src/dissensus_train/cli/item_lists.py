@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from dissensus.cli.printing import console, plain, table
 from dissensus.errors import InputError, choices, meant_path
@@ -16,34 +14,6 @@ if TYPE_CHECKING:
     from dissensus.arrays import Names
     from dissensus.datasets.sources import Source
     from dissensus_train.curate.selecting import Floor
-
-Paths = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SOURCE...",
-        help="A folder of images, .npz, idx, CIFAR .bin, or a table of texts; NAME=PATH gives it a name.",
-    ),
-]
-Shape = Annotated[
-    str | None, typer.Option(help="Bring images to channels,height,width.", rich_help_panel="ImageReading sources")
-]
-Background = Annotated[
-    str,
-    typer.Option(help="Colour behind transparent pixels of image files.", rich_help_panel="ImageReading sources"),
-]
-Item = Annotated[str | None, typer.Option(help="Column of item names.", rich_help_panel="ImageReading sources")]
-Text = Annotated[str | None, typer.Option(help="Column of texts.", rich_help_panel="ImageReading sources")]
-Label = Annotated[str | None, typer.Option(help="Column of classes.", rich_help_panel="ImageReading sources")]
-ListFile = Annotated[Path, typer.Argument(metavar="LIST", help="A list of items: a table with a column 'item'.")]
-Out = Annotated[
-    Path,
-    typer.Option(
-        "-o", "--output", metavar="FILE", help="The list to write: .csv, .tsv or .parquet; - is standard output."
-    ),
-]
-Each = Annotated[
-    str, typer.Option(help="The column for each of whose values a floor holds; 'none' for one floor over all.")
-]
 
 
 def read_sources(
