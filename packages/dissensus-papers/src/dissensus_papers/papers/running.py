@@ -139,6 +139,11 @@ def on_other_data(study: Study, dataset: str) -> Study:
     return replace(study, name=f"{study.name}-on-{dataset}", dataset=dataset, sources=LABELLED_SETS[dataset].sources)
 
 
+def on_own_split(study: Study, seed: int) -> Study:
+    """One seed of a study, on a split of its own."""
+    return replace(study, name=f"{study.name}-split-{seed}", split_seed=seed, seeds=(seed,))
+
+
 def as_asked(study: Study, use: StudyUse, how: Reproduction) -> Study:
     """The study with the seeds that were asked for, or cut short."""
     if how.seeds:

@@ -1,0 +1,305 @@
+"""The papers' image studies on a GPU machine that has PyTorch and nothing of ours installed, from a queue of runs.
+
+    python benchmarks/paper_runs.py prepare                  # here: what the queue asks for, into .gpu/
+    python benchmarks/paper_runs.py train --seconds 570      # there: in groups, each written whole to $OUT at once
+    python benchmarks/paper_runs.py store FOLDER STORE       # here: what came back, into a run store
+
+`train` leaves out the runs that are listed in .gpu/done/*.txt; it writes such a list beside its results. Weights stay
+behind: what is kept of a run are its predictions on every split, its history and its timing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import os
+import pickle
+import time
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from dissensus_train.training.data import TRAIN, TrainingData
+from dissensus_train.training.fleet import FLEET
+from dissensus_train.training.loop import same_bits
+from dissensus_train.training.run import Run, RunResult, data_fingerprint
+from dissensus_train.training.settings import Training
+from dissensus_train.training.streams import WORTH_COMPILING, StreamedRuns, can_compile
+from dissensus_train.training.together import train_together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from torch import Tensor
+
+    from dissensus.arrays import Floats
+    from dissensus.labels.distribution import LabelDistribution
+
+QUEUE = Path(__file__).with_suffix(".txt")
+CARRIED = Path(".gpu")
+AHEAD = 64
+"""Runs that are looked through for those that can go with the first of the queue."""
+
+SECONDS_A_RUN = 24.0
+"""Of a ResNet-18 among eight or more on an H200 (22.6 when compiled), until a group has been timed."""
+
+OVERHEAD = 25.0
+"""Seconds that a group takes beside its steps: compiling, recording, predicting, writing."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A run to be trained: its spec and key, the target that it learns, and by split, its items."""
+
+    study: str
+    key: str
+    spec: Mapping[str, Any]
+    target: str
+    splits: Mapping[str, Any]
+
+
+# --- here -----------------------------------------------------------------------------------------------------------
+
+
+def queued(path: Path) -> Iterator[tuple[str, int]]:
+    """Studies and seeds in the order of the queue."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            study, seeds = line.split()
+            first, _, last = seeds.partition("-")
+            yield from ((study, seed) for seed in range(int(first), int(last or first) + 1))
+
+
+def prepare(queue: Path, folder: Path, *, quick: bool) -> None:
+    """Write images, targets, splits and run specs of everything that the queue asks for."""
+    from dissensus_papers.papers.running import on_own_split
+    from dissensus_train.studies import open_study, read_study
+
+    waiting: dict[str, Waiting] = {}
+    targets: dict[str, LabelDistribution] = {}
+    images: Any = None
+    for name, seed in queued(queue):
+        study = on_own_split(read_study(name), seed)
+        if quick:
+            short = replace(study.training, epochs=2, precision="float32", augmentation="none")
+            study = replace(study, models=("simple-ffn",), training=short)
+        opened = open_study(study, "no-store")
+        data = opened.data
+        images = np.rint(data.features * 255).astype(np.uint8)
+        for run in opened.runs:
+            labels = replace(data.targets[run.target], items=data.human.items, model=None)
+            content = hashlib.sha256(labels.probabilities.tobytes() + labels.counts.tobytes()).hexdigest()
+            targets.setdefault(content, labels)
+            waiting.setdefault(run.key, Waiting(name, run.key, run.spec(), content, dict(data.splits)))
+        print(f"{study.name}: {len(opened.runs)} runs, {len(waiting)} in all", flush=True)
+    (folder / "done").mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(folder / "images.npz", images=images)
+    with gzip.open(folder / "queue.pickle.gz", "wb") as file:
+        pickle.dump({"waiting": [vars(one) for one in waiting.values()], "targets": targets}, file)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    print(f"{len(waiting)} runs, {size / 2**20:.1f} MiB in {folder}")
+
+
+def store(results: Path, folder: Path) -> None:
+    """Put what came back into a run store, without weights."""
+    from dissensus_train.training.store import RunWriter
+
+    with RunWriter(folder) as writer:
+        for path in sorted(results.rglob("runs-*.npz")):
+            with np.load(path) as arrays:
+                for key, about in json.loads(str(arrays["about"])).items():
+                    run = run_of(about.pop("spec"))
+                    assert run.key == key, f"{path}: {key} is not the key of its spec"
+                    parts: dict[str, Any] = {"history": {}, "predictions": {}}
+                    for name in arrays.files:
+                        if name.startswith(f"{key}/"):
+                            _, part, column = name.split("/")
+                            parts[part][column] = arrays[name]
+                    writer.save(RunResult(run=run, dynamics={}, weights={}, **parts, **about))
+            print(path.name, "stored")
+
+
+# --- there ----------------------------------------------------------------------------------------------------------
+
+
+class AcrossSplits(StreamedRuns):
+    """Runs that train on different splits of the same items, side by side on streams, in one captured graph.
+
+    Splits of one name have the same number of items; rows are (items, parts), one column for each part's own.
+    """
+
+    def __init__(self, parts: Sequence[StreamedRuns]) -> None:
+        first = parts[0]
+        self.parts, self.settings, self.classes, self.place = parts, first.settings, first.classes, first.place
+        self.runs = [run for part in parts for run in part.runs]
+        self.deliveries = [delivery for part in parts for delivery in part.deliveries]
+        self.singles = [one for part in parts for one in part.singles]
+        self.streams = [stream for part in parts for stream in part.streams]
+        self.members = {name: torch.stack([part.members[name] for part in parts], dim=1) for name in first.members}
+        self.n_examples, self.step, self._prepared = first.n_examples, {}, None
+        steps = len(self.runs) * self.settings.epochs * self.n_examples // self.settings.batch_size
+        if steps >= WORTH_COMPILING and self.settings.precision == "bf16" and can_compile(self.place):
+            for one in self.singles:
+                one.whole_batch = torch.compile(one.model, dynamic=False)
+
+    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
+        by_part = [part.select(shares) for part in self.parts]
+        return None if by_part[0] is None else np.concatenate(by_part, axis=1)  # type: ignore[arg-type]
+
+    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
+        return torch.cat([part.predict(rows[:, place], who) for place, part in enumerate(self.parts)])
+
+
+def run_of(spec: Mapping[str, Any]) -> Run:
+    """A run from its spec."""
+    known = {field.name: spec[field.name] for field in fields(Run) if field.name in spec}
+    return Run(**known | {"training": Training(**spec["training"])})
+
+
+class Carried:
+    """What was carried here: images once, and the data of each split."""
+
+    def __init__(self, folder: Path) -> None:
+        with gzip.open(folder / "queue.pickle.gz", "rb") as file:
+            queue = pickle.load(file)
+        with np.load(folder / "images.npz") as arrays:
+            self.features = np.divide(arrays["images"], np.float32(255), dtype=np.float32)
+        self.targets: dict[str, LabelDistribution] = queue["targets"]
+        done = {key for path in (folder / "done").glob("*.txt") for key in path.read_text(encoding="utf-8").split()}
+        self.waiting = [Waiting(**one) for one in queue["waiting"] if one["key"] not in done]
+
+    def data(self, wanted: Sequence[Waiting]) -> TrainingData:
+        """The data of runs on one split; refused where it is not what the runs were planned on."""
+        labels = {one.spec["target"]: self.targets[one.target] for one in wanted}
+        human = next(iter(labels.values()))
+        data = TrainingData(
+            name="carried", features=self.features, human=human, targets=labels, splits=wanted[0].splits
+        )
+        for one in wanted:
+            run = run_of(one.spec)
+            assert run.key == one.key, f"{one.study}: the code here gives {run.method} another key; prepare again"
+            found = data_fingerprint(data, target=run.target, delivery=run.delivery, training=run.training)
+            assert found == run.data, f"{one.study}: {run.method} was planned on other data"
+        return data
+
+    def alike(self, most: int) -> list[Waiting]:
+        """The first run of the queue, and those after it that can go with it."""
+        ahead = self.waiting[:AHEAD]
+        shape = {one.key: (one.spec["model"], one.spec["training"], self._sizes(one), _mixes(one)) for one in ahead}
+        return [one for one in ahead if shape[one.key] == shape[ahead[0].key]][:most]
+
+    @staticmethod
+    def _sizes(one: Waiting) -> dict[str, int]:
+        return {name: len(members) for name, members in one.splits.items()}
+
+
+def _mixes(one: Waiting) -> bool:
+    return str(one.spec["delivery"]) == "mixup"
+
+
+def trained(carried: Carried, group: Sequence[Waiting], place: torch.device) -> list[RunResult]:
+    """The results of a group."""
+    by_split: dict[bytes, list[Waiting]] = {}
+    for one in group:
+        by_split.setdefault(one.splits[TRAIN].tobytes(), []).append(one)
+    data = [carried.data(wanted) for wanted in by_split.values()]
+    parts = [
+        StreamedRuns([run_of(one.spec) for one in wanted], held, place)
+        for wanted, held in zip(by_split.values(), data, strict=True)
+    ]
+    together = AcrossSplits(parts)
+    # The data are asked for the loss of a run that has learnt nothing, which any split will tell.
+    targets = {name: labels for held in data for name, labels in held.targets.items()}
+    began = time.monotonic()
+
+    def told(step: Any) -> None:
+        if step.run == together.runs[0].key and step.done in (1, 10, 50, 100, 150, step.total):
+            print(f"epoch {step.done} of {step.total}, {time.monotonic() - began:.0f} s", flush=True)
+
+    with same_bits():
+        return train_together(together, together.runs, replace(data[0], targets=targets), device=place, progress=told)
+
+
+def write(results: Sequence[RunResult], studies: Mapping[str, str], folder: Path) -> None:
+    """Keep a group: one file, whole or not at all, and then its keys in the list of what is done."""
+    arrays: dict[str, Any] = {}
+    about = {}
+    for result in results:
+        key = result.run.key
+        about[key] = {
+            "spec": result.run.spec(),
+            "chosen_epoch": result.chosen_epoch,
+            "timing": dict(result.timing),
+            "versions": dict(result.versions),
+            "failed": result.failed,
+        }
+        for part, columns in (("history", result.history), ("predictions", result.predictions)):
+            arrays |= {f"{key}/{part}/{name}": values for name, values in columns.items()}
+    path = folder / f"runs-{results[0].run.key}.npz"
+    with (folder / "part").open("wb") as file:
+        np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
+    (folder / "part").replace(path)
+    with (folder / f"done-{os.getpid()}.txt").open("a", encoding="utf-8") as file:
+        file.writelines(f"{result.run.key}\n" for result in results)
+    print(f"{path.name}: {path.stat().st_size / 2**20:.1f} MiB, {', '.join(sorted(set(studies.values())))}", flush=True)
+
+
+def train(folder: Path, out: Path, *, seconds: float, device: str) -> None:
+    """Train groups from the queue until no further one would end in time."""
+    began, a_run = time.monotonic(), SECONDS_A_RUN
+    carried, place = Carried(folder), torch.device(device)
+    print(f"{len(carried.waiting)} runs wait; compiles: {can_compile(place)}", flush=True)
+    while carried.waiting:
+        left = seconds - (time.monotonic() - began)
+        if left < OVERHEAD + a_run:
+            break
+        fit = int((left - OVERHEAD) / a_run)
+        # Of what does not go into one group, half: where the end comes early after all, the other half is kept.
+        group = carried.alike(fit if fit <= FLEET else max(1, min(FLEET, int((left / 2 - OVERHEAD) / a_run))))
+        started = time.monotonic()
+        results = trained(carried, group, place)
+        took = time.monotonic() - started
+        if len(group) > 2:
+            a_run = max(took - OVERHEAD, 0.0) / len(group) + 0.5
+        write(results, {one.key: one.study for one in group}, out)
+        known = {one.key: one for one in group}
+        for result in results:
+            # No score is printed: the rules that judge these runs are committed before anybody has seen one.
+            loss = result.history["train_loss"][-1]
+            print(f"{known[result.run.key].study}, seed {result.run.seed}, {result.run.method}: {loss:.4f} at the end")
+        print(f"{len(group)} runs in {took:.0f} s, {took / len(group):.1f} each", flush=True)
+        carried.waiting = [one for one in carried.waiting if one.key not in known]
+    print(f"{len(carried.waiting)} runs wait; {time.monotonic() - began:.0f} s")
+
+
+def main() -> None:
+    """Do what is asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    here, there, back = (verbs.add_parser(name) for name in ("prepare", "train", "store"))
+    here.add_argument("--queue", type=Path, default=QUEUE)
+    here.add_argument("--quick", action="store_true", help="two epochs of a small network, to try the way")
+    there.add_argument("--seconds", type=float, default=570.0)
+    there.add_argument("--device", default="cuda")
+    there.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
+    for verb in (here, there):
+        verb.add_argument("--folder", type=Path, default=CARRIED)
+    back.add_argument("results", type=Path)
+    back.add_argument("store", type=Path)
+    given = parser.parse_args()
+    if given.verb == "prepare":
+        prepare(given.queue, given.folder, quick=given.quick)
+    elif given.verb == "train":
+        given.out.mkdir(parents=True, exist_ok=True)
+        train(given.folder, given.out, seconds=given.seconds, device=given.device)
+    else:
+        store(given.results, given.store)
+
+
+if __name__ == "__main__":
+    main()
