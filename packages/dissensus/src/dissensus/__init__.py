@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dissensus.labels import label as label
     from dissensus.planning import plan as plan
     from dissensus.report.writing import write_report as report
+    from dissensus.together import combine as combine
     from dissensus.together import prediction_sets as prediction_sets
     from dissensus.version import __version__ as __version__
     from dissensus.votes import Votes as Votes
@@ -73,6 +74,7 @@ __all__ = [
     "Votes",
     "__version__",
     "agreement",
+    "combine",
     "count_votes",
     "evaluate",
     "expand",

@@ -230,7 +230,7 @@ def test_the_same_few_people_on_all_items_widen_the_interval_of_the_gap(score: R
             ruler = ruler_of(panel, training=labels.counts.astype(np.float64), score=score)
             scores = (panel.shares * module.losses(model[0], score)).sum(axis=1)[None]
             scores = scores + module._whatever_forecast(panel, score)
-            low, _, high = module._gaps(ruler, model, scores, resamples=300, seed=0)
+            low, _, high = module._gaps(ruler, scores, module.mean_losses(model, score), resamples=300, seed=0)
             widths.append(high - low)
         wider[habit] = widths[0] / widths[1]
     assert (wider[0.0] < 2).all()

@@ -89,12 +89,7 @@ def systems_in(
             whose columns fit the votes clearly better in another order.
         only_common: leave out items that not every system predicts; without it they are refused.
     """
-    many = isinstance(model, Mapping) and not (is_by_item(model, people.items) or _is_by_class(model, people))
-    named = {str(name): system for name, system in model.items()} if many else {MODEL: model}
-    if not named:
-        raise InputError("evaluate: there are no predictions; give at least one system")
-    stated = None if classes is None else tuple(map(str, classes))
-    made = {name: _system(name, system, people, stated) for name, system in named.items()}
+    made = named_systems(model, people, classes=classes)
     in_order = all(
         system.items is people.items or np.array_equal(system.items, people.items) for system in made.values()
     )
@@ -105,6 +100,18 @@ def systems_in(
     if in_order or unnamed:
         return people, made, ()
     return align_predictions(people, made, only_common=only_common)
+
+
+def named_systems(
+    model: Any, people: LabelDistribution, *, classes: Sequence[str] | None = None
+) -> dict[str, Predictions]:
+    """As `systems_in`, of the items that each system predicts, in its own order."""
+    many = isinstance(model, Mapping) and not (is_by_item(model, people.items) or _is_by_class(model, people))
+    named = {str(name): system for name, system in model.items()} if many else {MODEL: model}
+    if not named:
+        raise InputError("evaluate: there are no predictions; give at least one system")
+    stated = None if classes is None else tuple(map(str, classes))
+    return {name: _system(name, system, people, stated) for name, system in named.items()}
 
 
 def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str, ...] | None) -> Predictions:

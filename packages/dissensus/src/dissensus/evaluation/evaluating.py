@@ -34,10 +34,16 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
     with_annotators,
 )
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.evaluation.model_outputs import NO_CLASS
 from dissensus.evaluation.predictions import MODEL
 from dissensus.evaluation.probabilities import Predictions, checked_human
-from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, Scorer, panel_or_reason, with_classes
+from dissensus.evaluation.scoring import (
+    BY_HALVES,
+    BY_THE_SAME,
+    Scorer,
+    over_all_classes,
+    panel_or_reason,
+    with_classes,
+)
 from dissensus.frames import Framed
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.pages import html, markdown
@@ -515,7 +521,7 @@ def evaluate(
             idea: made if _are_strata(made) else per_item(made, judged.items, what=f"strata '{idea}'")[kept]
             for idea, made in strata.items()
         }
-    labels, models, warnings = _over_all_classes(named, people)
+    labels, models, warnings = over_all_classes(named, people)
     warnings = [*left_out, *warnings]
     if len(labels.classes) < 2:
         raise InputError(
@@ -657,37 +663,6 @@ def _reference(asked: str | None, majority: Any | None, models: Mapping[str, Run
             raise InputError(f"evaluation: there is no system '{asked}' to compare with{choices(asked, models)}")
         return asked
     return majority if isinstance(majority, str) and majority in models else next(iter(models))
-
-
-def _over_all_classes(
-    systems: Mapping[str, Predictions], people: LabelDistribution
-) -> tuple[LabelDistribution, dict[str, Runs], list[str]]:
-    """Labels and predictions over the same classes, those that nobody voted for last, and what to say of these."""
-    unvoted = tuple(
-        dict.fromkeys(label for system in systems.values() for label in system.classes if label not in people.classes)
-    )
-    warnings = []
-    if unvoted == (NO_CLASS,) and people.ordered:
-        people = replace(people, ordered=False)
-        warnings.append("answers that name no class have no place on the scale, so no distances along it are shown")
-    if unvoted and people.ordered:
-        raise InputError(
-            f"evaluation: '{unvoted[0]}' has no place on the scale {', '.join(people.classes)}; say where it stands "
-            "among the classes of the votes"
-        )
-    classes = (*people.classes, *unvoted)
-    models = {}
-    for name, system in systems.items():
-        full = np.zeros((*system.probabilities.shape[:2], len(classes)))
-        full[..., [classes.index(label) for label in system.classes]] = system.probabilities
-        models[name] = full
-        mass = float(full[..., len(people.classes) :].sum(axis=-1).mean()) if unvoted else 0.0
-        if mass > 0:
-            warnings.append(
-                f"{name} gives {mass:.1%} of its probability to classes that nobody voted for ({', '.join(unvoted)}), "
-                "which count with no votes"
-            )
-    return with_classes(people, classes), models, warnings
 
 
 def _baselines(

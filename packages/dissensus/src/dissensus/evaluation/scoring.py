@@ -23,6 +23,7 @@ from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.people_ruler import mean_losses
 from dissensus.evaluation.finite_panel.shared_annotators import annotator_variance, shared, with_annotators
 from dissensus.evaluation.metrics.registry import SHARE
+from dissensus.evaluation.model_outputs import NO_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.comparison.strata import Halves, ScoredRows, Stratum
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.metrics.registry import Metric
-    from dissensus.evaluation.probabilities import Predictions
+    from dissensus.evaluation.probabilities import Predictions, Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
 
@@ -203,6 +204,37 @@ def with_classes(labels: LabelDistribution, classes: tuple[str, ...]) -> LabelDi
         return labels
     padded: Any = {name: np.pad(getattr(labels, name), more) for name in ("probabilities", "counts")}
     return replace(labels, **padded, classes=classes, model=None)
+
+
+def over_all_classes(
+    systems: Mapping[str, Predictions], people: LabelDistribution
+) -> tuple[LabelDistribution, dict[str, Runs], list[str]]:
+    """Labels and predictions over the same classes, those that nobody voted for last, and what to say of these."""
+    unvoted = tuple(
+        dict.fromkeys(label for system in systems.values() for label in system.classes if label not in people.classes)
+    )
+    warnings = []
+    if unvoted == (NO_CLASS,) and people.ordered:
+        people = replace(people, ordered=False)
+        warnings.append("answers that name no class have no place on the scale, so no distances along it are shown")
+    if unvoted and people.ordered:
+        raise InputError(
+            f"evaluation: '{unvoted[0]}' has no place on the scale {', '.join(people.classes)}; say where it stands "
+            "among the classes of the votes"
+        )
+    classes = (*people.classes, *unvoted)
+    models = {}
+    for name, system in systems.items():
+        full = np.zeros((*system.probabilities.shape[:2], len(classes)))
+        full[..., [classes.index(label) for label in system.classes]] = system.probabilities
+        models[name] = full
+        mass = float(full[..., len(people.classes) :].sum(axis=-1).mean()) if unvoted else 0.0
+        if mass > 0:
+            warnings.append(
+                f"{name} gives {mass:.1%} of its probability to classes that nobody voted for ({', '.join(unvoted)}), "
+                "which count with no votes"
+            )
+    return with_classes(people, classes), models, warnings
 
 
 def panel_or_reason(labels: LabelDistribution, votes: Votes | None) -> tuple[Panel | None, str]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus.together.combined import Combined as Combined
+    from dissensus.together.combined import combine as combine
     from dissensus.together.sets import PredictionSets as PredictionSets
     from dissensus.together.sets import prediction_sets as prediction_sets
 

@@ -32,7 +32,7 @@ from dissensus.labels.mixture import FEW, FOLDS, choose_smoothings, fit_prior, f
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.arrays import Floats, Ints, Table
+    from dissensus.arrays import Floats, Ints, Mask, Table
     from dissensus.evaluation.calibration import Calibrator, Kind
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.probabilities import Runs
@@ -85,7 +85,10 @@ class Combination:
     share: float
 
     def pseudo_votes(self, models: Sequence[Runs]) -> Table:
-        """(items, classes) what the predictions count for, of (seeds, items, classes) predictions of each model."""
+        """(items, classes) what the predictions count for, of (seeds, items, classes) predictions of each model.
+
+        A row of NaN predicts nothing.
+        """
         calibrated, signals = _calibrated(models, self.calibrators)
         weight = np.exp((signals - self.centre) / self.scale @ self.slopes)
         return np.asarray(weight[:, None] * np.tensordot(self.strengths, calibrated, axes=1))
@@ -94,6 +97,8 @@ class Combination:
         """(items, classes) the posterior mean of p after these pseudo-votes and (items, classes) votes."""
         votes = np.asarray(mass, dtype=np.float64)
         with_votes, alone = _log_evidence(self.prior, pseudo, votes), _log_evidence_alone(self.own * pseudo, votes)
+        # Where no model says anything there is nothing to trust.
+        alone = np.where(pseudo.any(axis=1), alone, -np.inf)
         trusted = expit(np.log(self.share) - np.log1p(-self.share) + alone - with_votes)[:, None]
         own = self.own * pseudo + NOTHING + votes
         mean = own / own.sum(axis=1, keepdims=True)
@@ -267,26 +272,42 @@ def _best_kind(panel: Panel, model: Runs, half: Ints) -> Kind:
         total = 0.0
         for this in (0, 1):
             (calibrator,) = _calibrators(panel.take(half == this), [model[:, half == this]], [kind])
-            calibrated = calibrator(_floored(model[:, half != this]))
-            total -= float((panel.shares[half != this] * np.log(calibrated)).sum())
+            other = (half != this) & _predicted(model)
+            total -= float((panel.shares[other] * np.log(calibrator(_floored(model[:, other])))).sum())
         return total
 
     return min(KINDS, key=surprise)
 
 
 def _calibrators(panel: Panel, models: Sequence[Runs], kinds: Sequence[Kind]) -> tuple[Calibrator, ...]:
-    return tuple(fit_calibrator(kind, panel.shares, _floored(model)) for kind, model in zip(kinds, models, strict=True))
+    made = []
+    for kind, model in zip(kinds, models, strict=True):
+        known = _predicted(model)
+        made.append(fit_calibrator(kind, panel.shares[known], _floored(model[:, known])))
+    return tuple(made)
 
 
 def _calibrated(models: Sequence[Runs], calibrators: Sequence[Calibrator]) -> tuple[Any, Table]:
     """(models, items, classes) calibrated predictions, and (items, 2) entropy of their mean and their disagreement.
 
-    The latter is the entropy of the mean less the mean entropy, over all seeds of all models.
+    The latter is the entropy of the mean less the mean entropy, over all seeds of all models. Where a model predicts
+    nothing its rows are 0, so that it counts for no votes.
     """
-    calibrated = np.stack([calibrator(_floored(model)) for calibrator, model in zip(calibrators, models, strict=True)])
-    runs = np.concatenate(models)
-    mean, of_runs = entr(runs.mean(axis=0)).sum(axis=-1), entr(runs).sum(axis=-1).mean(axis=0)
-    return calibrated, np.stack([entr(calibrated.mean(axis=0)).sum(axis=-1), mean - of_runs], axis=1)
+    known = np.stack([_predicted(model) for model in models])
+    calibrated = np.zeros((len(models), *models[0].shape[1:]))
+    for row, calibrator, model, mine in zip(calibrated, calibrators, models, known, strict=True):
+        if mine.any():
+            row[mine] = calibrator(_floored(model[:, mine]))
+    per_seed = np.repeat(known, [len(model) for model in models], axis=0)[..., None]
+    runs, seeds = np.where(per_seed, np.concatenate(models), 0.0), np.maximum(per_seed.sum(axis=0), 1)
+    spread = entr(runs.sum(axis=0) / seeds).sum(axis=1) - (entr(runs).sum(axis=0) / seeds).sum(axis=1)
+    mean = calibrated.sum(axis=0) / np.maximum(known.sum(axis=0), 1)[:, None]
+    return calibrated, np.stack([entr(mean).sum(axis=1), spread], axis=1)
+
+
+def _predicted(model: Runs) -> Mask:
+    """(items,) whether the model predicts the item: its row is not NaN."""
+    return np.asarray(np.isfinite(model).all(axis=(0, 2)))
 
 
 def _scale(signals: Table) -> Floats:

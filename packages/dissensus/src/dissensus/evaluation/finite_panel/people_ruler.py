@@ -411,7 +411,20 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
         )
     scores = np.stack([(panel.shares * losses(run, ruler.score)).sum(axis=1) for run in runs])
     scores = scores + _whatever_forecast(panel, ruler.score)
-    low, middle, high = _gaps(ruler, runs, scores, resamples=resamples, seed=seed)
+    return worth_of_scores(ruler, scores, mean_losses(runs, ruler.score), resamples=resamples, seed=seed)
+
+
+def worth_of_scores(ruler: Ruler, scores: Table, of_votes: Table, *, resamples: int = 1000, seed: int = 0) -> Worth:
+    """As `worth_in_people`, of forecasts that are known by their scores.
+
+    Args:
+        ruler: of the same items.
+        scores: (seeds, items) the score of each item; NaN where it has none.
+        of_votes: (items, classes) the mean score of a vote for each class, as `losses` gives it.
+        resamples: of items; 0 gives no interval.
+        seed: of the resamples.
+    """
+    low, middle, high = _gaps(ruler, scores, of_votes, resamples=resamples, seed=seed)
     # Forecasts that had nothing left to learn would score better, which brings the model's worth down.
     value, least, last = first_crossings(np.stack([middle, high + ruler.learning, -low[::-1]])).tolist()
     # What says of every item what nobody's forecast says is worth nobody, however little tells people from nobody.
@@ -420,9 +433,9 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
     value, least, most = (0.0, 0.0, 0.0) if nobody else (value, least, ruler.most - last)
     end = float(ruler.most)
     notes = list(ruler.notes)
-    if shared(panel) and not panel.single:
+    if shared(ruler.panel) and not ruler.panel.single:
         notes.append(THESE_PEOPLE)
-    if len(runs) == 1:
+    if len(scores) == 1:
         notes.append("over items, given this seed")
     inside = [min(max(n, 0.0), end) for n in (value, min(least, value), max(most, value))]
     low_end, high_end = inside[1:] if resamples else (None, None)
@@ -442,26 +455,26 @@ def mean_losses(runs: Runs, score: Ruled) -> Table:
     return np.asarray(np.mean([losses(run, score) for run in runs], axis=0))
 
 
-def _gaps(ruler: Ruler, runs: Runs, scores: Table, *, resamples: int, seed: int) -> tuple[Floats, Floats, Floats]:
+def _gaps(ruler: Ruler, scores: Table, of_votes: Table, *, resamples: int, seed: int) -> tuple[Floats, Floats, Floats]:
     """Lower end, value and upper end of model minus ruler, (1 + most,) each."""
     ends = np.empty((3, len(ruler.values)))
     reach = ruler.items
     for items in np.unique(reach).tolist():
         people = np.flatnonzero(reach == items)
-        some = np.isfinite(ruler.per_item[people[0]])
+        some = np.isfinite(ruler.per_item[people[0]]) & np.isfinite(scores[0])
         columns = np.concatenate([scores[:, some], ruler.per_item[np.ix_(people, some)]])
         values = resampled_means(columns, resamples=resamples, seed=seed)
-        ours = values[:, : len(runs)]
+        ours = values[:, : len(scores)]
         for place, n in enumerate(people.tolist()):
-            gap = ours - values[:, len(runs) + place, None]
-            spread = spread_over_seeds([gap], items=items)
+            gap = ours - values[:, len(scores) + place, None]
+            spread = spread_over_seeds([gap], items=int(some.sum()))
             middle = float(gap[0].mean())
-            half = np.inf if spread is None else _with_people(spread, ruler, runs, n, some).half_width()
+            half = np.inf if spread is None else _with_people(spread, ruler, of_votes, n, some).half_width()
             ends[:, n] = middle - half, middle, middle + half
     return ends[0], ends[1], ends[2]
 
 
-def _with_people(spread: Spread, ruler: Ruler, runs: Runs, n: int, some: Mask) -> Spread:
+def _with_people(spread: Spread, ruler: Ruler, of_votes: Table, n: int, some: Mask) -> Spread:
     """The spread of the gap at n people, over annotators too, from what leaving out each judgement does."""
     # Without one of its judgements the smallest panel cannot have n left beside the one that is scored; and what people
     # do to the gap hardly changes with n.
@@ -471,8 +484,10 @@ def _with_people(spread: Spread, ruler: Ruler, runs: Runs, n: int, some: Mask) -
     part = ruler.panel.take(some)
     assert part.item is not None
     assert part.vectors is not None
-    of_votes = mean_losses(runs[:, some], ruler.score)
-    change = _change_of_model(part, of_votes) - ruler.without[max(known for known in ruler.without if known <= n)][some]
+    change = (
+        _change_of_model(part, of_votes[some])
+        - ruler.without[max(known for known in ruler.without if known <= n)][some]
+    )
     label = np.asarray(part.vectors.argmax(axis=1)).ravel()
     return with_annotators(spread, clustered(part, change[part.item, label]))
 

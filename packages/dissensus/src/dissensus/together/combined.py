@@ -1,0 +1,333 @@
+"""Label distributions from predictions and votes, and how many people the two are worth together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.bootstrap import Estimate, json_fields
+from dissensus.errors import InputError
+from dissensus.evaluation.arguments import named_systems, people_in, refuse_swapped
+from dissensus.evaluation.comparison.intervals import estimate_over_seeds
+from dissensus.evaluation.comparison.resampling import resampled_means
+from dissensus.evaluation.finite_panel.panel import draw_judgements, panel_of
+from dissensus.evaluation.finite_panel.people_ruler import losses, people_ruler, worth_of_scores
+from dissensus.evaluation.model_outputs import NO_CLASS
+from dissensus.evaluation.scoring import over_all_classes
+from dissensus.frames import Framed
+from dissensus.item_names import places_of_items
+from dissensus.labels.mixture import FOLDS
+from dissensus.together.combining import cross_fitted_combinations, learn_combination
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dissensus.arrays import Floats, Ints, Mask, Names, Table
+    from dissensus.evaluation.finite_panel.panel import Panel
+    from dissensus.evaluation.finite_panel.people_ruler import Ruler, Worth
+    from dissensus.evaluation.probabilities import Predictions, Runs
+    from dissensus.labels.distribution import LabelDistribution
+    from dissensus.together.combining import Combination
+
+COMBINED: Final = "combined"
+"""The scheme of labels that are made of predictions and votes."""
+
+NUMBERS: Final = (0, 1, 2, 3, 5, 10)
+"""Votes beside the model that are looked at, as far as most items have more."""
+
+DRAWN: Final = 20_000
+"""Random choices of n votes, over all items, at least 2 an item."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """What n votes of an item and the models forecast of its other votes, on items that nothing was learnt from.
+
+    Attributes:
+        votes: n.
+        items: how many have more than n judgements.
+        soft_nll: of both together, in nats.
+        of_votes: how much less that is than of n votes alone, by people's best forecast.
+        of_models: and than of the models alone, calibrated.
+        worth: both together, in people.
+    """
+
+    votes: int
+    items: int
+    soft_nll: Estimate
+    of_votes: Estimate
+    of_models: Estimate
+    worth: Worth
+
+    @property
+    def people(self) -> Estimate:
+        """How many people the models add to n."""
+        value, ends = self.worth.estimate, (self.worth.estimate.low, self.worth.estimate.high)
+        low, high = (None if end is None else end - self.votes for end in ends)
+        return replace(value, value=value.value - self.votes, low=low, high=high)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Combined(Framed):
+    """Label distributions made of predictions and votes.
+
+    Attributes:
+        labels: of all items that have votes or a prediction; the votes behind them, which may be none.
+        strengths: by model, the pseudo-votes that its prediction counts for on an ordinary item.
+        strength: (items,) the pseudo-votes of all predictions for each item.
+        notes: sentences that belong beside it.
+        learnt: what was learnt, and from which items.
+        resamples: of items, behind intervals.
+        seed: of folds, draws and resamples.
+    """
+
+    labels: LabelDistribution
+    strengths: Mapping[str, float]
+    strength: Floats
+    notes: tuple[str, ...]
+    learnt: Learnt
+    resamples: int
+    seed: int
+
+    @cached_property
+    def gains(self) -> tuple[Gain, ...]:
+        """What 0, 1, 2, 3, ... votes and the models are worth; computed when it is first asked for."""
+        return gains_of(self.learnt, resamples=self.resamples, seed=self.seed)
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What the two are worth together, in sentences."""
+        if not self.gains:
+            return ()
+        alone, *others = self.gains
+        models = "the model" if len(self.strengths) == 1 else "the models"
+        lines = [f"{models.capitalize()} alone, calibrated: worth {alone.worth}."]
+        for gain in others[1:2] or others[:1]:
+            lines.append(f"{gain.votes} votes and {models}: worth {gain.worth}.")
+            low, high = gain.of_votes.low, gain.of_votes.high
+            if low is not None and high is not None and low <= 0:
+                lines.append(f"That {models} add to the votes is not shown: soft NLL falls by {gain.of_votes} nats.")
+        return tuple(lines)
+
+    def __repr__(self) -> str:
+        strengths = ", ".join(f"{name} {strength:.2g}" for name, strength in self.strengths.items())
+        head = f"Combined({len(self.labels):,} items, pseudo-votes: {strengths})"
+        return "\n".join([head, *self.verdict, *self.notes])
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row per number of votes."""
+        return [{**json_fields(gain), "people": gain.people.to_dict()} for gain in self.gains]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the labels, ready for JSON."""
+        return {
+            "items": len(self.labels),
+            "strengths": dict(self.strengths),
+            "verdict": list(self.verdict),
+            "gains": self.records(),
+            "notes": list(self.notes),
+        }
+
+
+def combine(
+    human: Any, model: Any, *, classes: Sequence[str] | None = None, resamples: int = 1000, seed: int = 0
+) -> Combined:
+    """The label distribution of each item from a model's prediction and the votes there are: none, one or many.
+
+    An item's votes are never used to learn what is said of it; how that is, `together.combining` says. Items without
+    votes get what the calibrated models say, items without a prediction what the votes say.
+
+    Args:
+        human: votes of people, as `evaluate` takes them; at least 20 items with two votes.
+        model: one system, or several by name (an LLM panel), as `evaluate` takes them. They must be new to the items;
+            items that are marked as trained on teach nothing.
+        classes: as in `evaluate`.
+        resamples: of items, behind intervals.
+        seed: of folds, draws and resamples.
+
+    Examples:
+        >>> import dissensus as dis
+        >>> truth = np.random.default_rng(0).dirichlet([0.4, 0.4, 0.4], 200)
+        >>> votes = dis.simulate_votes(truth, 3, annotators=20, seed=0)
+        >>> both = dis.combine(votes, 0.8 * truth + 0.2 / 3)
+        >>> both.labels
+        LabelDistribution(200 items, 3 classes, combined)
+        >>> error = [np.abs(labels.probabilities - truth).mean() for labels in (dis.label(votes), both.labels)]
+        >>> error[1] < error[0] / 2
+        True
+    """
+    refuse_swapped(human, model)
+    people, votes = people_in(human)
+    if not people.counts.any():
+        raise InputError("combine: people are given as probabilities, without votes; give the votes")
+    systems = {name: _of_classes(system) for name, system in named_systems(model, people, classes=classes).items()}
+    people, runs, warnings = over_all_classes(systems, people)
+    judged = people.take(np.flatnonzero(people.panel_size > 0))
+    labels = _everything(judged, systems)
+    models = [_aligned(systems[name], own, labels.items) for name, own in runs.items()]
+    known = np.any([np.isfinite(model[0, : len(judged), 0]) for model in models], axis=0)
+    if not known.any():
+        raise InputError(
+            f"combine: no prediction is for an item with votes; these are called "
+            f"{', '.join(map(str, judged.items[:3]))}; call items the same in both"
+        )
+    new = ~np.any([_trained(system, judged) for system in systems.values()], axis=0)
+    panel = panel_of(judged, votes if votes is not None and votes.classes == judged.classes else None)
+    teachers = np.flatnonzero(known & new)
+    learnt = learn(panel.take(teachers), [model[:, teachers] for model in models], seed=seed)
+    everybody = learn_combination(learnt.panel, learnt.models, seed=seed)
+    which = np.full(len(labels), FOLDS)
+    which[teachers] = learnt.fold
+    mass = np.pad(panel.mass, ((0, len(labels) - len(judged)), (0, 0)))
+    probabilities, strength = np.zeros_like(mass), np.zeros(len(mass))
+    for number, combination in enumerate((*learnt.combinations, everybody)):
+        rows = np.flatnonzero(which == number)
+        pseudo = combination.pseudo_votes([model[:, rows] for model in models])
+        probabilities[rows], strength[rows] = combination.forecast(pseudo, mass[rows]), pseudo.sum(axis=1)
+    of_systems = (note for system in systems.values() for note in system.notes)
+    return Combined(
+        labels=replace(labels, probabilities=probabilities, scheme=COMBINED, model=None),
+        strengths=dict(zip(systems, everybody.strengths.tolist(), strict=True)),
+        strength=strength,
+        notes=tuple(dict.fromkeys([*of_systems, *warnings, *_notes(labels, known, new)])),
+        learnt=learnt,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What was learnt of models beside votes, and from which items.
+
+    Attributes:
+        panel: the items' judgements.
+        models: of each model, (seeds, items, classes) predictions of them.
+        combinations: one for each fold, learnt from the others.
+        fold: (items,) the fold of each item.
+    """
+
+    panel: Panel
+    models: Sequence[Runs]
+    combinations: tuple[Combination, ...]
+    fold: Ints
+
+
+def learn(panel: Panel, models: Sequence[Runs], *, seed: int = 0) -> Learnt:
+    """Combinations of models and votes, cross-fitted over the items of a panel; see `together.combining`."""
+    return Learnt(panel, models, *cross_fitted_combinations(panel, models, seed=seed))
+
+
+def gains_of(learnt: Learnt, *, resamples: int = 1000, seed: int = 0) -> tuple[Gain, ...]:
+    """What 0, 1, 2, 3, 5 and 10 votes and the models are worth, as far as most items have more; () where none do."""
+    ruler = people_ruler(learnt.panel, seed=seed)
+    if isinstance(ruler, str):
+        return ()
+    drawn: Any = {"resamples": resamples, "seed": seed}
+
+    def estimate(values: Floats) -> Estimate:
+        known = values[np.isfinite(values)]
+        return estimate_over_seeds(resampled_means(known[None], **drawn), items=len(known))
+
+    gains = []
+    alone, _ = scores_together(learnt, ruler, 0)
+    for n in (number for number in NUMBERS if number <= ruler.most):
+        scores, of_classes = scores_together(learnt, ruler, n, seed=seed)
+        gains.append(
+            Gain(
+                votes=n,
+                items=int(np.isfinite(scores).sum()),
+                soft_nll=estimate(scores),
+                of_votes=estimate(ruler.per_item[n] - scores),
+                of_models=estimate(alone - scores),
+                worth=worth_of_scores(ruler, scores[None], of_classes, **drawn),
+            )
+        )
+    return tuple(gains)
+
+
+def scores_together(learnt: Learnt, ruler: Ruler, n: int, *, seed: int = 0) -> tuple[Floats, Table]:
+    """(items,) expected soft NLL of an item's other votes after n of them and the models; (items, classes) by class.
+
+    Which n votes is drawn at random, and what votes alone would score on the same draws, less what they score in the
+    mean over all (the ruler's value), is taken off: their chance is the same. NaN where an item has no more than n.
+    """
+    panel, rng = learnt.panel, np.random.default_rng([seed, n])
+    reached = np.flatnonzero(panel.size > n)
+    scores, of_classes = np.full(len(panel), np.nan), np.zeros(panel.mass.shape)
+    draws = max(2, min(40, DRAWN // len(panel))) if n else 1
+    for number, combination in enumerate(learnt.combinations):
+        rows = reached[learnt.fold[reached] == number]
+        part = panel.take(rows)
+        pseudo = combination.pseudo_votes([model[:, rows] for model in learnt.models])
+        scores[rows] = ruler.per_item[n][rows] if n else 0.0
+        for _ in range(draws if len(rows) else 0):
+            votes = draw_judgements(part, np.full(len(rows), n), rng)
+            rest = np.maximum(part.mass - votes, 0.0) / (part.size - n)[:, None] / draws
+            both = losses(combination.forecast(pseudo, votes), "soft_nll")
+            scores[rows] += (rest * (both - (losses(combination.prior.forecast(votes), "soft_nll") if n else 0.0))).sum(
+                1
+            )
+            of_classes[rows] += both / draws
+    return scores, of_classes
+
+
+def _everything(judged: LabelDistribution, systems: Mapping[str, Predictions]) -> LabelDistribution:
+    """Labels of the judged items, then of those that are only predicted, which have no votes yet."""
+    items, known = [judged.items], judged.items
+    for system in systems.values():
+        items.append(system.items[places_of_items(system.items, known) < 0])
+        known = np.concatenate([known.astype(str), items[-1].astype(str)]) if len(items[-1]) else known
+    more = sum(map(len, items[1:]))
+    if not more:
+        return judged
+    even = np.full((more, len(judged.classes)), 1 / len(judged.classes))
+    return replace(
+        judged,
+        probabilities=np.concatenate([judged.probabilities, even]),
+        counts=np.pad(judged.counts, ((0, more), (0, 0))),
+        panel_size=np.pad(judged.panel_size, (0, more)),
+        items=known.astype(np.dtypes.StringDType()),
+        mean_uncertainty=None,
+        unsure_proportion=None,
+        model=None,
+    )
+
+
+def _aligned(system: Predictions, runs: Runs, items: Names) -> Runs:
+    """(seeds, items, classes) the predictions of these items; NaN where there is none."""
+    place = places_of_items(items, system.items)
+    return np.asarray(np.where((place < 0)[None, :, None], np.nan, runs[:, place]))
+
+
+def _of_classes(system: Predictions) -> Predictions:
+    """The system without what it says of no class: a row of nothing else is NaN, as if it were not there."""
+    if NO_CLASS not in system.classes:
+        return system
+    place = system.classes.index(NO_CLASS)
+    kept = np.delete(system.probabilities, place, axis=2)
+    total = kept.sum(axis=2, keepdims=True)
+    said = np.divide(kept, total, out=np.full(kept.shape, np.nan), where=total > 0)
+    return replace(system, probabilities=said, classes=tuple(name for name in system.classes if name != NO_CLASS))
+
+
+def _trained(system: Predictions, judged: LabelDistribution) -> Mask:
+    """(items,) whether the system was trained or chosen on the item."""
+    place = places_of_items(judged.items, system.items)
+    marks = np.zeros(len(system.items), dtype=np.bool_) if system.trained_on is None else system.trained_on
+    return np.asarray(marks[place] & (place >= 0))
+
+
+def _notes(labels: LabelDistribution, known: Mask, new: Mask) -> list[str]:
+    without, only = int((~known).sum()), len(labels) - len(known)
+    notes = []
+    if only:
+        notes.append(f"{only:,} items have a prediction and no votes: they get what the calibrated models say")
+    if without:
+        notes.append(f"{without:,} items have votes and no prediction: they get what the votes say")
+    if not new.all():
+        notes.append(f"{int((~new).sum()):,} items trained or chose a model: nothing is learnt from them")
+    return notes
