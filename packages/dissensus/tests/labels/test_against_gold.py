@@ -83,17 +83,6 @@ def test_smoothing_lifts_dawid_skene_where_annotators_gave_few_votes() -> None:
     assert smoothed > counted - 0.005
 
 
-def test_smoothing_is_four_votes_a_class_spread_as_the_panel_votes() -> None:
-    votes, _ = many_annotators_with_few_votes(0)
-    top = votes.counts == votes.counts.max(axis=1, keepdims=True)
-    panel = (top & (top.sum(axis=1, keepdims=True) == 1)).T.astype(float) @ votes.counts
-    panel = panel / panel.sum(axis=1, keepdims=True)
-    by_hand = dawid_skene(
-        votes, smoothing=0, prior=np.broadcast_to(4 * panel, (80, 8, 8)), max_iterations=20, tolerance=0
-    )
-    assert np.allclose(dawid_skene(votes, max_iterations=20, tolerance=0).posterior, by_hand.posterior, atol=1e-9)
-
-
 def test_what_is_no_prior_is_refused() -> None:
     votes, _ = many_annotators_with_few_votes(0)
     with pytest.raises(InputError, match="give 0 or more"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from dissensus.errors import InputError
 from dissensus.labels.annotator_models import AnnotatorModel
 from dissensus.labels.labelling import ANNOTATOR_MODELS
-from dissensus.labels.mace import mace
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus.votes.table import Votes, votes_from_counts
 from tests.labels.panels import any_votes, simulated, votes_of
@@ -23,7 +21,7 @@ from tests.votes.people import with_people
 
 Fit = Callable[..., AnnotatorModel]
 
-MODELS: dict[str, Fit] = {**ANNOTATOR_MODELS, "mace by em": partial(mace, method="em")}
+MODELS: dict[str, Fit] = dict(ANNOTATOR_MODELS)
 ITERATIVE = {name: fit for name, fit in MODELS.items() if name != "wawa"}
 
 each_model = pytest.mark.parametrize("fit", MODELS.values(), ids=MODELS)
@@ -34,8 +32,7 @@ each_iterative_model = pytest.mark.parametrize("fit", ITERATIVE.values(), ids=IT
 @given(votes=any_votes(), knows=st.booleans())
 def test_the_objective_never_falls(fit: Fit, votes: Votes, knows: bool) -> None:
     gold = {"item 0": "class 1"} if knows else None
-    prior = {"annotator 0": np.eye(len(votes.classes))} if knows else None
-    model = fit(votes, gold=gold, prior=prior, max_iterations=25, tolerance=0)
+    model = fit(votes, gold=gold, max_iterations=25, tolerance=0)
     assert model.iterations == 25
     assert np.isfinite(model.log_likelihood).all()
     assert (np.diff(model.log_likelihood) >= -1e-9 * (1 + np.abs(model.log_likelihood[1:]))).all()
@@ -116,20 +113,6 @@ def test_gold_items_have_their_class_and_teach_the_others(fit: Fit) -> None:
 
 
 @each_model
-def test_prior_counts_say_whom_to_believe(fit: Fit) -> None:
-    item, annotator = np.repeat(np.arange(40), 4), np.tile(np.arange(4), 40)
-    truth = np.arange(40) % 2
-    label = np.where(annotator < 2, truth[item], 1 - truth[item])
-    votes = votes_of(item, annotator, label, n_classes=2)
-    prior = np.zeros((4, 2, 2))
-    prior[:2], prior[2:] = 30 * np.eye(2), 30 * (1 - np.eye(2))
-    model = fit(votes, prior=prior)
-    assert (model.posterior[np.arange(40), truth] > 0.5).all()
-    named = fit(votes, prior={f"annotator {a}": prior[a] for a in (3, 1, 0, 2)})
-    assert (named.posterior == model.posterior).all()
-
-
-@each_model
 def test_a_judgement_of_two_classes_is_half_a_vote_for_each(fit: Fit) -> None:
     alone = votes_of([0, 0], [0, 0], [0, 1], n_classes=2, judgement=[0, 0])
     assert np.allclose(fit(alone).posterior, 0.5)
@@ -176,12 +159,6 @@ def test_bad_input_is_refused_in_one_sentence(fit: Fit) -> None:
         ({"gold": {99: "0"}}, "gold item '99' is not among the 10"),
         ({"gold": {None: "0"}}, "gold item 'None' is not among the 10"),
         ({"gold": {1: "seven"}}, "gold class 'seven' is not among the 3"),
-        ({"prior": {"nobody": np.eye(3)}}, "prior annotator 'nobody' is not among the 3"),
-        ({"prior": {1: np.eye(2)}}, "3 by 3 for each annotator"),
-        ({"prior": {1: [[1, 2], [3]]}}, "3 by 3 for each annotator"),
-        ({"prior": np.ones((3, 3))}, r"expected annotators by true classes by said classes, \(3, 3, 3\)"),
-        ({"prior": -np.ones((3, 3, 3))}, "0 or more"),
-        ({"prior": np.full((3, 3, 3), np.nan)}, "finite"),
     ]
     if fit is not MODELS["wawa"]:
         refused += [({"max_iterations": 0}, "give 1 or more"), ({"tolerance": -1.0}, "give 0 or more")]
@@ -194,12 +171,6 @@ def test_bad_input_is_refused_in_one_sentence(fit: Fit) -> None:
         fit(votes.take_judgements(np.empty(0, dtype=np.int64)))
     with pytest.raises(InputError, match="needs two classes or more"):
         fit(votes_of([0], [0], [0], n_classes=1))
-
-
-def test_mace_refuses_a_method_that_it_does_not_have() -> None:
-    votes, _, _ = simulated(10, annotators=3, classes=3, votes=2, seed=0)
-    with pytest.raises(InputError, match="choose vb or em"):
-        mace(votes, method="mcmc")  # type: ignore[arg-type]
 
 
 @each_iterative_model

@@ -134,10 +134,13 @@ def test_known_skills_are_recovered() -> None:
     assert np.abs(model.skill - skill).max() < 0.02
 
 
-def test_prior_counts_are_pseudo_votes_at_every_step() -> None:
+def test_smoothing_is_votes_of_everybody_spread_as_the_panel_votes_at_every_step() -> None:
     votes, _, _ = simulated(40, annotators=5, classes=3, votes=3, seed=4)
-    prior = np.random.default_rng(0).integers(0, 6, (5, 3, 3)).astype(float)
-    model = dawid_skene(votes, prior=prior, smoothing=0, max_iterations=400, tolerance=1e-13)
+    # Four votes of each annotator on items of each class, as the panel votes on items with that clear majority.
+    top = votes.counts == votes.counts.max(axis=1, keepdims=True)
+    panel = (top & (top.sum(axis=1, keepdims=True) == 1)).T.astype(float) @ votes.counts
+    prior = np.broadcast_to(4 * panel / panel.sum(axis=1, keepdims=True), (5, 3, 3))
+    model = dawid_skene(votes, max_iterations=400, tolerance=1e-13)
     # At the optimum the confusion matrix is the normalised sum of expected and pseudo-votes.
     expected = prior.copy()
     assert votes.annotators is not None

@@ -10,7 +10,7 @@ from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
 from dissensus.labels.glad import glad
-from tests.labels.panels import any_votes, crowd_kit, simulated, votes_of, words_by_column
+from tests.labels.panels import any_votes, crowd_kit, votes_of, words_by_column
 
 if TYPE_CHECKING:
     from dissensus.votes.table import Votes
@@ -65,31 +65,3 @@ def test_skilled_annotators_and_hard_items_are_found() -> None:
     assert np.corrcoef(model.skill, skill)[0, 1] > 0.95
     assert np.corrcoef(np.log(model.difficulty), -ease)[0, 1] > 0.7
     assert (model.posterior.argmax(axis=1) == true_class).mean() > 0.97
-
-
-def test_right_prior_counts_raise_skill_and_wrong_ones_lower_it() -> None:
-    votes, _, _ = simulated(50, annotators=5, classes=3, votes=3, seed=2)
-    plain, right, wrong = (
-        glad(votes, prior=None if counts is None else {2: counts}).skill
-        for counts in (None, 40 * np.eye(3), 40 * (1 - np.eye(3)))
-    )
-    assert plain is not None
-    assert right is not None
-    assert wrong is not None
-    assert right[2] > plain[2] + 0.2
-    assert wrong[2] < plain[2] - 0.2
-    assert wrong[2] < 0
-
-
-def test_prior_counts_count_in_the_objective_and_its_optimum() -> None:
-    votes, _, _ = simulated(50, annotators=5, classes=3, votes=3, seed=2)
-    prior = np.random.default_rng(3).integers(0, 9, (5, 3, 3)).astype(float)
-    model = glad(votes, prior=prior, max_iterations=200, tolerance=1e-12)
-    without = glad(votes)
-    assert model.skill is not None
-    odds, right, wrong = model.skill * np.e, np.einsum("akk->a", prior), prior.sum(axis=(1, 2))
-    wrong = wrong - right
-    told = (right * np.log(expit(odds)) + wrong * np.log(expit(-odds) / 2)).sum()
-    # The same parameters without the pseudo-votes: what is left is at most the optimum without them.
-    assert model.log_likelihood[-1] - told < without.log_likelihood[-1] + 1e-3
-    assert model.log_likelihood[-1] > told + without.log_likelihood[-1] - prior.sum()

@@ -74,8 +74,8 @@ def test_a_worked_example(two_items: Votes) -> None:
     assert model.report() == "wawa: 7 judgements by 4 annotators on 3 items, in one pass"
 
 
-def test_gold_stands_for_the_majority_and_prior_counts_for_votes(two_items: Votes) -> None:
-    model = wawa(two_items, gold={"item 0": "class 1"}, prior={"annotator 2": [[0, 0, 0], [0, 1, 0], [0, 1, 0]]})
+def test_gold_stands_for_the_majority(two_items: Votes) -> None:
+    model = wawa(two_items, gold={"item 0": "class 1"})
     assert model.skill is not None
     assert model.skill.tolist() == [0.5, 0.5, 0.5, 1]
     assert np.allclose(model.posterior, np.array([[0, 1, 0], [2 / 3, 0, 1 / 3], [0, 0, 1]]))

@@ -35,7 +35,6 @@ def labels(
     gold_columns: str | None = None,
     smoothing: float | None = None,
     class_prior: Literal["learned", "even"] | None = None,
-    method: Literal["vb", "em"] | None = None,
     max_iterations: int | None = None,
     skills: Path | None = None,
     per: Literal["item", "judgement"] = "item",
@@ -63,7 +62,6 @@ def labels(
         "concentration": concentration,
         "smoothing": smoothing,
         "class_prior": class_prior,
-        "method": method,
         "max_iterations": max_iterations,
     }
     options |= {name: value for name, value in chosen.items() if value is not None}

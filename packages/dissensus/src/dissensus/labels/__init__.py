@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from dissensus.labels.expanding import expand as expand
     from dissensus.labels.labelling import SCHEMES as SCHEMES
     from dissensus.labels.labelling import label as label
-    from dissensus.labels.labelling import update as update
     from dissensus.labels.reading import read_classes as read_classes
     from dissensus.labels.reading import read_labels as read_labels
     from dissensus.labels.schemes import label_counts as label_counts

@@ -1,19 +1,16 @@
 """Annotator models: what they share.
 
-Every model explains the votes by an unknown class for each item and the habits of each annotator. Two readings are the
-same for all of them:
+Every model explains the votes by an unknown class for each item and the habits of each annotator. For all of them a
+judgement is one unit of evidence, spread equally over the classes that it selects, yes and unsure alike: of m selected
+classes each counts 1/m of a vote. Single choices are m = 1.
 
-- A judgement is one unit of evidence, spread equally over the classes that it selects, yes and unsure alike: of m
-  selected classes each counts 1/m of a vote. Single choices are m = 1.
-- Prior counts are pseudo-votes: as if the annotator had also voted on items whose class is known.
-
-A class that nobody voted for, and that neither gold items nor prior counts name, has probability 0 everywhere.
+A class that nobody voted for, and that no gold item names, has probability 0 everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sized
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -32,16 +29,8 @@ Parameters = TypeVar("Parameters")
 Gold = Mapping[Any, str]
 """The known class of some items: item name -> class name."""
 
-PriorCounts = Mapping[Any, Any] | np.ndarray[Any, Any]
-"""Earlier votes of annotators on items of known class, as (true class, said class) counts: annotator name ->
-(classes, classes), or one (annotators, classes, classes) array."""
-
 FLOOR: Final = 1e-10
 """Pseudo-votes added to every count of a confusion matrix or skill, so that logarithms stay finite."""
-
-RARE: Final = 1e-2
-"""What an earlier fit found rarer than this may just not have been seen yet:
-new items are first read with this floor."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,7 +56,6 @@ class AnnotatorModel:
             of the votes, plus the log-density of the parameters where they have a prior; for MACE by variational
             Bayes, its lower bound on the log marginal likelihood. Empty for Wawa, which maximises nothing.
         converged: whether the last iteration gained less than the tolerance.
-        options: what the fit was asked for, so that `update` asks for the same.
     """
 
     name: str
@@ -83,7 +71,6 @@ class AnnotatorModel:
     skill: Floats | None = None
     strategy: Table | None = None
     difficulty: Floats | None = None
-    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def iterations(self) -> int:
@@ -113,9 +100,8 @@ class FitVotes:
     """Votes as an annotator model reads them.
 
     `weight` is (votes,) what each vote counts, 1 / (classes that its judgement selects); `frequencies` (items, classes)
-    the shares of votes, gold items already decided; `gold_item` and `gold_class` (gold items,) codes; `prior`
-    (annotators, true classes, said classes) pseudo-votes; `possible` (classes,) true where a vote, a gold item or a
-    prior count names it.
+    the shares of votes, gold items already decided; `gold_item` and `gold_class` (gold items,) codes; `possible`
+    (classes,) true where a vote or a gold item names it.
     """
 
     votes: Votes
@@ -123,7 +109,6 @@ class FitVotes:
     frequencies: Table
     gold_item: Ints
     gold_class: Ints
-    prior: Confusions | None
     possible: Mask
 
     @property
@@ -142,24 +127,6 @@ class FitVotes:
     def shape(self) -> tuple[int, int, int]:
         """(items, annotators, classes) of the votes."""
         return len(self.votes.items), len(self.annotators), len(self.votes.classes)
-
-    def prior_right_and_wrong(self) -> tuple[Table, Table]:
-        """(annotators, classes) pseudo-votes by the class they say: those that are right, and those that are not."""
-        _, n_annotators, n_classes = self.shape
-        if self.prior is None:
-            return np.zeros((n_annotators, n_classes)), np.zeros((n_annotators, n_classes))
-        right = np.einsum("akk->ak", self.prior)
-        return right, self.prior.sum(axis=1) - right
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Gold items and prior counts by name, to be read again with further votes."""
-        classes = np.array(self.votes.classes)[self.gold_class]
-        gold = dict(zip(self.votes.items[self.gold_item].tolist(), classes.tolist(), strict=True))
-        if self.prior is None:
-            return {"gold": gold}
-        known = np.flatnonzero(self.prior.any(axis=(1, 2)))
-        return {"gold": gold, "prior": dict(zip(self.annotators[known].tolist(), self.prior[known], strict=True))}
 
     def even_class_prior(self) -> Floats:
         """(classes,) the same probability for every possible class."""
@@ -180,26 +147,11 @@ class FitVotes:
         return posterior, float(log_evidence.sum() + learned * FLOOR * log_prior[self.possible].sum())
 
 
-def read_fit_votes(
-    votes: Votes,
-    name: str,
-    *,
-    gold: Gold | None,
-    prior: PriorCounts | None,
-    start: AnnotatorModel | None = None,
-) -> FitVotes:
-    """Check the votes, gold items, prior counts and start of a fit, and give them their shapes.
+def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None) -> FitVotes:
+    """Check the votes and gold items of a fit, and give them their shapes.
 
-    Refuses anonymous votes, items without votes, names that the votes do not hold, and to start from a model of another
-    kind or other classes.
+    Refuses anonymous votes, items without votes, and names that the votes do not hold.
     """
-    if start is not None and start.name != name:
-        raise InputError(f"labels: {name} cannot start from a fit of {start.name}; give a fit of {name}, or none")
-    if start is not None and start.classes != votes.classes:
-        raise InputError(
-            f"labels: the earlier fit has classes {', '.join(start.classes)} and the votes {', '.join(votes.classes)}; "
-            "fit afresh where classes changed"
-        )
     if votes.annotators is None:
         raise InputError(
             f"labels: {name} needs to know who voted, and these votes are anonymous; choose frequency, dirichlet, "
@@ -214,18 +166,14 @@ def read_fit_votes(
     gold_item, gold_class = _gold_codes(votes, gold)
     frequencies[gold_item] = 0.0
     frequencies[gold_item, gold_class] = 1.0
-    pseudo = _prior_array(votes, prior)
     possible = np.asarray(plain.counts.sum(axis=0) > 0)
     possible[gold_class] = True
-    if pseudo is not None:
-        possible |= pseudo.any(axis=(0, 2))
     return FitVotes(
         votes=votes,
         weight=judgement_weights(votes, "equal-weighted")[2],
         frequencies=frequencies,
         gold_item=gold_item,
         gold_class=gold_class,
-        prior=pseudo,
         possible=possible,
     )
 
@@ -235,38 +183,6 @@ def _gold_codes(votes: Votes, gold: Gold | None) -> tuple[Ints, Ints]:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     item = _find(votes.items, list(gold), "gold item")
     return item, _find(np.array(votes.classes), list(gold.values()), "gold class")
-
-
-def _prior_array(votes: Votes, prior: PriorCounts | None) -> Confusions | None:
-    if prior is None or (isinstance(prior, Sized) and len(prior) == 0):
-        return None
-    if not isinstance(prior, Sized):
-        raise InputError(f"labels: prior= is {prior}, and takes counts by annotator; for no smoothing say smoothing=0")
-    assert votes.annotators is not None
-    n_classes = len(votes.classes)
-    shape = (len(votes.annotators), n_classes, n_classes)
-    if isinstance(prior, Mapping):
-        rows = _find(votes.annotators.names, list(prior), "prior annotator")
-        try:
-            given = np.asarray(list(prior.values()), dtype=np.float64)
-        except ValueError:
-            given = np.empty(0)
-        if given.shape != (len(rows), n_classes, n_classes):
-            raise InputError(
-                f"labels: prior counts must be {n_classes} by {n_classes} for each annotator, true class by said class"
-            )
-        counts = np.zeros(shape)
-        counts[rows] = given
-    else:
-        counts = np.asarray(prior, dtype=np.float64)
-        if counts.shape != shape:
-            raise InputError(
-                f"labels: prior counts have shape {counts.shape}; expected annotators by true classes by said classes, "
-                f"{shape}"
-            )
-    if not (np.isfinite(counts).all() and (counts >= 0).all()):
-        raise InputError("labels: prior counts must be finite numbers of votes, 0 or more")
-    return counts
 
 
 def _find(names: Names, wanted: list[Any], what: str) -> Ints:
@@ -371,14 +287,13 @@ def expectation_maximisation(
     estimates: Callable[[Parameters], dict[str, Any]],
     max_iterations: int,
     tolerance: float,
-    **options: Any,
 ) -> AnnotatorModel:
     """Alternate M-steps and E-steps until the objective gains less than `tolerance` nats per judgement, or never for 0.
 
     One iteration is an M-step and the E-step after it, so that the posterior, the parameters and the objective that
     come out belong together. Without a `posterior` to begin with, it is that of the parameters. An M-step takes the
     posterior and the last parameters, an E-step makes posterior and objective of parameters; `estimates` are the
-    parameters as `AnnotatorModel` calls them, and `options` what else the fit was asked for.
+    parameters as `AnnotatorModel` calls them.
     """
     if max_iterations < 1:
         raise InputError(f"labels: max_iterations is {max_iterations}; give 1 or more")
@@ -394,30 +309,13 @@ def expectation_maximisation(
         posterior, objective = e_step(parameters)
         trace.append(objective)
         converged = len(trace) > 1 and trace[-1] - trace[-2] < enough
-    options |= {"max_iterations": max_iterations, "tolerance": tolerance}
-    end = {"converged": converged, "options": options, **estimates(parameters)}
-    return fitted(name, fit_votes, posterior, np.array(trace), **end)
+    return fitted(name, fit_votes, posterior, np.array(trace), converged=converged, **estimates(parameters))
 
 
 def class_shares(posterior: Table, fit_votes: FitVotes) -> Floats:
     """(classes,) the share of items that each class holds: the M-step of a class prior."""
     mass = np.einsum("ik->k", posterior) + FLOOR * fit_votes.possible
     return np.asarray(mass / mass.sum())
-
-
-def continued(fit_votes: FitVotes, start: AnnotatorModel, *, new_items: Table) -> Table:
-    """(items, classes) the posterior of `start` for the items that it knows, and `new_items` for the others."""
-    posterior: Table = carry(start.posterior, start.items, fit_votes.votes.items, default=new_items)
-    posterior[fit_votes.gold_item] = fit_votes.frequencies[fit_votes.gold_item]
-    return posterior
-
-
-def carry(values: Any, names: Names, new_names: Names, *, default: Any) -> Any:
-    """`default` with the rows of names that are already known replaced by their known values."""
-    place = places_of(new_names, names)
-    out = default.copy()
-    out[place >= 0] = values[place[place >= 0]]
-    return out
 
 
 def fitted(
@@ -427,7 +325,6 @@ def fitted(
     log_likelihood: Floats,
     *,
     converged: bool,
-    options: Mapping[str, Any],
     **estimates: Any,
 ) -> AnnotatorModel:
     """The model of a fit, under the names of its votes."""
@@ -440,6 +337,5 @@ def fitted(
         posterior=posterior,
         log_likelihood=log_likelihood,
         converged=converged,
-        options={**fit_votes.options, **options},
         **estimates,
     )

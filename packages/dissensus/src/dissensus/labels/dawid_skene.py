@@ -9,12 +9,9 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.labels.annotator_models import (
     FLOOR,
-    RARE,
     AnnotatorModel,
     agreements,
-    carry,
     class_shares,
-    continued,
     expectation_maximisation,
     read_fit_votes,
     votes_matrix,
@@ -23,7 +20,7 @@ from dissensus.labels.distribution import one_hot
 
 if TYPE_CHECKING:
     from dissensus.arrays import Confusions, Floats, Table
-    from dissensus.labels.annotator_models import Gold, PriorCounts
+    from dissensus.labels.annotator_models import Gold
     from dissensus.votes.table import Votes
 
 SMOOTHING: Final = 4.0
@@ -38,11 +35,9 @@ def dawid_skene(
     votes: Votes,
     *,
     gold: Gold | None = None,
-    prior: PriorCounts | None = None,
     smoothing: float = SMOOTHING,
     max_iterations: int = 100,
     tolerance: float = 1e-7,
-    start: AnnotatorModel | None = None,
 ) -> AnnotatorModel:
     """Dawid-Skene (1979): annotator a says y of an item of class z with probability confusion[a, z, y].
 
@@ -62,22 +57,18 @@ def dawid_skene(
     Args:
         votes: the votes; see `dissensus.labels.annotator_models` for judgements of several votes.
         gold: items of known class; their posterior is that class.
-        prior: (true class, said class) pseudo-votes of annotators, added at every M-step: a Dirichlet prior.
         smoothing: pseudo-votes of every annotator on items of each class, spread as the panel votes; 0 for none.
         max_iterations: the most iterations.
         tolerance: stop where an iteration gains less, in nats per judgement; 0 runs all iterations.
-        start: an earlier fit to continue from, matched by the names of items and annotators.
     """
     if not (np.isfinite(smoothing) and smoothing >= 0):
         raise InputError(f"labels: a smoothing of {smoothing} is no number of pseudo-votes; give 0 or more")
-    fit_votes = read_fit_votes(votes, "dawid-skene", gold=gold, prior=prior, start=start)
+    fit_votes = read_fit_votes(votes, "dawid-skene", gold=gold)
     _, n_annotators, n_classes = fit_votes.shape
     votes_of = votes_matrix(fit_votes)
 
     # Inside, the axes are annotator, said class, true class: the rows of `table` are the columns of S.
     pseudo = np.zeros((n_annotators, n_classes, n_classes))
-    if fit_votes.prior is not None:
-        pseudo += fit_votes.prior.transpose(0, 2, 1)
     if smoothing:
         # Of a tied item nobody knows which of its votes are right.
         clear = np.floor(one_hot(fit_votes.frequencies, tie="split"))
@@ -101,24 +92,16 @@ def dawid_skene(
         posterior, objective = fit_votes.e_step(votes_of @ log_table.reshape(-1, n_classes), class_prior)
         return posterior, objective + float(np.sum(pseudo * log_table))
 
-    posterior = fit_votes.frequencies
-    if start is not None and start.confusion is not None:
-        # An annotator whom the earlier fit has not met is taken to be average.
-        average = np.broadcast_to(start.confusion.mean(axis=0), pseudo.shape)
-        known = np.maximum(carry(start.confusion, start.annotators, fit_votes.annotators, default=average), RARE)
-        new_items, _ = e_step((known.transpose(0, 2, 1), np.maximum(start.class_prior, FLOOR)))
-        posterior = continued(fit_votes, start, new_items=new_items)
     return expectation_maximisation(
         "dawid-skene",
         fit_votes,
         (pseudo, fit_votes.even_class_prior()),
-        posterior=posterior,
+        posterior=fit_votes.frequencies,
         m_step=m_step,
         e_step=e_step,
         estimates=lambda end: {"confusion": np.ascontiguousarray(end[0].transpose(0, 2, 1)), "class_prior": end[1]},
         max_iterations=max_iterations,
         tolerance=tolerance,
-        smoothing=smoothing,
     )
 
 
@@ -126,50 +109,39 @@ def one_coin(
     votes: Votes,
     *,
     gold: Gold | None = None,
-    prior: PriorCounts | None = None,
     max_iterations: int = 100,
     tolerance: float = 1e-7,
-    start: AnnotatorModel | None = None,
 ) -> AnnotatorModel:
     """One-coin Dawid-Skene: annotator a is right with probability skill[a], else any other class is equally likely.
 
     The model of Zhang, Chen, Zhou and Jordan (2016), by expectation-maximisation from the vote shares, as crowd-kit's
     `OneCoinDawidSkene`. Few votes per annotator are enough for it. An annotator without votes has the skill of chance.
-    The arguments are those of `dawid_skene`; of pseudo-votes it only matters whether they are right.
+    The arguments are those of `dawid_skene`.
     """
-    fit_votes = read_fit_votes(votes, "one-coin", gold=gold, prior=prior, start=start)
+    fit_votes = read_fit_votes(votes, "one-coin", gold=gold)
     _, n_annotators, n_classes = fit_votes.shape
     others = n_classes - 1
     agreement = agreements(fit_votes)
     total = np.bincount(fit_votes.annotator, weights=fit_votes.weight, minlength=n_annotators)
-    prior_right, prior_wrong = (counts.sum(axis=1) for counts in fit_votes.prior_right_and_wrong())
-    prior_right += FLOOR
-    prior_wrong += FLOOR * others
 
     def m_step(posterior: Table, _: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats, Floats]:
         right = agreement.credit(posterior)
-        wrong = np.maximum(total - right, 0.0) + prior_wrong
-        right += prior_right
+        wrong = np.maximum(total - right, 0.0) + FLOOR * others
+        right += FLOOR
         return right / (right + wrong), wrong / (right + wrong), class_shares(posterior, fit_votes)
 
     def e_step(parameters: tuple[Floats, Floats, Floats]) -> tuple[Table, float]:
         skill, error, class_prior = parameters
         log_right, log_wrong = np.log(skill), np.log(error / others)
         posterior, objective = fit_votes.e_step(agreement.tally((log_right - log_wrong)[agreement.by]), class_prior)
-        return posterior, objective + float(np.sum(prior_right * log_right + (total + prior_wrong) * log_wrong))
+        return posterior, objective + float(np.sum(FLOOR * log_right + (total + FLOOR * others) * log_wrong))
 
-    posterior, skill = fit_votes.frequencies, np.full(n_annotators, 0.5)
-    if start is not None and start.skill is not None:
-        # An annotator whom the earlier fit has not met is taken to be average.
-        average = np.full(n_annotators, start.skill.mean())
-        skill = carry(start.skill, start.annotators, fit_votes.annotators, default=average).clip(RARE, 1 - RARE)
-        new_items, _ = e_step((skill, 1 - skill, np.maximum(start.class_prior, FLOOR)))
-        posterior = continued(fit_votes, start, new_items=new_items)
+    even = np.full(n_annotators, 0.5)
     return expectation_maximisation(
         "one-coin",
         fit_votes,
-        (skill, 1 - skill, fit_votes.even_class_prior()),
-        posterior=posterior,
+        (even, even, fit_votes.even_class_prior()),
+        posterior=fit_votes.frequencies,
         m_step=m_step,
         e_step=e_step,
         estimates=lambda end: {"skill": end[0], "class_prior": end[2]},

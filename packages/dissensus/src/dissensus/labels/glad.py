@@ -10,14 +10,13 @@ from scipy.special import expit
 from dissensus.labels.annotator_models import (
     AnnotatorModel,
     agreements,
-    carry,
     expectation_maximisation,
     read_fit_votes,
 )
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Table
-    from dissensus.labels.annotator_models import Gold, PriorCounts
+    from dissensus.labels.annotator_models import Gold
     from dissensus.votes.table import Votes
 
 EXPECTED: Final = 1.0
@@ -33,10 +32,8 @@ def glad(
     votes: Votes,
     *,
     gold: Gold | None = None,
-    prior: PriorCounts | None = None,
     max_iterations: int = 100,
     tolerance: float = 1e-7,
-    start: AnnotatorModel | None = None,
 ) -> AnnotatorModel:
     """GLAD (Whitehill, Ruvolo, Wu, Bergsma and Movellan 2009), for any number of classes.
 
@@ -48,40 +45,34 @@ def glad(
     that its iteration n + 1 is ours n; its M-step stops at a coarse gradient, so posteriors agree to about 0.002; and
     a missing label, which `Votes` does not hold, counts there as a wrong answer for every class.
 
-    The arguments are those of `dawid_skene`. Pseudo-votes are on items of the expected difficulty exp(-1), and it only
-    matters whether they are right.
+    The arguments are those of `dawid_skene`.
     """
-    fit_votes = read_fit_votes(votes, "glad", gold=gold, prior=prior, start=start)
+    fit_votes = read_fit_votes(votes, "glad", gold=gold)
     n_items, n_annotators, n_classes = fit_votes.shape
     agreement = agreements(fit_votes)
     annotator, weight, item = agreement.by, agreement.weight, agreement.cell // n_classes
-    prior_right, prior_wrong = (counts.sum(axis=1) for counts in fit_votes.prior_right_and_wrong())
-    prior_weight = prior_right + prior_wrong
     log_others = np.log(n_classes - 1)
     class_prior = fit_votes.even_class_prior()
 
-    def log_odds(parameters: _SkillAndEase) -> tuple[Floats, Floats]:
-        """Of being right: (votes,) and, for pseudo-votes, (annotators,)."""
-        return parameters.skill[annotator] * np.exp(parameters.ease)[item], parameters.skill * np.exp(EXPECTED)
+    def log_odds(parameters: _SkillAndEase) -> Floats:
+        """(votes,) of being right."""
+        return np.asarray(parameters.skill[annotator] * np.exp(parameters.ease)[item])
 
     def e_step(parameters: _SkillAndEase) -> tuple[Table, float]:
-        odds, prior_odds = log_odds(parameters)
+        odds = log_odds(parameters)
         posterior, objective = fit_votes.e_step(agreement.tally(odds + log_others), class_prior, learned=False)
         objective -= float(np.sum(weight * (_softplus(odds) + log_others)))
-        pseudo = np.sum(prior_right * prior_odds - prior_weight * _softplus(prior_odds) - prior_wrong * log_others)
-        return posterior, objective + float(pseudo) + _log_density(parameters.skill) + _log_density(parameters.ease)
+        return posterior, objective + _log_density(parameters.skill) + _log_density(parameters.ease)
 
     def m_step(posterior: Table, last: _SkillAndEase) -> _SkillAndEase:
         # Imported where it is used: SciPy's optimisers take longer to load than most labelling.
         from scipy.optimize import minimize
 
         right = posterior.ravel()[agreement.cell]
-        odds, prior_odds = log_odds(last)
+        odds = log_odds(last)
         # Steps are measured in prior-to-curvature units, or items with many votes would dictate the step of the others.
         spread = weight * expit(odds) * expit(-odds)
-        prior_spread = prior_weight * expit(prior_odds) * expit(-prior_odds)
         skill_curve = np.bincount(annotator, weights=spread * np.exp(2 * last.ease)[item], minlength=n_annotators)
-        skill_curve += prior_spread * np.exp(2 * EXPECTED)
         ease_curve = np.bincount(item, weights=spread * odds**2, minlength=n_items)
         unit = 1.0 / np.sqrt(1.0 + np.concatenate([skill_curve, ease_curve]))
         origin = np.concatenate(last)
@@ -89,28 +80,22 @@ def glad(
         def loss(step: Floats) -> tuple[float, Floats]:
             """Minus the expected log-density, and its gradient."""
             now = _SkillAndEase(*np.split(origin + step * unit, [n_annotators]))
-            odds, prior_odds = log_odds(now)
+            odds = log_odds(now)
             gain = np.sum(weight * (right * odds - _softplus(odds)))
-            gain += np.sum(prior_right * prior_odds - prior_weight * _softplus(prior_odds))
             gain += _log_density(now.skill) + _log_density(now.ease)
             surprise = weight * (right - expit(odds))
-            prior_surprise = prior_right - prior_weight * expit(prior_odds)
-            by_skill = np.bincount(annotator, weights=surprise * np.exp(now.ease)[item], minlength=n_annotators)
-            by_skill += prior_surprise * np.exp(EXPECTED) - (now.skill - EXPECTED)
+            worth = surprise * np.exp(now.ease)[item]
+            by_skill = np.bincount(annotator, weights=worth, minlength=n_annotators) - (now.skill - EXPECTED)
             by_ease = np.bincount(item, weights=surprise * odds, minlength=n_items) - (now.ease - EXPECTED)
             return -float(gain), -np.concatenate([by_skill, by_ease]) * unit
 
         best = minimize(loss, np.zeros_like(origin), jac=True, method="CG", options={"maxiter": 50, "gtol": 1e-3})
         return _SkillAndEase(*np.split(origin + best.x * unit, [n_annotators]))
 
-    skill, ease = np.full(n_annotators, EXPECTED), np.full(n_items, EXPECTED)
-    if start is not None and start.difficulty is not None:
-        skill = carry(start.skill, start.annotators, fit_votes.annotators, default=skill)
-        ease = carry(-np.log(start.difficulty), start.items, votes.items, default=ease)
     return expectation_maximisation(
         "glad",
         fit_votes,
-        _SkillAndEase(skill, ease),
+        _SkillAndEase(np.full(n_annotators, EXPECTED), np.full(n_items, EXPECTED)),
         m_step=m_step,
         e_step=e_step,
         estimates=lambda end: {"class_prior": class_prior, "skill": end.skill, "difficulty": np.exp(-end.ease)},

@@ -1,4 +1,4 @@
-"""From votes to label distributions by the name of a scheme; annotator models, and `update` of them."""
+"""From votes to label distributions by the name of a scheme."""
 
 from __future__ import annotations
 
@@ -69,25 +69,6 @@ ANNOTATOR_MODELS: Final[Mapping[str, Callable[..., AnnotatorModel]]] = {
     "wawa": wawa,
 }
 """The fit of each annotator model, by its name."""
-
-
-def update(model: AnnotatorModel, votes: Votes) -> AnnotatorModel:
-    """Fit the votes, which by now include new ones, from where the last fit ended.
-
-    Items, annotators, gold items and prior counts are matched by name, so new items and new annotators may have come
-    in anywhere; classes must be the same. The options are those of the last fit. A thousand votes added to a million
-    cost two to seven iterations (a fresh fit: 5 to 22).
-
-    What is guaranteed: the objective never falls from one iteration to the next, and the fit stops at a point where an
-    iteration gains less than the tolerance. What is not: that this is the optimum that a fresh fit finds. The
-    likelihood has several, and the new votes may favour another than the one where the last fit ended; `update` then
-    ends below a fresh fit, and some items have another class. Fit afresh before anything is published. Wawa takes one
-    pass, and is always the same as a fresh fit.
-    """
-    fit = ANNOTATOR_MODELS[model.name]
-    if model.name == "wawa":
-        return fit(votes, **model.options)
-    return fit(votes, start=model, **model.options)
 
 
 def _by_model(votes: Votes, *, name: str, **options: Any) -> LabelDistribution:

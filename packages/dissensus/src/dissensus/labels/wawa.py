@@ -16,33 +16,26 @@ from dissensus.labels.annotator_models import (
 )
 
 if TYPE_CHECKING:
-    from dissensus.labels.annotator_models import Gold, PriorCounts
+    from dissensus.labels.annotator_models import Gold
     from dissensus.votes.table import Votes
 
 
-def wawa(
-    votes: Votes,
-    *,
-    gold: Gold | None = None,
-    prior: PriorCounts | None = None,
-) -> AnnotatorModel:
+def wawa(votes: Votes, *, gold: Gold | None = None) -> AnnotatorModel:
     """Vote shares weighted by skill, where skill[a] is the share of a's votes that are the majority's.
 
     One pass, nothing is maximised, so there is no log-likelihood. A tied majority goes to the first class in class
     order; crowd-kit's `Wawa`, otherwise the same, gives it to the class that it read first (and fails as shipped on
     scikit-learn 1.7 and later). An annotator without votes has skill 0. Gold items (`dawid_skene`) have their class as
-    majority and posterior, and right pseudo-votes count as votes with the majority.
+    majority and posterior.
     """
-    fit_votes = read_fit_votes(votes, "wawa", gold=gold, prior=prior)
+    fit_votes = read_fit_votes(votes, "wawa", gold=gold)
     n_items, n_annotators, n_classes = fit_votes.shape
     agreement = agreements(fit_votes)
     # Shares that are equal can differ by rounding: a tie is a tie up to 1e-12.
     top = fit_votes.frequencies >= row_max(fit_votes.frequencies)[:, None] - 1e-12
     majority = np.zeros((n_items, n_classes))
     majority[np.arange(n_items), top.argmax(axis=1)] = 1.0
-    prior_right, prior_wrong = (counts.sum(axis=1) for counts in fit_votes.prior_right_and_wrong())
-    right = agreement.credit(majority) + prior_right
-    total = agreement.credit(np.ones((n_items, n_classes))) + prior_right + prior_wrong
+    right, total = agreement.credit(majority), agreement.credit(np.ones((n_items, n_classes)))
     skill = np.divide(right, total, out=np.zeros(n_annotators), where=total > 0)
     mass = agreement.tally(skill[agreement.by])
     # Those who voted for the majority of an item have some skill, unless gold has decided against them all.
@@ -54,7 +47,6 @@ def wawa(
         posterior,
         np.empty(0),
         converged=True,
-        options={},
         class_prior=class_shares(posterior, fit_votes),
         skill=skill,
     )
