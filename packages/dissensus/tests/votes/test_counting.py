@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissensus.errors import InputError
-from dissensus.votes import counting
 from dissensus.votes.counting import CountedVotes, count_votes
 from dissensus.votes.reading import read_votes
 
@@ -32,12 +31,6 @@ def as_table(items: Any, classes: Any, counts: Any) -> dict[Any, dict[str, int]]
     }
 
 
-@pytest.fixture
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "BATCH", 5)
-
-
-@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("name", WRITE)
 @given(
     rows=st.lists(

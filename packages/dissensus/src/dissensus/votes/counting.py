@@ -1,9 +1,9 @@
-"""Votes counted batch by batch, for files that are larger than memory."""
+"""Votes counted without holding them, for files that are larger than memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -13,7 +13,6 @@ from dissensus.arrays import row_sum
 from dissensus.errors import InputError
 from dissensus.table_file import (
     OpenTable,
-    Rows,
     columns_of,
     explained,
     is_text,
@@ -22,19 +21,8 @@ from dissensus.table_file import (
     place,
     scan,
     whole_numbers,
-    without_blank,
 )
-from dissensus.votes.cells import (
-    arrange_classes,
-    class_names,
-    encode_names,
-    holds_kinds,
-    in_order,
-    name_like,
-    parse_kinds,
-    refuse_missing,
-    separator_of,
-)
+from dissensus.votes.cells import encode_classes, holds_kinds, name_like, parse_kinds, refuse_missing, separator_of
 from dissensus.votes.columns import guess, kind_column, require
 from dissensus.votes.encoding import first_appearances, to_names
 from dissensus.votes.grid import NPY
@@ -43,18 +31,16 @@ from dissensus.votes.rows import is_scale
 from dissensus.votes.scales import refuse_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Codes, Counts, Ints, Names
-
-    Counted = tuple[pl.Series, dict[str, int], Counts]
-    """Items, labels with the first row of each, and (items, labels) counts."""
+    from dissensus.arrays import Counts, Ints, Names
+    from dissensus.votes.cells import Where
 
 _SHORT: Final = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 
-BATCH: Final = 10_000_000
-"""The rows that are read at once where names must be hashed."""
+_ROW: Final = "\0row"
+"""The column that numbers the rows of a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,136 +126,90 @@ def count_votes(
             "judgements; read the file without streaming"
         )
     taken = {item, label, *(() if own is None else (*own.attributes, *own.item_attributes))}
-    kind, left_out = _models(path, kind_column(kind, available, taken=taken, path=path), given=kind is not None)
+    column = kind_column(kind, available, taken=taken, path=path)
     with explained(path):
-        rows = _name_like(scan(path).select(item, label, *([] if kind is None or with_models else [kind])))
-        schema, n_rows = rows.collect_schema(), rows.select(pl.len()).collect().item()
-    if ordered is None and classes is not None:
-        ordered = is_scale(label, classes, known=True, place=lambda _: str(path))
-    if classes is None and isinstance(declared := schema[label], pl.Enum):
-        classes = class_names(declared.categories.to_list())
-    known = {} if classes is None else dict.fromkeys(classes, 0)
-    counted = _count_compact(path, rows, dict(known), n_rows=n_rows) if schema[item].is_integer() else None
-    items, labels, counts = _count_hashed(path, rows, known) if counted is None else counted
-    if not len(items):
+        names = list(dict.fromkeys((item, label, *([] if column is None else [column]))))
+        rows = scan(path).select(pl.selectors.by_name(*names)).with_row_index(_ROW)
+        if is_text(path):
+            # A blank line has no cells.
+            rows = rows.filter(~pl.all_horizontal(pl.exclude(_ROW).is_null()))
+        rows, left_out = _without_models(path, rows, column, given=kind is not None, keep=with_models)
+        said = rows.group_by(label).agg(pl.len(), pl.col(_ROW).min()).sort(_ROW).collect(engine="streaming")
+    if not said.height:
         raise InputError(f"{path}: the file holds no rows; give a file with at least one")
-    if classes is None and separator_of(pl.Series(list(labels), dtype=pl.String), path) is not None:
+    votes, cells = int(said["len"].sum()), said[label]
+    words = name_like(cells, where=_where(path, said)).cast(pl.String)
+    if classes is None and separator_of(words.drop_nulls(), path) is not None:
         raise InputError(f"{path}: cells of '{label}' hold several labels; read the file without streaming")
     if classes is None and own is None:
-        refuse_names(list(labels), votes=n_rows, force=force, column=label, path=path)
-    first = list(labels.values())
-    rank, order = arrange_classes(list(labels), classes, where=lambda k: place(path, first[k]))
-    if rank.tolist() != list(range(len(order))):
-        arranged = np.zeros((len(items), len(order)), dtype=np.int64)
-        np.add.at(arranged.T, rank, counts.T)
-        counts = arranged
+        refuse_names(words.drop_nulls().to_list(), votes=votes, force=force, column=label, path=path)
+    rank, order = encode_classes(cells, classes, where=_where(path, said))
     if ordered is None:
-        ordered = is_scale(label, order, known=False, place=lambda name: place(path, labels.get(name, 0)))
-    return CountedVotes(to_names(items), order, counts, ordered, 0 if with_models else left_out)
+        first = dict(zip(words, said[_ROW], strict=True))
+        ordered = is_scale(label, order, known=classes is not None, place=lambda name: place(path, first.get(name, 0)))
+    coded = partial(pl.Series.replace_strict, old=cells, new=pl.Series(rank), return_dtype=pl.Int32)
+    counted = _count_compact(path, rows.select(item, label), votes, coded, n_classes=len(order))
+    if counted is None:
+        counted = _count_pairs(path, rows.select(item, label, _ROW), coded, n_classes=len(order))
+    items, counts = counted
+    return CountedVotes(to_names(items), order, counts, ordered, left_out)
 
 
-def _models(path: Path, column: str | None, *, given: bool) -> tuple[str | None, int]:
-    """The column that says which rows are from models, where some are, and how many."""
+def _where(path: Path, table: pl.DataFrame) -> Where:
+    """The place of the row that each row of a table stands for."""
+    return lambda row: place(path, int(table[_ROW][row]))
+
+
+def _without_models(
+    path: Path, rows: pl.LazyFrame, column: str | None, *, given: bool, keep: bool
+) -> tuple[pl.LazyFrame, int]:
+    """The rows of people, and how many are from models; where these are kept, all rows and 0."""
     if column is None:
-        return None, 0
-    with explained(path):
-        kinds = scan(path).group_by(pl.col(column).cast(pl.String).str.strip_chars()).len().collect()
-    # A blank line has no cells; a row without a kind is refused where it is counted.
-    known = kinds.drop_nulls()
-    if not given and not holds_kinds(known[column], where=lambda _: str(path)):
-        return None, 0
-    left_out = int(known["len"].filter(parse_kinds(known[column], where=lambda _: str(path))).sum())
-    return column if left_out else None, left_out
+        return rows, 0
+    kinds = rows.group_by(column).agg(pl.len(), pl.col(_ROW).min()).sort(_ROW).collect(engine="streaming")
+    where = _where(path, kinds)
+    if not given and not holds_kinds(kinds[column], where=where):
+        return rows, 0
+    by_model = parse_kinds(kinds[column], where=where)
+    if keep or not by_model.any():
+        return rows, 0
+    return rows.filter(pl.col(column).is_in(kinds[column].filter(~by_model).implode())), int(
+        kinds["len"].filter(by_model).sum()
+    )
 
 
-def _name_like(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Columns of numbers as int64 where all fit, or else as text: the same in every batch."""
-    numbers = [name for name, dtype in rows.collect_schema().items() if dtype.is_numeric() and dtype not in _SHORT]
-    if not numbers:
-        return rows
-    rows = rows.with_columns(pl.selectors.float().fill_nan(None))
-    whole = rows.select(pl.col(numbers).cast(pl.Int64, strict=False).eq_missing(pl.col(numbers)).all()).collect()
-    return rows.with_columns(pl.col(name).cast(pl.Int64 if whole[name].item() else pl.String) for name in numbers)
-
-
-def _batches(path: Path, rows: pl.LazyFrame, size: int | None) -> Iterator[Rows]:
-    start = 0
-    with explained(path):
-        for table in rows.collect_batches(chunk_size=size, maintain_order=True):
-            batch = without_blank(Rows(path, table, np.arange(start, start + table.height)))
-            if table.width > 2 and batch.numbers is not None:
-                people = ~parse_kinds(batch.table[:, 2], where=batch.where)
-                batch = Rows(path, batch.table[:, :2].filter(people), batch.numbers[people])
-            if batch.table.height:
-                yield batch
-            start += table.height
-
-
-def _encode_labels(batch: Rows, labels: dict[str, int]) -> Codes:
-    """(rows,) the place of each row's label among all met so far; new ones are added in order, with their rows."""
-    codes, names = encode_names(batch.table[:, 1], where=batch.where)
-    met = [str(name) for name in names.tolist()]
-    for name in in_order(name for name in met if name not in labels):
-        labels[name] = batch.number(int((codes == met.index(name)).argmax()))
-    index = {name: place for place, name in enumerate(labels)}
-    return np.array([index[name] for name in met], dtype=np.int32)[codes]
-
-
-def _count_compact(path: Path, rows: pl.LazyFrame, labels: dict[str, int], *, n_rows: int) -> Counted | None:
+def _count_compact(
+    path: Path, rows: pl.LazyFrame, votes: int, coded: Callable[[pl.Series], pl.Series], *, n_classes: int
+) -> tuple[pl.Series, Counts] | None:
     """Counts of items that are whole numbers, in a table over their range; None where that is not compact."""
-    table, low = np.zeros((0, 0), dtype=np.int64), 0
-    least, most = 2**63, -(2**63)
-    for batch in _batches(path, rows, None):
-        refuse_missing(batch.table[:, 0], where=batch.where)
-        items = batch.table[:, 0].cast(pl.Int64).to_numpy()
-        label = _encode_labels(batch, labels)
-        least, most = min(least, int(items.min())), max(most, int(items.max()))
-        if most - least > n_rows // 2 + 1024:
+    number = pl.nth(0)
+    with explained(path):
+        if rows.collect_schema().dtypes()[0] not in _SHORT:
             return None
-        if least < low or most >= low + len(table) or len(labels) > table.shape[1]:
-            table, low = _stretch(table, low, least=least, most=most, n_labels=len(labels))
-        np.add.at(table.reshape(-1), (items - low) * len(labels) + label, np.int64(1))
-    seen = np.flatnonzero(row_sum(table))
-    if seen.size < len(table):
-        # Block by block and downwards, so that a large table is not copied whole.
-        for start in range(0, seen.size, 1 << 14):
-            block = seen[start : start + (1 << 14)]
-            table[start : start + block.size] = table[block]
-    return pl.Series(seen + low), labels, table[: seen.size]
+        range_of = rows.select(number.min(), number.max().alias("high"), number.null_count().alias("missing"))
+        low, high, missing = range_of.collect(engine="streaming").row(0)
+        if missing or high - low > votes // 2 + 1024:
+            return None
+        table = np.zeros((high - low + 1) * n_classes, dtype=np.int64)
+        for batch in rows.collect_batches():
+            cell = (batch[:, 0].cast(pl.Int64).to_numpy() - low) * n_classes + coded(batch[:, 1]).to_numpy()
+            np.add.at(table, cell, np.int64(1))
+    counts = table.reshape(-1, n_classes)
+    seen = np.flatnonzero(row_sum(counts))
+    return pl.Series(seen + low), counts if seen.size == len(counts) else counts[seen]
 
 
-def _stretch(table: Counts, low: int, *, least: int, most: int, n_labels: int) -> tuple[Counts, int]:
-    """The table with room for the numbers from least to most and for all labels, and its lowest number."""
-    # Numbers most often start at 0, and not in the first batch.
-    start = 0 if 0 <= least <= most // 2 else least
-    if not len(table):
-        low = start
-    start = min(start, low)
-    # Zeros that are never touched take no memory, and spare rows save copies while the numbers rise.
-    stop = max(low + len(table), most + 1 + (most + 1 - start) // 2)
-    wider = np.zeros((stop - start, n_labels), dtype=np.int64)
-    wider[low - start : low - start + len(table), : table.shape[1]] = table
-    return wider, start
-
-
-def _count_hashed(path: Path, rows: pl.LazyFrame, labels: dict[str, int]) -> Counted:
-    """Counts of items of any name: each batch is counted alone, then added to those before."""
-    items = pl.Series(dtype=pl.Int64 if rows.collect_schema().dtypes()[0].is_integer() else pl.String)
-    counts = np.zeros((0, 0), dtype=np.int64)
-    for batch in _batches(path, rows, BATCH):
-        label = _encode_labels(batch, labels)
-        values = name_like(batch.table[:, 0], where=batch.where).rechunk()
-        refuse_missing(values, where=batch.where)
-        code, first = first_appearances(values)
-        cell = code.astype(np.int64) * len(labels) + label
-        batch_counts = np.bincount(cell, minlength=first.size * len(labels)).reshape(first.size, len(labels))
-        both = pl.concat([items, values.gather(first).cast(items.dtype).alias(items.name)])
-        if not len(items):
-            items, counts = both, batch_counts
-            continue
-        merged, first = first_appearances(both)
-        total = np.zeros((first.size, len(labels)), dtype=np.int64)
-        total[: counts.shape[0], : counts.shape[1]] = counts
-        total[merged[len(items) :]] += batch_counts
-        items, counts = both.gather(first), total
-    return whole_numbers(items) if is_text(path) else items, labels, counts
+def _count_pairs(
+    path: Path, rows: pl.LazyFrame, coded: Callable[[pl.Series], pl.Series], *, n_classes: int
+) -> tuple[pl.Series, Counts]:
+    """Counts of items of any name, in order of first appearance."""
+    with explained(path):
+        grouped = rows.group_by(pl.nth(0, 1)).agg(pl.len(), pl.col(_ROW).min())
+        pairs = grouped.collect(engine="streaming").sort(_ROW)
+    names = name_like(pairs[:, 0], where=_where(path, pairs)).rechunk()
+    refuse_missing(names, where=_where(path, pairs))
+    code, first = first_appearances(names)
+    counts = np.zeros((first.size, n_classes), dtype=np.int64)
+    np.add.at(counts, (code, coded(pairs[:, 1]).to_numpy()), pairs["len"].to_numpy().astype(np.int64))
+    items = names.gather(first)
+    return whole_numbers(items) if is_text(path) else items, counts
