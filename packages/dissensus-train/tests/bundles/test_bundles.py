@@ -16,11 +16,13 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics import soft_nll
+from dissensus.evaluation.predictions import read_predictions
 from dissensus.pages import as_markdown
+from dissensus.together.sets import prediction_sets
 from dissensus.version import __version__
 from dissensus_train.bundles import export_bundle, load_model
 from dissensus_train.bundles.parts import write_sums
-from dissensus_train.bundles.writing import chosen_system
+from dissensus_train.bundles.writing import beside_people, chosen_system
 from dissensus_train.cli.predict import predict
 from dissensus_train.studies import ScoredStudy, plan_study, read_study, run_plan, score_study
 from tests.study_report.studies import STUDY, finished, make_study
@@ -159,7 +161,7 @@ def bundle(scored: ScoredStudy, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"format": 99}, "format 99, and this dissensus reads format 2"),
+        ({"format": 99}, "format 99, and this dissensus reads format 3"),
         ({"shape": [5]}, "the weights do not fit linear"),
         ({"classes": ["a", "b"]}, "the weights do not fit linear"),
         ({"more": 1}, "'more' is missing or unknown"),
@@ -222,3 +224,60 @@ def test_predictions_from_the_command_line_can_be_evaluated_as_they_are(scored: 
     assert table.columns == ["item", *scored.human.classes, "trained_on"]
     assert table["item"].to_list() == names.tolist()
     np.testing.assert_allclose(table.drop("item", "trained_on").to_numpy(), stored(scored, "soft")[0], atol=1e-5)
+
+
+def test_sets_come_with_the_bundle_and_were_calibrated_on_votes_that_did_not_train_it(
+    scored: ScoredStudy, bundle: Path, tmp_path: Path
+) -> None:
+    model, data = load_model(bundle), scored.opened.data
+    own = data.human.take(data.splits["validation"])
+    system = scored.systems[model.recipe.name["system"]]
+    expected = prediction_sets(own, system.mean("validation"), level=0.6, classes=own.classes, resamples=0)
+    said = model.predict_proba(features(scored))
+    np.testing.assert_array_equal(model.prediction_sets(said, level=0.6), expected.of(said))
+    # Of a level between two the higher, which promises more.
+    np.testing.assert_array_equal(model.prediction_sets(said, level=0.595), expected.of(said))
+    assert model.prediction_sets(said, level=0.999).all()
+    together = model.recipe.together
+    assert together is not None
+    assert (together["split"], together["items"]) == ("validation", len(own))
+    held = (scored.human.probabilities * model.prediction_sets(said, level=0.9)).sum(axis=1).mean()
+    assert together["sets"]["shown"]["coverage"]["value"] == pytest.approx(held)
+    assert f"hold {held:.1%} of people's answers to the items of the split 'test'" in (bundle / "README.md").read_text()
+    np.savez(tmp_path / "new.npz", items=np.array(scored.human.items.tolist()), features=features(scored))
+    predict(bundle, tmp_path / "new.npz", output=tmp_path / "said.csv", sets=0.6, device="cpu")
+    assert pl.read_csv(tmp_path / "said.csv")["set_size"].to_list() == expected.of(said).sum(axis=1).tolist()
+    evaluated = read_predictions(tmp_path / "said.csv", scored.human.classes)
+    np.testing.assert_allclose(evaluated.probabilities[0], said, atol=1e-9)
+    with pytest.raises(InputError, match=r"sets=1.5 is no level of the bundle; give one up to 0.999"):
+        model.prediction_sets(said, level=1.5)
+
+
+def test_a_bundle_of_an_older_dissensus_predicts_and_says_that_it_has_no_sets(bundle: Path, tmp_path: Path) -> None:
+    shutil.copytree(bundle, tmp_path / "model")
+    path = tmp_path / "model" / "bundle.json"
+    older = {**json.loads(path.read_text()), "format": 2}
+    del older["together"]
+    path.write_text(json.dumps(older))
+    write_sums(tmp_path / "model")
+    model = load_model(tmp_path / "model")
+    assert model.predict_proba(np.zeros((1, 3))).shape == (1, len(model.classes))
+    with pytest.raises(
+        InputError, match="the bundle has no sets: it is of an older dissensus, or its study held out no items"
+    ):
+        predict(tmp_path / "model", tmp_path / "new.npz", sets=0.9)
+
+
+def test_without_a_split_to_choose_on_sets_are_calibrated_on_the_held_out_one_and_the_card_says_so(
+    scored: ScoredStudy,
+) -> None:
+    splits = {name: members for name, members in scored.opened.data.splits.items() if name != "validation"}
+    opened = replace(scored.opened, data=replace(scored.opened.data, splits=splits))
+    system = scored.systems["soft"]
+    together = beside_people(replace(scored, opened=opened), system, [0, 1])
+    assert together is not None
+    assert (together["split"], together["sets"]["shown"]["split"]) == ("test", "test")
+    crossed = prediction_sets(scored.human, system.mean("test"), classes=scored.human.classes)
+    assert together["sets"]["shown"]["coverage"] == crossed.score().coverage.to_dict()
+    only = replace(opened, data=replace(opened.data, splits={"train": splits["train"]}))
+    assert beside_people(replace(scored, opened=only, split="train"), system, [0, 1]) is None

@@ -188,4 +188,4 @@ def test_texts_that_are_none_are_refused_by_item_and_unknown_words_are_told(tmp_
         said = model.predict_proba(["good", "zebra", "!!"])
     np.testing.assert_allclose(said[1], said[2])
     assert model.predict_proba([]).shape == (0, 2)
-    assert json.loads((tmp_path / "model" / "bundle.json").read_text())["format"] == 2
+    assert json.loads((tmp_path / "model" / "bundle.json").read_text())["format"] == 3

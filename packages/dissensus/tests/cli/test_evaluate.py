@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import dissensus as dis
 from dissensus.cli.evaluate import evaluate
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import DEFAULT_METRICS
@@ -279,3 +280,30 @@ def test_on_chaosnli_a_constant_beats_roberta_in_the_printed_table(data: Path, t
     assert "worse than the marginal" in result.stdout.splitlines()[1]
     assert result.stdout.splitlines()[2].startswith("But the baseline marginal beats it")
     assert "roberta as logits" in result.stdout
+
+
+def test_sets_are_printed_beside_those_of_majorities_and_every_predicted_item_is_marked(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
+    table, new = pl.read_parquet(files["good"]), tmp_path / "more.csv"
+    pl.concat([table, table[:1].with_columns(item=pl.lit("new"))]).write_csv(new)
+    given = ("--votes", files["votes"], "--predictions", new, "--resamples", 20, "--sets", 0.8)
+    result = run(*given, "--compare", files["sharp"], "--marked", tmp_path / "m.csv", "--json", tmp_path / "e.json")
+    assert result.exit_code == 0
+    assert (
+        "Sets that hold a person's answer with probability 0.8, on items left out of their calibration" in result.stdout
+    )
+    lines = [line.split() for line in result.stdout.splitlines()[-4:]]
+    assert [line[:2] for line in lines] == [[name, on] for name in ("more", "sharp") for on in ("votes", "majorities")]
+    votes = dis.read_votes(files["votes"])
+    sets = dis.prediction_sets(votes, table, level=0.8, resamples=0)
+    found = json.loads((tmp_path / "e.json").read_text())["sets"]
+    assert found["more"]["scores"][0]["coverage"]["value"] == sets.score().coverage.value
+    assert found["more"]["thresholds"] == sets.to_dict()["thresholds"]
+    marked = pl.read_csv(tmp_path / "m.csv")
+    assert marked["item"].to_list() == [*table["item"], "new"]
+    assert marked["set"][-1] == marked["set"][0]
+    expected = sets.of(table.select(sets.classes).to_numpy())
+    assert marked["set_size"].to_list()[:-1] == expected.sum(axis=1).tolist()
+    with pytest.raises(InputError, match="--marked marks nothing by itself"):
+        run("--votes", files["votes"], "--predictions", files["good"], "--marked", tmp_path / "m.csv")

@@ -23,6 +23,7 @@ from dissensus.items import Items
 from dissensus.items.encoders import encoded, restore_encoder
 from dissensus.items.pictures import read_picture
 from dissensus.progress import silent
+from dissensus.together.sets import ROUNDING, mass_before, sets_within
 from dissensus_train.bundles.recipe import read_recipe
 from dissensus_train.pretrained import text_encoder, timm_encoder
 from dissensus_train.training.annotator_side import People, PeopleNetwork, mixed
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Features, Ints, Mask, Table
     from dissensus.items.encoders import Encoder
     from dissensus.progress import Progress
+    from dissensus.together.sets import Sets
     from dissensus_train.bundles.recipe import Recipe
 
 CODE: Final = "code"
@@ -104,6 +106,29 @@ class TrainedModel:
                 said = mixed(own, said, np.full(len(own), self.recipe.people["heard"][unit]))
             total = total + said
         return np.asarray(total / len(self.networks), dtype=np.float64)
+
+    def prediction_sets(self, probabilities: Table, *, level: float) -> Sets:
+        """(items, classes) sets of what it predicts that hold a random person's answer with this probability or more.
+
+        The threshold is that of the next level that the bundle has one for (`dissensus.together.sets`).
+        """
+        known = self.beside_people("sets")
+        place = int(np.searchsorted(known["levels"], level - ROUNDING))
+        if not 0 < level <= known["levels"][-1]:
+            raise InputError(f"predict: sets={level:g} is no level of the bundle; give one up to {known['levels'][-1]}")
+        limit = known["thresholds"][place]
+        before = mass_before(probabilities, ordered=self.recipe.ordered)
+        return sets_within(before, np.inf if limit is None else limit, ordered=self.recipe.ordered)
+
+    def beside_people(self, use: str) -> Mapping[str, Any]:
+        """What the bundle learnt from held-out votes for a use; refused where it learnt nothing."""
+        known: Mapping[str, Mapping[str, Any]] = self.recipe.together or {}
+        if use not in known:
+            raise InputError(
+                f"predict: the bundle has no {use}: it is of an older dissensus, or its study held out no items with "
+                "votes; export the model again, from a study with a validation or test split"
+            )
+        return known[use]
 
     def trained_on(self, items: Any) -> Mask:
         """(items,) whether each item, recognised by what it shows, was used to train or choose the model.

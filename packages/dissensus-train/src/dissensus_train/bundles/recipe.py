@@ -29,8 +29,8 @@ from dissensus_train.bundles.parts import check_parts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMAT: Final = 2
-"""Counts up when an older dissensus could not read what a newer one writes."""
+FORMAT: Final = 3
+"""Counts up when an older dissensus could not read what a newer one writes; format 2 lacked `together`."""
 
 FILE: Final = "bundle.json"
 
@@ -62,6 +62,8 @@ class Recipe:
         people: where the network knows people, how (`kind`, `by`), who they are (`units`, their names), how many
             training judgements each has (`heard`), and the `layer` that their deviations enter; None where it knows
             nobody.
+        together: what was learnt from votes on items that did not train it, for use beside people: the `split` and
+            number of `items`, and by use what it needs (`writing.beside_people`); None where there were no such votes.
     """
 
     format: int = FORMAT
@@ -83,6 +85,7 @@ class Recipe:
     licence: Mapping[str, str]
     answers: Mapping[str, Any] | None
     people: Mapping[str, Any] | None
+    together: Mapping[str, Any] | None
 
     @property
     def reading(self) -> ImageReading:
@@ -122,12 +125,13 @@ def read_recipe(folder: Path) -> Recipe:
         given = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: the recipe cannot be read ({error}); export the model again") from error
-    if not isinstance(given, dict) or given.get("format") != FORMAT:
+    if not isinstance(given, dict) or given.get("format") not in (2, FORMAT):
         other = given.get("format") if isinstance(given, dict) else None
         raise InputError(
             f"{path}: the bundle has format {other!r}, and this dissensus reads format {FORMAT}; update dissensus, or "
             "export the model again"
         )
+    given = {"together": None, **given} if given["format"] == 2 else given
     wrong = sorted({field.name for field in fields(Recipe)}.symmetric_difference(given))
     if wrong:
         raise InputError(f"{path}: '{wrong[0]}' is missing or unknown; export the model again")

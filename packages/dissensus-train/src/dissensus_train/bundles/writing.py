@@ -24,6 +24,7 @@ from dissensus.item_names import without_ending
 from dissensus.items import Items
 from dissensus.own_code import source_files
 from dissensus.pages import as_markdown, markdown
+from dissensus.together.sets import coverage_and_size, mass_before, prediction_sets, set_thresholds
 from dissensus.version import __version__
 from dissensus.votes.privacy import pseudonyms_of
 from dissensus.whole_file import whole_folder
@@ -55,6 +56,11 @@ if TYPE_CHECKING:
     from dissensus_train.training.run import Run
 
 TAGS = "tags:\n- annotator-disagreement\n- soft-labels\n---"
+
+SET_LEVELS = (*(np.arange(1, 100) / 100).tolist(), 0.995, 0.999)
+"""Levels that a bundle has thresholds for; the one in SHOWN_LEVEL is on its card."""
+
+SHOWN_LEVEL = 0.9
 
 REPORTED = ("soft_nll", "kl", "brier", "accuracy", "ece")
 """The metrics that a model card tells."""
@@ -206,10 +212,34 @@ def _evaluated(scored: ScoredStudy, system: StudySystem, seeds: Sequence[int]) -
     )
 
 
-def prediction(scored: ScoredStudy, system: StudySystem, seeds: Sequence[int]) -> Table:
-    """(held-out items, classes) what a model of these members says."""
+def prediction(scored: ScoredStudy, system: StudySystem, seeds: Sequence[int], split: str | None = None) -> Table:
+    """(items, classes) what a model of these members says of a split's items; by default, of the held-out ones."""
     rows = [place for place, member in enumerate(system.runs) if member.seed in seeds]
-    return np.asarray(system.predictions[scored.split][rows].mean(axis=0, dtype=np.float64))
+    return np.asarray(system.predictions[split or scored.split][rows].mean(axis=0, dtype=np.float64))
+
+
+def beside_people(scored: ScoredStudy, system: StudySystem, seeds: Sequence[int]) -> dict[str, Any] | None:
+    """What a bundle needs for use beside people, learnt from votes on the split that chose the model.
+
+    Where there is none, from the held-out ones; never from items that trained it. `sets` has a threshold by level
+    (None: every class), and how sets do at one of them on the items of a split, in the mean and with intervals.
+    """
+    data = scored.opened.data
+    splits = (scored.opened.study.training.selection_split, scored.split)
+    split = next((name for name in splits if name in data.splits and name != TRAIN), None)
+    if split is None or not data.human.counts.any():
+        return None
+    people, said = data.human.take(data.splits[split]), prediction(scored, system, seeds, split)
+    before = mass_before(said, ordered=people.ordered)
+    thresholds = set_thresholds(people.probabilities, before, SET_LEVELS)
+    sets = prediction_sets(people, said, level=SHOWN_LEVEL, classes=people.classes)
+    held, size = sets.score().coverage, sets.score().size
+    if split != scored.split:
+        held, size = coverage_and_size(scored.human.probabilities, sets.of(prediction(scored, system, seeds)))
+    about = {"level": SHOWN_LEVEL, "split": scored.split, "coverage": held.to_dict(), "size": size.to_dict()}
+    limits = [None if np.isinf(limit) else limit for limit in thresholds.tolist()]
+    table = {"levels": SET_LEVELS, "thresholds": limits, "shown": about}
+    return {"split": split, "items": len(people), "sets": table}
 
 
 def held_out_answers(scored: ScoredStudy, forecast: Table, rows: Ints | None = None) -> dict[str, Any] | None:
@@ -296,6 +326,7 @@ def _recipe(
         },
         answers=held_out_answers(scored, prediction(scored, system, seeds)),
         people=_people(first, data, network, pseudonyms=pseudonyms),
+        together=beside_people(scored, system, seeds),
     )
 
 
@@ -403,6 +434,7 @@ def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, c
         ),
         _scores(recipe, evaluation),
         "Scores are of this very model, with 95 % intervals over items.",
+        *_beside_people(recipe),
         "## Use",
         "```\ndissensus predict this-folder new.csv -o predictions.parquet\n```",
         '```python\nimport dissensus as dis\n\nmodel = dis.load_model("this-folder")\n```',
@@ -426,6 +458,23 @@ def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, c
         ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _beside_people(recipe: Recipe) -> list[str]:
+    """What sets promise, and what they did."""
+    if recipe.together is None:
+        return []
+    shown, split = recipe.together["sets"]["shown"], recipe.together["split"]
+    held, size = (shown[name]["value"] for name in ("coverage", "size"))
+    other = "left out of calibration in turn" if split == shown["split"] else "which they were not calibrated on"
+    return [
+        "## Sets that hold a person's answer",
+        as_markdown(
+            f"Sets of classes are calibrated on votes on {recipe.together['items']:,} items of the split '{split}'. "
+            f"Those for {shown['level']:.0%} hold {held:.1%} of people's answers to the items of the split "
+            f"'{shown['split']}', {other}, with {size:.2f} of {len(recipe.classes)} classes in the mean."
+        ),
+    ]
 
 
 def _annotators(scored: ScoredStudy) -> str:

@@ -36,6 +36,10 @@ def predict(
     annotator: Annotated[
         str | None, typer.Option(metavar="NAME", help="A person or group that the model knows: predict their answers.")
     ] = None,
+    sets: Annotated[
+        float | None,
+        typer.Option(metavar="LEVEL", help="Add sets that hold a random person's answer with this probability (0.9)."),
+    ] = None,
     device: opt.Device = "auto",
     trust_code: TrustCode = False,
     json: opt.JsonTo = None,
@@ -45,9 +49,14 @@ def predict(
 
     from dissensus.evaluation.predictions import TRAINED_ON
     from dissensus.table_file import write_table
+    from dissensus.together.sets import set_columns
     from dissensus_train.bundles import load_model
 
     model = load_model(bundle, trust_code=trust_code)
+    if sets is not None:
+        model.beside_people("sets")
+        if annotator is not None:
+            raise InputError("sets= are for a random person, and annotator= is one; give one of them")
     names, inputs = _read(model, items, item=item, text=text)
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always", UserWarning)
@@ -58,6 +67,8 @@ def predict(
     known = model.trained_on(inputs)
     if TRAINED_ON not in columns:
         columns[TRAINED_ON] = known
+    if sets is not None:
+        columns = columns | set_columns(model.prediction_sets(probabilities, level=sets), model.classes) | columns
     write_table(pl.DataFrame(columns), output)
     seen = int(known.sum())
     if json_alone(json, {"file": str(output), "items": len(names), "classes": model.classes, TRAINED_ON: seen}):

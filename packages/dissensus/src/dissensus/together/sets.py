@@ -15,8 +15,8 @@ probability level or more, in the mean over calibration items and the new one. P
 F_1 + ... + F_(n+1) >= level (n + 1). It treats all items alike, so that E F_(n+1)(t*) is the mean of the F_i(t*), which
 is level or more; and t >= t*, as F_(n+1) >= 0. It is Theorem 1 of conformal risk control (Angelopoulos et al. 2024)
 with the loss 1 - F_i. Drawing one vote per item and mixing such draws (Monte Carlo conformal, Stutz et al. 2023) has
-the weaker guarantee 2 level - 1; weighing all votes of an item gives level itself. Where no two items share a score
-the probability is at most level + 2 / (n + 1); it is more where the likeliest class alone holds more than level.
+the weaker guarantee 2 level - 1; weighing all votes of an item gives level itself. Where no two items share
+a score above 0 the probability is at most level + 2 / (n + 1), unless the likeliest class alone holds more than that.
 
 By stratum (Mondrian) the same is done within each. By class, of votes for class k alone, with item i weighing its share
 p_ik of them: t_k is the smallest with sum_i p_ik [before_ik <= t_k] >= level (1 + sum_i p_ik), and the same proof gives
@@ -239,7 +239,7 @@ def prediction_sets(
         for own in (fold == part for part in range(FOLDS)):
             inside[own] = sets_within(before[own], thresholds(shares, ~own)[group[own]], ordered=people.ordered)
         for name, weights in strata.items():
-            coverage, size = _estimates(weights, inside, resamples=resamples, seed=seed)
+            coverage, size = coverage_and_size(weights, inside, resamples=resamples, seed=seed)
             items = round(float(weights.sum()))
             scores.append(SetScore(calibrated=calibrated, stratum=name, items=items, coverage=coverage, size=size))
     made = thresholds(people.probabilities, np.ones(len(people), dtype=np.bool_))
@@ -302,6 +302,18 @@ def sets_within(before: Table, thresholds: Any, *, ordered: bool) -> Sets:
     return np.asarray(inside)
 
 
+def coverage_and_size(
+    weights: Table, inside: Sets, *, resamples: int = 1000, seed: int = 0
+) -> tuple[Estimate, Estimate]:
+    """The share of (items, classes) answers that sets hold, and classes in a set, in the mean over what is weighed."""
+    counts: Floats = weights.sum(axis=1)
+    columns = np.stack([(weights * inside).sum(axis=1), counts * inside.sum(axis=1), counts], axis=1)
+    once = np.ones(len(columns), dtype=np.int64)
+    sums = resampled_sums(once, lambda block: columns[block], resamples=resamples, seed=seed)
+    with np.errstate(invalid="ignore"):
+        return percentile_estimate(sums[:, 0] / sums[:, 2]), percentile_estimate(sums[:, 1] / sums[:, 2])
+
+
 def set_columns(inside: Sets, classes: Sequence[str]) -> dict[str, Any]:
     """Sets as columns of a table: the classes of each in words, and how many."""
     kinds, kind = np.unique(inside, axis=0, return_inverse=True)
@@ -337,16 +349,6 @@ def _strata(people: LabelDistribution, votes: Votes | None, *, seed: int) -> tup
         strata[stratum.name] = np.zeros_like(people.probabilities)
         np.add.at(strata[stratum.name], rows.item, rows.human / 2)
     return strata, ()
-
-
-def _estimates(weights: Table, inside: Sets, *, resamples: int, seed: int) -> tuple[Estimate, Estimate]:
-    """Coverage and size in the mean over what is weighed."""
-    counts: Floats = weights.sum(axis=1)
-    columns = np.stack([(weights * inside).sum(axis=1), counts * inside.sum(axis=1), counts], axis=1)
-    once = np.ones(len(columns), dtype=np.int64)
-    sums = resampled_sums(once, lambda block: columns[block], resamples=resamples, seed=seed)
-    with np.errstate(invalid="ignore"):
-        return percentile_estimate(sums[:, 0] / sums[:, 2]), percentile_estimate(sums[:, 1] / sums[:, 2])
 
 
 def _percent(share: Estimate) -> str:
