@@ -105,7 +105,7 @@ def system_files(paths: Sequence[Path]) -> dict[str, Path]:
     stems = [path.stem for path in paths]
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in paths]
     if len(set(names)) < len(names):
-        raise InputError("a file is given twice in --predictions and --compare; give each once")
+        raise InputError("a file of predictions is given twice; give each once")
     return dict(zip(names, paths, strict=True))
 
 
@@ -119,17 +119,27 @@ def read_systems(
     only_common: bool,
 ) -> tuple[dict[str, Predictions], LabelDistribution, dict[str, Any], Sequence[str]]:
     """Each system's predictions as read; labels and predictions of the same items; what was left out, in sentences."""
+    from dissensus.evaluation.predictions import align_predictions
+
+    systems = read_files(labels.classes, files, reading, given=given, answers=answers)
+    return systems, *align_predictions(labels, systems, only_common=only_common)
+
+
+def read_files(
+    classes: tuple[str, ...],
+    files: Mapping[str, Path],
+    reading: Options,
+    *,
+    given: Given | None = None,
+    answers: Path | None = None,
+) -> dict[str, Predictions]:
+    """Each system's predictions, of votes with these classes."""
     from dissensus.evaluation.model_outputs import read_answers
-    from dissensus.evaluation.predictions import align_predictions, read_predictions
+    from dissensus.evaluation.predictions import read_predictions
 
     meaning = None if answers is None else read_answers(answers)
-    systems = {
-        name: read_predictions(
-            path, labels.classes, order=reading.classes, item=reading.item, given=given, answers=meaning
-        )
-        for name, path in files.items()
-    }
-    return systems, *align_predictions(labels, systems, only_common=only_common)
+    stated: Any = {"order": reading.classes, "item": reading.item, "given": given, "answers": meaning}
+    return {name: read_predictions(path, classes, **stated) for name, path in files.items()}
 
 
 def reading_dict(reading: Reading | None) -> dict[str, Any]:

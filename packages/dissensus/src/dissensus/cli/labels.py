@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import is_known, typed, votes_named
+from dissensus.cli.inputs import is_known, read_files, system_files, typed, votes_beside_predictions, votes_named
 from dissensus.cli.printing import console, folded, json_to, next_step, note, plain, table
 from dissensus.errors import InputError
 
@@ -37,6 +37,9 @@ def labels(
     class_prior: Literal["learned", "even"] | None = None,
     max_iterations: int | None = None,
     skills: Path | None = None,
+    model: list[Path] | None = None,
+    given: opt.Given | None = None,
+    answers: Path | None = None,
     per: Literal["item", "judgement"] = "item",
     release: Path | None = None,
     licence: str | None = None,
@@ -56,6 +59,14 @@ def labels(
     from dissensus.table_file import write_table
     from dissensus.votes.kinds import people_alone
 
+    if model:
+        if stream or probabilities or release is not None or per != "item" or gold is not None or scheme != "frequency":
+            raise InputError(
+                "--model makes labels of votes and predictions; leave out --scheme, --per, --gold, --release, --stream "
+                "and --probabilities"
+            )
+        _together(source, reading, model, given=given, answers=answers, output=output, seed=seed, json=json)
+        return
     of_models = ""
     options: dict[str, Any] = {"tie": tie, "seed": seed} if scheme == "majority" else {}
     chosen = {
@@ -123,6 +134,47 @@ def labels(
         note(f"{len(made.model.annotators):,} annotators written to {skills}")
     evaluating = typed("evaluate", "--votes", source, "--predictions", "FILE", reading=reading)
     next_step(f"{evaluating}, or {typed('study', 'init', source, 'ITEMS', reading=reading)} to train")
+
+
+def _together(
+    source: str,
+    reading: Options,
+    files: list[Path],
+    *,
+    given: opt.Given | None,
+    answers: Path | None,
+    output: Path | None,
+    seed: int,
+    json: Path | None,
+) -> None:
+    """Labels of votes and predictions together, and what the two are worth."""
+    from dissensus.labels.writing import write_labels
+    from dissensus.together import combine
+    from dissensus.votes.kinds import people_alone
+
+    read, _ = votes_beside_predictions(source, reading, files)
+    votes, left_out = people_alone(read)
+    systems = read_files(votes.classes, system_files(files), reading, given=given, answers=answers)
+    both = combine(votes, systems, seed=seed)
+    if left_out:
+        note(left_out)
+    if json is not None:
+        json_to(json, {**_facts(both.labels), **both.to_dict()})
+    if "-" not in (str(json), str(output)):
+        _print(both.labels)
+        rows = table(">votes", ">soft NLL", ">less than votes alone", ">than the model alone", ">worth in people")
+        for gain in both.gains:
+            rows.add_row(str(gain.votes), str(gain.soft_nll), str(gain.of_votes), str(gain.of_models), gain.worth.short)
+        console().print("\n[bold]Votes and model together[/], on votes that were not used:")
+        console().print(rows)
+        for line in both.verdict:
+            console().print(line)
+        note(*both.notes)
+    if output is not None:
+        write_labels(both.labels, output, seed=seed)
+        if str(output) != "-":
+            note(f"label distributions of {len(both.labels):,} items written to {output}")
+    next_step(typed("plan", source, "--model", str(files[0]), reading=reading))
 
 
 def _with_models(votes: Votes) -> tuple[Votes, str]:

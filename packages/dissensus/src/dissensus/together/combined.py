@@ -21,6 +21,7 @@ from dissensus.frames import Framed
 from dissensus.item_names import places_of_items
 from dissensus.labels.mixture import FOLDS
 from dissensus.together.combining import cross_fitted_combinations, learn_combination
+from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,11 +106,12 @@ class Combined(Framed):
         alone, *others = self.gains
         models = "the model" if len(self.strengths) == 1 else "the models"
         lines = [f"{models.capitalize()} alone, calibrated: worth {alone.worth}."]
-        for gain in others[1:2] or others[:1]:
-            lines.append(f"{gain.votes} votes and {models}: worth {gain.worth}.")
-            low, high = gain.of_votes.low, gain.of_votes.high
-            if low is not None and high is not None and low <= 0:
-                lines.append(f"That {models} add to the votes is not shown: soft NLL falls by {gain.of_votes} nats.")
+        # Two votes, where the ruler reaches as far as they and the model do; else one.
+        inside = [gain for gain in others[:2] if not gain.worth.more]
+        for gain in inside[-1:] or others[:1]:
+            lines.append(f"{number(gain.votes, 'vote')} and {models}: worth {gain.worth}.")
+            if gain.of_votes.low is not None and gain.of_votes.low <= 0:
+                lines.append(f"Not shown to be more than the votes alone: soft NLL is {gain.of_votes} nats lower.")
         return tuple(lines)
 
     def __repr__(self) -> str:
@@ -183,8 +185,8 @@ def combine(
     which[teachers] = learnt.fold
     mass = np.pad(panel.mass, ((0, len(labels) - len(judged)), (0, 0)))
     probabilities, strength = np.zeros_like(mass), np.zeros(len(mass))
-    for number, combination in enumerate((*learnt.combinations, everybody)):
-        rows = np.flatnonzero(which == number)
+    for part, combination in enumerate((*learnt.combinations, everybody)):
+        rows = np.flatnonzero(which == part)
         pseudo = combination.pseudo_votes([model[:, rows] for model in models])
         probabilities[rows], strength[rows] = combination.forecast(pseudo, mass[rows]), pseudo.sum(axis=1)
     of_systems = (note for system in systems.values() for note in system.notes)
@@ -234,7 +236,7 @@ def gains_of(learnt: Learnt, *, resamples: int = 1000, seed: int = 0) -> tuple[G
 
     gains = []
     alone, _ = scores_together(learnt, ruler, 0)
-    for n in (number for number in NUMBERS if number <= ruler.most):
+    for n in (n for n in NUMBERS if n <= ruler.most):
         scores, of_classes = scores_together(learnt, ruler, n, seed=seed)
         gains.append(
             Gain(
@@ -259,8 +261,8 @@ def scores_together(learnt: Learnt, ruler: Ruler, n: int, *, seed: int = 0) -> t
     reached = np.flatnonzero(panel.size > n)
     scores, of_classes = np.full(len(panel), np.nan), np.zeros(panel.mass.shape)
     draws = max(2, min(40, DRAWN // len(panel))) if n else 1
-    for number, combination in enumerate(learnt.combinations):
-        rows = reached[learnt.fold[reached] == number]
+    for place, combination in enumerate(learnt.combinations):
+        rows = reached[learnt.fold[reached] == place]
         part = panel.take(rows)
         pseudo = combination.pseudo_votes([model[:, rows] for model in learnt.models])
         scores[rows] = ruler.per_item[n][rows] if n else 0.0
@@ -277,11 +279,12 @@ def scores_together(learnt: Learnt, ruler: Ruler, n: int, *, seed: int = 0) -> t
 
 def _everything(judged: LabelDistribution, systems: Mapping[str, Predictions]) -> LabelDistribution:
     """Labels of the judged items, then of those that are only predicted, which have no votes yet."""
-    items, known = [judged.items], judged.items
+    known = judged.items
     for system in systems.values():
-        items.append(system.items[places_of_items(system.items, known) < 0])
-        known = np.concatenate([known.astype(str), items[-1].astype(str)]) if len(items[-1]) else known
-    more = sum(map(len, items[1:]))
+        further = system.items[places_of_items(system.items, known) < 0]
+        if len(further):
+            known = np.concatenate([names.astype(np.dtypes.StringDType()) for names in (known, further)])
+    more = len(known) - len(judged)
     if not more:
         return judged
     even = np.full((more, len(judged.classes)), 1 / len(judged.classes))
@@ -290,7 +293,7 @@ def _everything(judged: LabelDistribution, systems: Mapping[str, Predictions]) -
         probabilities=np.concatenate([judged.probabilities, even]),
         counts=np.pad(judged.counts, ((0, more), (0, 0))),
         panel_size=np.pad(judged.panel_size, (0, more)),
-        items=known.astype(np.dtypes.StringDType()),
+        items=known,
         mean_uncertainty=None,
         unsure_proportion=None,
         model=None,

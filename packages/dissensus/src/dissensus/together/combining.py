@@ -205,39 +205,42 @@ def _part(
 
 
 def _fit(parts: Sequence[_Part], *, models: int) -> Floats:
-    """(models + 4,) ln strength of each model, two slopes, ln own and log-odds of share that make the votes likeliest.
-
-    With L = ln((1 - share) A + share B) of a draw, A and B how likely either part made it, each slope follows from the
-    slope of ln A and ln B in the pseudo-votes.
-    """
+    """(models + 4,) ln strength of each model, two slopes, ln own and log-odds of share: the likeliest."""
     from scipy.optimize import minimize
 
-    widths = np.array([*[WIDTH] * models, SLOPE, SLOPE, WIDTH, WIDTH])
-
-    def objective(x: Floats) -> tuple[float, Floats]:
-        strengths, slopes, own = np.exp(x[:models]), x[models : models + 2], np.exp(x[-2])
-        value, slope = 0.5 * float(((x / widths) ** 2).sum()), x / widths**2
-        for part in parts:
-            weight = np.exp(part.signals @ slopes)[:, None]
-            terms = weight * strengths[:, None, None] * part.calibrated
-            pseudo = terms.sum(axis=0)
-            log_a, log_b = _log_evidence(part.prior, pseudo, part.votes), _log_evidence_alone(own * pseudo, part.votes)
-            log_a, log_b = log_a + log_expit(-x[-1]), log_b + log_expit(x[-1])
-            both = np.logaddexp(log_a, log_b)
-            trusted = np.exp(log_b - both)
-            in_own = trusted[:, None] * own * _slope_alone(own * pseudo, part.votes)
-            in_pseudo = (1 - trusted)[:, None] * _slope(part.prior, pseudo, part.votes) + in_own
-            of_models = (terms * in_pseudo).sum(axis=(1, 2))
-            of_slopes = part.signals.T @ (pseudo * in_pseudo).sum(axis=1)
-            of_share = (trusted - expit(x[-1])).sum()
-            change = np.concatenate([of_models, of_slopes, [(pseudo * in_own).sum(), of_share]])
-            value -= part.weight * float(both.sum())
-            slope = slope - part.weight * change
-        return value, slope
-
     bounds = [(-2 * WIDTH, 2 * WIDTH)] * models + [(-1.0, 1.0)] * 2 + [(-2 * WIDTH, 2 * WIDTH)] * 2
-    fit = minimize(objective, np.zeros(models + 4), jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-6})
+    start = np.zeros(models + 4)
+    fit = minimize(_surprise, start, (parts,), jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-6})
     return np.asarray(fit.x)
+
+
+def _surprise(x: Floats, parts: Sequence[_Part]) -> tuple[float, Floats]:
+    """- ln likelihood of all draws, and of the numbers themselves, and its slope.
+
+    With L = ln((1 - share) A + share B) of a draw, A and B how likely either part made it, each slope follows from the
+    slopes of ln A and ln B in the pseudo-votes.
+    """
+    models = len(x) - 4
+    widths = np.array([*[WIDTH] * models, SLOPE, SLOPE, WIDTH, WIDTH])
+    strengths, slopes, own = np.exp(x[:models]), x[models : models + 2], np.exp(x[-2])
+    value, slope = 0.5 * float(((x / widths) ** 2).sum()), x / widths**2
+    for part in parts:
+        weight = np.exp(part.signals @ slopes)[:, None]
+        terms = weight * strengths[:, None, None] * part.calibrated
+        pseudo = terms.sum(axis=0)
+        log_a = _log_evidence(part.prior, pseudo, part.votes) + log_expit(-x[-1])
+        log_b = _log_evidence_alone(own * pseudo, part.votes) + log_expit(x[-1])
+        both = np.logaddexp(log_a, log_b)
+        trusted = np.exp(log_b - both)
+        in_own = trusted[:, None] * own * _slope_alone(own * pseudo, part.votes)
+        in_pseudo = (1 - trusted)[:, None] * _slope(part.prior, pseudo, part.votes) + in_own
+        of_models = (terms * in_pseudo).sum(axis=(1, 2))
+        of_slopes = part.signals.T @ (pseudo * in_pseudo).sum(axis=1)
+        of_share = (trusted - expit(x[-1])).sum()
+        change = np.concatenate([of_models, of_slopes, [(pseudo * in_own).sum(), of_share]])
+        value -= part.weight * float(both.sum())
+        slope = slope - part.weight * change
+    return value, slope
 
 
 def _log_evidence(prior: Prior, pseudo: Table, votes: Table) -> Floats:
