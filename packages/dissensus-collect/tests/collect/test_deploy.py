@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -48,13 +49,35 @@ def test_the_compose_file_serves_the_project_behind_caddy(tmp_path: Path) -> Non
     assert asked["--trusted-proxy"] == SUBNET == found["networks"]["inside"]["ipam"]["config"][0]["subnet"]
     assert checked_networks([SUBNET]) == [SUBNET]
     text = (tmp_path / "out" / "Caddyfile").read_text()
-    assert text.startswith("study.example.org {")
+    assert "study.example.org {" in text
+    assert all(f"read_{part}" in text for part in ("header", "body")), "half a request does not hold a connection"
     assert f"project:{asked['--port']}" in text
     assert "DISSENSUS_PASSWORD" in server["environment"]
     assert "=" not in (tmp_path / "out" / "Dockerfile").read_text().partition("DISSENSUS_PASSWORD")[2], (
         "no secret in it"
     )
     assert "--to" in found["services"]["backup"]["command"][-1]
+
+
+def test_the_image_is_built_from_what_runs_here_or_from_given_wheels(tmp_path: Path) -> None:
+    """Every file that the Dockerfile copies or installs is beside it; no index has to have the package."""
+    project = web_project(tmp_path / "p", texts=["one"])
+    for name in ("dissensus-9.9-py3-none-any.whl", "dissensus_collect-9.9-py3-none-any.whl"):
+        (tmp_path / "wheels" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "wheels" / name).touch()
+    for place, packages in (("checkout", None), ("wheels-out", tmp_path / "wheels")):
+        write_deployment(project, tmp_path / place, kind="docker", host="study.example.org", packages=packages)
+        lines = (tmp_path / place / "Dockerfile").read_text().splitlines()
+        assert [line.split()[0] for line in lines if line] == ["FROM", "COPY", "RUN", "ENV", "EXPOSE", "HEALTHCHECK"]
+        assert "--no-cache-dir" in lines[2], "nothing in the image that it does not need"
+        installed = re.findall(r'"(/packages/[^"\[]+)', lines[2])
+        assert len(installed) == 2
+        assert all((tmp_path / place / name[1:]).exists() for name in installed)
+        assert not list((tmp_path / place).rglob("tests"))
+        assert (tmp_path / place / ".dockerignore").read_text() == "*\n!packages\n"
+    with pytest.raises(InputError, match="packages="):
+        write_deployment(project, tmp_path / "no", kind="docker", host="study.example.org", packages=tmp_path / "p")
+    assert not (tmp_path / "no").exists()
 
 
 def test_what_lies_outside_of_the_folder_is_mounted_too(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -14,7 +13,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -216,28 +215,24 @@ def test_a_proxy_that_is_not_trusted_is_named_to_the_researcher(tmp_path: Path) 
 PATIENCE = 120.0
 """Seconds after which an answer is given up; no machine is so busy."""
 SERVE = """
-import json, resource, sys
-from dissensus_collect.hosting import connections
-if sys.argv[2] != "0":
-    resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]), int(sys.argv[2])))
-    connections.REQUEST_SECONDS = 3600.0
+import sys
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.hosting.serving import serve_project
-given = {"port": int(sys.argv[3]), "base_url": "http://project.test"}
+given = {"port": int(sys.argv[2]), "base_url": "http://project.test"}
 serve_project(read_project(sys.argv[1]), **given, ready=lambda links: print(links.annotator, flush=True))
 """
 
 
 @contextmanager
-def serving(folder: Path, *, files: int = 0) -> Iterator[tuple[tuple[str, int], Path]]:
-    """A server in a process of its own with so many file descriptors, and its log."""
+def serving(folder: Path) -> Iterator[tuple[tuple[str, int], Path]]:
+    """A server in a process of its own, and its log."""
     log = folder / "log.txt"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with log.open("w") as written:
         process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(folder), str(files), str(port)],
+            [sys.executable, "-c", SERVE, str(folder), str(port)],
             stdout=subprocess.PIPE,
             stderr=written,
             text=True,
@@ -262,52 +257,6 @@ def ask(place: tuple[str, int], path: bytes = b"/static/icon.svg", *, more: byte
         while got := line.recv(65536):
             answer += got
         return answer
-
-
-def test_eleven_hundred_half_sent_requests_starve_nobody_and_do_not_fill_the_log(tmp_path: Path) -> None:
-    web_project(tmp_path, texts=["one"])
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
-    held: list[socket.socket] = []
-    try:
-        with serving(tmp_path, files=1024) as (place, log):
-            for number in range(1100):
-                held.append(socket.create_connection(place, timeout=PATIENCE))
-                half = b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: " if number % 2 else b""
-                body = b"POST /api/save HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n{"
-                held[-1].sendall(half or body)
-            # No request of theirs is ever overdue here, so that nothing but their making room lets others in.
-            for _ in range(20):
-                assert ask(place).startswith(b"HTTP/1.1 200")
-            for each in held:
-                each.close()
-            assert ask(place).startswith(b"HTTP/1.1 200")
-            written = log.stat().st_size
-    finally:
-        for each in held:
-            each.close()
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert written < 100_000, log.read_text()[:2000]
-
-
-def test_a_request_that_never_ends_is_hung_up_on_and_a_quiet_browser_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the rule itself, with times told: whole requests start the time again, and half ones run out of it."""
-    from types import SimpleNamespace
-
-    from dissensus_collect.hosting.connections import REQUEST_SECONDS, overdue, to_evict
-
-    def line(since: float, *, cycle: Any = None) -> Any:
-        return SimpleNamespace(since=since, cycle=cycle)
-
-    busy = SimpleNamespace(more_body=False, response_complete=False)
-    half_body = SimpleNamespace(more_body=True, response_complete=False)
-    answered = SimpleNamespace(more_body=False, response_complete=True)
-    now = 1000.0
-    old = now - REQUEST_SECONDS - 1
-    lines = [line(old), line(old, cycle=busy), line(old, cycle=half_body), line(old, cycle=answered), line(now - 1)]
-    assert overdue(lines, now=now) == [lines[0], lines[2], lines[3]]
-    assert to_evict([line(5.0, cycle=busy), line(9.0), line(8.0)]).since == 8.0, "one that waits, the oldest"
-    assert to_evict([line(5.0, cycle=busy), line(4.0, cycle=busy)]).since == 4.0, "or else the oldest of all"
 
 
 # Broken input ----------------------------------------------------------------------------------------------------

@@ -57,6 +57,14 @@ def deploy(
     docker: Annotated[bool, typer.Option("--docker", help="Dockerfile, compose file and Caddyfile.")] = False,
     systemd: Annotated[bool, typer.Option("--systemd", help="Unit files, a backup timer and a Caddyfile.")] = False,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server behind the proxy.")] = 8000,
+    packages: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="A checkout of dissensus, or a folder of its wheels, that the image is built from; by default what "
+            "runs here.",
+        ),
+    ] = None,
     output: Annotated[Path | None, new_folder("A new folder for the files; FOLDER/deploy by default.")] = None,
     json: opt.JsonTo = None,
 ) -> None:
@@ -67,7 +75,7 @@ def deploy(
         raise InputError("collect deploy: give either --docker or --systemd")
     project = read_project(folder)
     kind, place = "docker" if docker else "systemd", output or project.folder / "deploy"
-    done = write_deployment(project, place, kind=kind, host=host, port=port)
+    done = write_deployment(project, place, kind=kind, host=host, port=port, packages=packages)
     steps = [{"command": command, "what": about} for command, about in done.steps]
     if json_alone(json, {"folder": str(done.folder), "files": dict(done.files), "steps": steps}):
         return

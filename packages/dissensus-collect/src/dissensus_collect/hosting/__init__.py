@@ -1,1 +1,1 @@
-"""A project on a machine: serving it, its connections, deployment and health."""
+"""A project on a machine: serving it, deployment and health."""

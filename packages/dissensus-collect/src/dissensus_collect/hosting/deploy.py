@@ -9,8 +9,7 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from functools import partial
-from importlib import resources
-from importlib.metadata import version
+from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 SUBNET: Final = "172.30.87.0/24"
 """The network between Caddy and the server, which nobody else is in."""
+RUNNING: Final = metadata.version("dissensus")
 USER: Final = "dissensus"
 """Who runs the server where the folder of the project belongs to root."""
 
@@ -44,7 +44,9 @@ class Deployment:
     steps: tuple[tuple[str, str], ...]
 
 
-def write_deployment(project: Project, folder: Path, *, kind: str, host: str, port: int = 8000) -> Deployment:
+def write_deployment(
+    project: Project, folder: Path, *, kind: str, host: str, port: int = 8000, packages: Path | None = None
+) -> Deployment:
     """Write the files for a deployment into a new folder.
 
     Args:
@@ -53,6 +55,8 @@ def write_deployment(project: Project, folder: Path, *, kind: str, host: str, po
         kind: ``docker`` or ``systemd``.
         host: the name under which people reach the machine, such as study.example.org.
         port: on which the server listens; with systemd, several projects on one machine need different ones.
+        packages: a checkout of dissensus, or a folder of its wheels, that the image is built from; by default the
+            checkout that this program runs from, or else the package index.
     """
     base_url, home = checked_base_url(f"https://{host}"), project.folder.resolve()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -75,7 +79,7 @@ def write_deployment(project: Project, folder: Path, *, kind: str, host: str, po
         "subnet": SUBNET,
         "title": project.name.splitlines()[0][:80],
         "user": f"{home.stat().st_uid or 1000}:{home.stat().st_gid or 1000}",
-        "version": version("dissensus"),
+        "version": RUNNING,
     }
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
     # JSON is YAML, and needs no thought about what must be quoted.
@@ -89,6 +93,7 @@ def write_deployment(project: Project, folder: Path, *, kind: str, host: str, po
     plan = tomllib.loads((resources.files(__package__) / "deployment.toml").read_text(encoding="utf-8"))[kind]
     words["shared"] = filled(plan.get("shared", ""))
     with whole_folder(folder) as part:
+        words["installs"] = _installs(packages, part / "packages") if kind == "docker" else []
         for file in plan["files"]:
             (part / filled(file["name"])).write_text(filled(file["text"]), encoding="utf-8")
     return Deployment(
@@ -96,6 +101,29 @@ def write_deployment(project: Project, folder: Path, *, kind: str, host: str, po
         {filled(file["name"]): filled(file["about"]) for file in plan["files"] if "about" in file},
         tuple((filled(step["command"]), step["about"]) for step in plan["steps"] if by_root or not step.get("as_root")),
     )
+
+
+def _installs(given: Path | None, into: Path) -> list[str]:
+    """What pip installs in an image: wheels or the packages of a checkout, copied for it, or names for the index."""
+    here = Path(__file__).parents[5] if given is None else given
+    wheels = [next(here.glob(f"{name}-[0-9]*.whl"), None) for name in ("dissensus", "dissensus_collect")]
+    sources = [here / "packages" / name for name in ("dissensus", "dissensus-collect")]
+    into.mkdir()
+    if all((source / "pyproject.toml").is_file() for source in sources):
+        for source in sources:
+            left_out = shutil.ignore_patterns("tests", "__pycache__")
+            copy = shutil.copytree(source, into / source.name, ignore=left_out)
+            shutil.copy(here / "README.md", copy / "README.md")
+        return [f"/packages/{sources[0].name}", f"/packages/{sources[1].name}[fast]"]
+    found = [wheel for wheel in wheels if wheel is not None]
+    if len(found) == len(wheels):
+        return [f"/packages/{Path(shutil.copy(wheel, into)).name}" for wheel in found]
+    if given is not None or "dev" in RUNNING:
+        raise InputError(
+            f"{given or 'the version that runs here is on no package index'}: there is neither a checkout of dissensus "
+            "nor wheels of dissensus and dissensus_collect; give a folder that has them with packages="
+        )
+    return [f"dissensus[collect,fast]=={RUNNING}"]
 
 
 def _unit_path(path: str | Path) -> str:

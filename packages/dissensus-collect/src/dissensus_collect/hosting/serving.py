@@ -15,13 +15,6 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
-from dissensus_collect.hosting.connections import (
-    BURST,
-    hang_up_overdue,
-    limited_protocol,
-    most_connections,
-    quiet_errors,
-)
 from dissensus_collect.results.adaptive import decide, plan_allocation
 from dissensus_collect.store.backup import back_up
 from dissensus_collect.store.opening import open_database
@@ -36,7 +29,6 @@ if TYPE_CHECKING:
 
 EXPIRY_SECONDS: Final = 5.0
 SWITCH_SECONDS: Final = 0.0005
-SWEEP_SECONDS: Final = 2.0
 BACKUP_SECONDS: Final = 3600.0
 ROUND_SECONDS: Final = 60.0
 STOPPING_SECONDS: Final = 10.0
@@ -106,9 +98,7 @@ def serve_project(
         # One process, always: the writer thread is what makes k exact.
         config = uvicorn.Config(
             app,
-            http=limited_protocol(most_connections()),
             ws="none",
-            backlog=BURST,
             lifespan="off",
             # Warnings are about what visitors send, and anybody could fill the disk with them.
             log_level="error",
@@ -122,9 +112,7 @@ def serve_project(
         server = uvicorn.Server(config)
 
         async def serve() -> None:
-            asyncio.get_running_loop().set_exception_handler(quiet_errors())
             chores: list[tuple[float, Callable[[], Awaitable[None]]]] = [
-                (SWEEP_SECONDS, lambda: hang_up_overdue(server.server_state.connections)),
                 (EXPIRY_SECONDS / pace, lambda: _expire(database, clock)),
                 (BACKUP_SECONDS / pace, lambda: _back_up(project, database)),
             ]
