@@ -1,7 +1,7 @@
 """The papers' image studies on a GPU machine that has PyTorch and nothing of ours installed, from a queue of runs.
 
     python benchmarks/paper_runs.py prepare                  # here: what the queue asks for, into .gpu/
-    python benchmarks/paper_runs.py train --seconds 570      # there: in groups, each written whole to $OUT at once
+    python benchmarks/paper_runs.py train --seconds 430      # there: in groups, each written whole to $OUT at once
     python benchmarks/paper_runs.py store FOLDER STORE       # here: what came back, into a run store
 
 `train` leaves out the runs that are listed in .gpu/done/*.txt; it writes such a list beside its results. Weights stay
@@ -25,7 +25,6 @@ import numpy as np
 import torch
 
 from dissensus_train.training.data import TRAIN, TrainingData
-from dissensus_train.training.fleet import FLEET
 from dissensus_train.training.loop import same_bits
 from dissensus_train.training.run import Run, RunResult, data_fingerprint
 from dissensus_train.training.settings import Training
@@ -46,7 +45,7 @@ AHEAD = 64
 """Runs that are looked through for those that can go with the first of the queue."""
 
 SECONDS_A_RUN = 24.0
-"""Of a ResNet-18 among eight or more on an H200 (22.6 when compiled), until a group has been timed."""
+"""Of a ResNet-18 among four or more on an H200 (22.6 when compiled), until a group has been timed."""
 
 OVERHEAD = 25.0
 """Seconds that a group takes beside its steps: compiling, recording, predicting, writing."""
@@ -249,8 +248,8 @@ def write(results: Sequence[RunResult], studies: Mapping[str, str], folder: Path
     print(f"{path.name}: {path.stat().st_size / 2**20:.1f} MiB, {', '.join(sorted(set(studies.values())))}", flush=True)
 
 
-def train(folder: Path, out: Path, *, seconds: float, device: str) -> None:
-    """Train groups from the queue until no further one would end in time."""
+def train(folder: Path, out: Path, *, seconds: float, device: str, most: int) -> None:
+    """Train groups of at most so many runs from the queue until no further one would end in time."""
     began, a_run = time.monotonic(), SECONDS_A_RUN
     carried, place = Carried(folder), torch.device(device)
     print(f"{len(carried.waiting)} runs wait; compiles: {can_compile(place)}", flush=True)
@@ -258,9 +257,7 @@ def train(folder: Path, out: Path, *, seconds: float, device: str) -> None:
         left = seconds - (time.monotonic() - began)
         if left < OVERHEAD + a_run:
             break
-        fit = int((left - OVERHEAD) / a_run)
-        # Of what does not go into one group, half: where the end comes early after all, the other half is kept.
-        group = carried.alike(fit if fit <= FLEET else max(1, min(FLEET, int((left / 2 - OVERHEAD) / a_run))))
+        group = carried.alike(min(most, int((left - OVERHEAD) / a_run)))
         started = time.monotonic()
         results = trained(carried, group, place)
         took = time.monotonic() - started
@@ -285,6 +282,7 @@ def main() -> None:
     here.add_argument("--queue", type=Path, default=QUEUE)
     here.add_argument("--quick", action="store_true", help="two epochs of a small network, to try the way")
     there.add_argument("--seconds", type=float, default=570.0)
+    there.add_argument("--group", type=int, default=4, help="runs at once: few lose little where the end comes early")
     there.add_argument("--device", default="cuda")
     there.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
     for verb in (here, there):
@@ -296,7 +294,7 @@ def main() -> None:
         prepare(given.queue, given.folder, quick=given.quick)
     elif given.verb == "train":
         given.out.mkdir(parents=True, exist_ok=True)
-        train(given.folder, given.out, seconds=given.seconds, device=given.device)
+        train(given.folder, given.out, seconds=given.seconds, device=given.device, most=given.group)
     else:
         store(given.results, given.store)
 
