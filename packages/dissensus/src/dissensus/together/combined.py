@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.probabilities import Predictions, Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.together.combining import Combination
+    from dissensus.votes.table import Votes
 
 COMBINED: Final = "combined"
 """The scheme of labels that are made of predictions and votes."""
@@ -163,6 +164,54 @@ def combine(
     """
     refuse_swapped(human, model)
     people, votes = people_in(human)
+    given = beside_votes(people, votes, model, classes=classes)
+    labels, panel, models, teachers = given.labels, given.panel, given.models, given.teachers
+    learnt = learn(panel.take(teachers), [model[:, teachers] for model in models], seed=seed)
+    everybody = learn_combination(learnt.panel, learnt.models, seed=seed)
+    which = np.full(len(labels), FOLDS)
+    which[teachers] = learnt.fold
+    mass = np.pad(panel.mass, ((0, len(labels) - len(panel)), (0, 0)))
+    probabilities, strength = np.zeros_like(mass), np.zeros(len(mass))
+    for part, combination in enumerate((*learnt.combinations, everybody)):
+        rows = np.flatnonzero(which == part)
+        pseudo = combination.pseudo_votes([model[:, rows] for model in models])
+        probabilities[rows], strength[rows] = combination.forecast(pseudo, mass[rows]), pseudo.sum(axis=1)
+    return Combined(
+        labels=replace(labels, probabilities=probabilities, scheme=COMBINED, model=None),
+        strengths=dict(zip(given.names, everybody.strengths.tolist(), strict=True)),
+        strength=strength,
+        notes=given.notes,
+        learnt=learnt,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Beside:
+    """Predictions beside votes.
+
+    Attributes:
+        labels: of the items that have votes, then of those that are only predicted.
+        names: of the models.
+        models: of each, (seeds, items, classes) predictions of all these items; NaN where there is none.
+        panel: the judgements of the items that have votes.
+        teachers: (some items,) the places of those that are predicted by models that they did not train or choose.
+        notes: sentences that belong beside it.
+    """
+
+    labels: LabelDistribution
+    names: tuple[str, ...]
+    models: list[Runs]
+    panel: Panel
+    teachers: Ints
+    notes: tuple[str, ...]
+
+
+def beside_votes(
+    people: LabelDistribution, votes: Votes | None, model: Any, *, classes: Sequence[str] | None = None
+) -> Beside:
+    """One model or several by name, as `evaluate` takes them, beside people's labels and the votes behind these."""
     if not people.counts.any():
         raise InputError("combine: people are given as probabilities, without votes; give the votes")
     systems = {name: _of_classes(system) for name, system in named_systems(model, people, classes=classes).items()}
@@ -177,27 +226,14 @@ def combine(
             f"{', '.join(map(str, judged.items[:3]))}; call items the same in both"
         )
     new = ~np.any([_trained(system, judged) for system in systems.values()], axis=0)
-    panel = panel_of(judged, votes if votes is not None and votes.classes == judged.classes else None)
-    teachers = np.flatnonzero(known & new)
-    learnt = learn(panel.take(teachers), [model[:, teachers] for model in models], seed=seed)
-    everybody = learn_combination(learnt.panel, learnt.models, seed=seed)
-    which = np.full(len(labels), FOLDS)
-    which[teachers] = learnt.fold
-    mass = np.pad(panel.mass, ((0, len(labels) - len(judged)), (0, 0)))
-    probabilities, strength = np.zeros_like(mass), np.zeros(len(mass))
-    for part, combination in enumerate((*learnt.combinations, everybody)):
-        rows = np.flatnonzero(which == part)
-        pseudo = combination.pseudo_votes([model[:, rows] for model in models])
-        probabilities[rows], strength[rows] = combination.forecast(pseudo, mass[rows]), pseudo.sum(axis=1)
     of_systems = (note for system in systems.values() for note in system.notes)
-    return Combined(
-        labels=replace(labels, probabilities=probabilities, scheme=COMBINED, model=None),
-        strengths=dict(zip(systems, everybody.strengths.tolist(), strict=True)),
-        strength=strength,
+    return Beside(
+        labels=labels,
+        names=tuple(systems),
+        models=models,
+        panel=panel_of(judged, votes if votes is not None and votes.classes == judged.classes else None),
+        teachers=np.flatnonzero(known & new),
         notes=tuple(dict.fromkeys([*of_systems, *warnings, *_notes(labels, known, new)])),
-        learnt=learnt,
-        resamples=resamples,
-        seed=seed,
     )
 
 
