@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.items.encoders import Encoder
+from dissensus.items.encoders import Encoder, beside
 from dissensus.parts import installed
 from dissensus.progress import Step
 
@@ -177,7 +177,7 @@ def tokens_of(tokeniser: Any, texts: Names) -> Any:
 
 
 def embed_texts(items: Items, progress: Progress, tokeniser: Any, model: Any) -> Any:
-    """(items, width) float32 embeddings; that of a pair is the embedding of the first, then that of the second."""
+    """(items, width) float32 embeddings; of several columns of texts one `beside` the other."""
     import torch
 
     done, columns = 0, []
@@ -191,7 +191,7 @@ def embed_texts(items: Items, progress: Progress, tokeniser: Any, model: Any) ->
             done += len(batch)
             progress(Step("encoded items", done // len(items.texts), len(items)))
         columns.append(made)
-    return np.concatenate(columns, axis=1)
+    return beside(columns)
 
 
 def _by_length(texts: Names) -> list[Any]:

@@ -50,6 +50,8 @@ ENCODER: Final = "encoder"
 NETWORK: Final = "network"
 STATE: Final = "encoder.npz"
 TRAINED_ON: Final = "trained-on.npy"
+COLUMNS: Final = ("texts", "pairs", "triples")
+"""What a model reads of one, two or three columns of texts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +83,8 @@ class TrainedModel:
         """(items, classes) probabilities, columns in the order of `classes`.
 
         Args:
-            items: texts; or pairs, as two lists of texts; or files or uint8 pixels of images; or an array of features,
-                as the study had them; or `Items`.
+            items: texts; or pairs, as two lists of texts, or triples, as three; or files or uint8 pixels of images; or
+                an array of features, as the study had them; or `Items`.
             annotator: the name of a person, or of a group, whose answers are asked for where the model knows people;
                 without it, the whole panel's.
             device: auto, cpu or cuda.
@@ -313,9 +315,10 @@ def _as_items(given: Any, recipe: Recipe) -> Items:
         if isinstance(given, np.ndarray):
             return Items(names=np.arange(len(given)), pixels=given)
         return Items(names=np.arange(len(given)), files=tuple(map(Path, given)), reading=recipe.reading.settled())
-    columns: Sequence[Any] = given if reads == "pairs" else (given,)
-    if reads == "pairs" and len(columns) != 2:
-        raise InputError("predict: the model reads pairs of texts; give two lists, as in (premises, hypotheses)")
+    columns: Sequence[Any] = (given,) if reads == COLUMNS[0] else given
+    if len(columns) != COLUMNS.index(reads) + 1:
+        lists = "two lists, as in (premises, hypotheses)" if reads == COLUMNS[1] else "three lists of texts"
+        raise InputError(f"predict: the model reads {reads} of texts; give {lists}")
     if any(isinstance(column, str) for column in columns):
         raise InputError("predict: give a list of texts, not one text")
     # A frame or a dictionary is its names, and a set has no order.

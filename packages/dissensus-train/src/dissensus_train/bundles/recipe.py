@@ -48,7 +48,7 @@ class Recipe:
         own_code: whether the network or the encoder is code of the user's own, which lies in `code/`.
         shape: of one item's features.
         members: seed of each member; a model of several predicts the mean of their probabilities.
-        reads: what is predicted for: texts, pairs of texts, images, or features.
+        reads: what is predicted for: texts, pairs or triples of texts, images, or features.
         encoder: its name; None where the network reads features or items themselves.
         normalisation: mean and standard deviation that features are moved and scaled by.
         precision: float32, or bf16 where autocast allows it.

@@ -29,7 +29,16 @@ from dissensus.version import __version__
 from dissensus.votes.privacy import pseudonyms_of
 from dissensus.whole_file import whole_folder
 from dissensus_train.bundles.drift import answers_of
-from dissensus_train.bundles.loading import CODE, ENCODER, NETWORK, STATE, TRAINED_ON, fingerprints, load_model
+from dissensus_train.bundles.loading import (
+    CODE,
+    COLUMNS,
+    ENCODER,
+    NETWORK,
+    STATE,
+    TRAINED_ON,
+    fingerprints,
+    load_model,
+)
 from dissensus_train.bundles.parts import write_sums
 from dissensus_train.bundles.recipe import Recipe, write_recipe
 from dissensus_train.bundles.ways_out import MOST_TRIED, write_onnx
@@ -366,7 +375,7 @@ def _reads(data: TrainingData, *, reads_items: bool) -> str:
         return "features"
     if data.items.kind == "images":
         return "images"
-    return "pairs" if len(data.items.texts) == 2 else "texts"
+    return COLUMNS[len(data.items.texts) - 1]
 
 
 def _votes_fingerprint(data: TrainingData) -> str:

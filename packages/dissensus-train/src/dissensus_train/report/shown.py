@@ -37,7 +37,8 @@ def item_pictures(data: TrainingData, members: Ints) -> np.ndarray[Any, Any]:
     """(members, ...) the items' images, or else their features, which may be images."""
     if data.items is not None and data.items.kind == "images":
         return data.items.images(members, side=LARGEST if data.items.files else None)
-    return np.asarray(data.features[members]) if isinstance(data.features, np.ndarray) else np.zeros((len(members), 0))
+    drawable = data.items is None and isinstance(data.features, np.ndarray)
+    return np.asarray(data.features[members]) if drawable else np.zeros((len(members), 0))
 
 
 def drawn(name: str, title: str, chart: Any, about: str, *, height: int = HEIGHT) -> Figure:

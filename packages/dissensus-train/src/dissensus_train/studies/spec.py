@@ -18,7 +18,7 @@ from dissensus_train.delivery import DELIVERIES, ONE_TARGET, delivery_options, s
 from dissensus_train.ood.settings import OodSettings
 from dissensus_train.studies.labelled_sets import LABELLED_SETS, SPLITS
 from dissensus_train.training.annotator_side import SHRINKAGE, People
-from dissensus_train.training.models import LOGISTIC, MODELS
+from dissensus_train.training.models import LOGISTIC, MODELS, PAIRS
 from dissensus_train.training.settings import REGIMES, Training
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ class Study:
         images: a folder of images, or a file that holds them.
         item: the column of `texts` that names items, where it cannot be told.
         background: the colour behind transparent pixels of image files.
-        text: the columns of `texts` that hold them, one or two, where they cannot be told.
+        text: the columns of `texts` that hold them, where they cannot be told: one, two for pairs, or three with the
+            question before them.
         encoder: what makes features of texts or images; None takes the dataset's, or the usual one of their kind.
         normalise: whether networks see features with mean 0 and deviation 1; None does as the encoder says.
         original: a file of the labels that items had before people voted, or a column of `texts`.
@@ -258,8 +259,8 @@ class DatasetTable(TomlTable):
     item: Written | None = None
     background: Written | None = None
     text: Annotated[
-        str | Annotated[tuple[str, ...], Meta(min_length=1, max_length=2)],
-        Meta(extra={"write": "the column of texts, or a list of two for pairs"}),
+        str | Annotated[tuple[str, ...], Meta(min_length=1, max_length=3)],
+        Meta(extra={"write": "the column of texts, or a list of two for pairs, the question before them"}),
     ] = ()
     encoder: Written | None = None
     normalise: bool | None = None
@@ -535,6 +536,8 @@ def _model(given: str | ModelTable) -> str | AnnotatorNetwork:
         return name
     if name == LOGISTIC:
         raise TableError(place, f"gives {LOGISTIC} people, whom it cannot know; give them a network such as linear")
+    if name in PAIRS:
+        raise TableError(place, f"gives {name} people, whose deviations would favour a side; leave people out")
     if given.people not in (*SHRINKAGE, GROUP):
         raise no_such(place, given.people, (*SHRINKAGE, GROUP))
     if given.people == GROUP and not given.by:

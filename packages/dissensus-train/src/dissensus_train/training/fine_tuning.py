@@ -49,6 +49,8 @@ class TextNetwork(nn.Module):
         """The tokens of all texts; what is longer than the network reads, or than `TOKENS`, is cut."""
         if not items.texts:
             raise InputError("a Hugging Face network reads texts, and the items are images; give timm:NAME for images")
+        if len(items.texts) > 2:
+            raise InputError("a Hugging Face network reads texts or pairs, and here are three columns; give two")
         columns = [[str(text) for text in column.tolist()] for column in items.texts]
         made = self.tokeniser(*columns, truncation=True, max_length=self.longest, padding=False)
         padding = self.tokeniser.pad_token_id

@@ -19,6 +19,7 @@ from dissensus_train.training.annotator_side import panel_of, with_people
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.fine_tuning import is_pretrained, pretrained, pretrained_source
 from dissensus_train.training.inputs import prepared
+from dissensus_train.training.pairs import pair, pair_linear, pair_spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,6 +124,13 @@ def resnet18(shape: Shape, classes: int) -> nn.Module:
 LOGISTIC: Final = "logistic"
 """Linear too, but fitted to a minimum with a penalty instead of trained by epochs (`training.logistic`)."""
 
+PAIRS: Final[dict[str, Callable[[Shape, int], nn.Module]]] = {
+    "pair-linear": pair_linear,
+    "pair": pair,
+    "pair-spread": pair_spread,
+}
+"""Networks over pairs of answers, whose classes run from the left one to the right one."""
+
 MODELS: Final[dict[str, Callable[[Shape, int], nn.Module]]] = {
     "linear": linear,
     LOGISTIC: linear,
@@ -130,6 +138,7 @@ MODELS: Final[dict[str, Callable[[Shape, int], nn.Module]]] = {
     "deeper-ffn": deeper_ffn,
     "lenet": lenet,
     "resnet18": resnet18,
+    **PAIRS,
 }
 
 BEGINNINGS: Final = {"resnet18": "fan-out"}

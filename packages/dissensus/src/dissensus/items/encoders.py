@@ -26,7 +26,7 @@ from dissensus.progress import Step, silent
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from dissensus.arrays import Features
@@ -85,6 +85,10 @@ def fit_encoder(name: str, training: Items, *, folder: Path) -> Encoder:
         InputError: where there is no such encoder, or it does not read such items, or lacks what it needs.
     """
     if name == "tfidf" and training.kind == "texts":
+        if len(training.texts) > 2:
+            raise InputError(
+                "tfidf reads one or two columns of texts, and here are three; choose char-ngrams or minilm"
+            )
         return restore_encoder(name, fit_tfidf(training.texts), folder=folder)
     encoder = restore_encoder(name, {}, folder=folder)
     if encoder.reads not in (training.kind, "either"):
@@ -188,9 +192,14 @@ def _kept(path: Path) -> Features | None:
 
 
 def _character_ngrams(items: Items, progress: Progress) -> Features:
-    features = np.concatenate([character_ngrams(column) for column in items.texts], axis=1)
+    features = [character_ngrams(column) for column in items.texts]
     progress(Step("encoded items", len(items), len(items)))
-    return features
+    return beside(features)
+
+
+def beside(columns: Sequence[Features]) -> Features:
+    """(items, width) features of texts; of a pair, the second's after the first's; (items, 3, width) of three."""
+    return np.stack(columns, axis=1) if len(columns) > 2 else np.concatenate(columns, axis=1)
 
 
 def _pixels(items: Items, progress: Progress, *, side: int | None) -> Features:

@@ -34,6 +34,9 @@ PAIRS: Final = (
     ("question", "answer"),
     ("context", "response"),
     ("prompt", "response"),
+    ("response1", "response2"),
+    ("response_a", "response_b"),
+    ("answer_a", "answer_b"),
 )
 """Names of two columns that are taken for a pair of texts."""
 
@@ -45,7 +48,7 @@ FEATURES: Final = (
 
 
 def read_texts(path: Path, names: Names | None = None, *, item: str | None = None, text: Sequence[str] = ()) -> Items:
-    """Texts of items from a table: a column of items, and one of texts, or two for pairs.
+    """Texts of items from a table: a column of items, and one of texts, or two for pairs, or three.
 
     An item may have several rows, as in a file of votes, if its text is the same in all of them. A JSON file holds an
     object with an entry for each item, as those of Le-Wi-Di.
@@ -54,7 +57,7 @@ def read_texts(path: Path, names: Names | None = None, *, item: str | None = Non
         path: CSV, TSV, Parquet, JSONL or JSON.
         names: the items whose texts are wanted, in this order; all of the file's where they are not given.
         item: the column of items; found by its name where it is not given.
-        text: the columns of texts, one or two; found by their names where they are not given.
+        text: the columns of texts, up to three; found by their names where they are not given.
     """
     rows = _json_rows(path) if path.suffix.lower() == ".json" else read_rows(open_file(path))
     columns = rows.table.columns

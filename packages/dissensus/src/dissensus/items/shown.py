@@ -25,7 +25,8 @@ class Items:
 
     Attributes:
         names: (items,) the items' names.
-        texts: one or two columns, each (items,) text; a pair is a premise and a hypothesis, say.
+        texts: one to three columns, each (items,) text; a pair is a premise and a hypothesis, say, or two answers, with
+            the question before them where there are three.
         pixels: (items, channels, height, width) uint8, for images that are in memory, all of one size.
         files: (items,) image files, each read at its size when it is needed.
         columns: by name, (items,) further columns of the items' file, as text.

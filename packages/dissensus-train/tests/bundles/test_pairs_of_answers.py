@@ -1,0 +1,78 @@
+"""A study of preferences from files to a bundle: pair networks over two answers, and over a question and two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+
+from dissensus.errors import InputError
+from dissensus_train.bundles import export_bundle, load_model
+from dissensus_train.studies import read_study, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STUDY = """\
+[dataset]
+votes = "votes.csv"
+format = "counts"
+texts = "texts.csv"
+text = {text}
+encoder = "{encoder}"
+
+[grid]
+deliveries = ["majority", "multipass"]
+models = ["pair-linear", "pair-spread"]
+
+[training]
+epochs = 2
+batch_size = 16
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "encoder"), [(["left", "right"], "tfidf"), (["question", "left", "right"], "char-ngrams")]
+)
+def test_a_bundle_of_a_pair_network_says_the_mirror_image_of_swapped_answers(
+    tmp_path: Path, columns: list[str], encoder: str
+) -> None:
+    generator = np.random.default_rng(0)
+    words = np.array(["good", "fine", "bad", "poor"])
+    said = words[generator.integers(4, size=(60, 3, 5))]
+    texts = {
+        name: [" ".join(row) for row in said[:, place]] for place, name in enumerate(("question", "left", "right"))
+    }
+    items = [f"i{number}" for number in range(60)]
+    pl.DataFrame({"item": items, **texts}).write_csv(tmp_path / "texts.csv")
+    counts = generator.multinomial(3, [0.4, 0.3, 0.3], 60)
+    pl.DataFrame({"item": items, "left": counts[:, 0], "tie": counts[:, 1], "right": counts[:, 2]}).write_csv(
+        tmp_path / "votes.csv"
+    )
+    (tmp_path / "study.toml").write_text(STUDY.format(text=columns, encoder=encoder))
+    scored = run(tmp_path / "study.toml", tmp_path / "store", engine="loop", device="cpu")
+    assert len(scored.systems) == 4
+    export_bundle(scored, tmp_path / "model")
+    model = load_model(tmp_path / "model")
+    given = [texts[name] for name in columns]
+    one, other = (model.predict_proba(lists, device="cpu") for lists in (given, [*given[:-2], given[-1], given[-2]]))
+    np.testing.assert_allclose(one, other[:, ::-1], atol=1e-6)
+    assert np.ptp(one[:, 0]) > 1e-4, "items are told apart"
+    with pytest.raises(InputError, match=r"give (two|three) lists"):
+        model.predict_proba(given[:1])
+
+
+def test_three_columns_are_not_for_words_nor_people_for_pairs(tmp_path: Path) -> None:
+    study = STUDY.format(text=["a", "b", "c"], encoder="tfidf")
+    items = [f"i{number}" for number in range(30)]
+    pl.DataFrame({"item": items, "left": 1, "tie": 2, "right": 1}).write_csv(tmp_path / "votes.csv")
+    pl.DataFrame({"item": items, "a": "one two", "b": "three", "c": "four"}).write_csv(tmp_path / "texts.csv")
+    (tmp_path / "study.toml").write_text(study)
+    with pytest.raises(InputError, match="tfidf reads one or two columns"):
+        run(tmp_path / "study.toml", tmp_path / "store")
+    known = study.replace('"pair-linear"', '{ name = "pair-linear", people = "annotator-bias" }')
+    (tmp_path / "study.toml").write_text(known)
+    with pytest.raises(InputError, match="favour a side"):
+        read_study(tmp_path / "study.toml")
