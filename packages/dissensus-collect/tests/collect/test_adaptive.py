@@ -20,6 +20,8 @@ from dissensus.planning.allocation import (
     gains_of_next_votes,
     unbiased_shares,
 )
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.project.setup_check import check_setup
 from dissensus_collect.results.adaptive import allocate, inclusion_of_votes, plan_allocation
 from dissensus_collect.results.collected import read_judgements
 from dissensus_collect.store.opening import open_database
@@ -27,6 +29,8 @@ from tests.collect.panels import NOW, judge_all, text_project
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from dissensus_collect.project.reading import Project
 
 
 def test_expected_error_is_that_of_draws_from_the_posterior() -> None:
@@ -182,3 +186,57 @@ def test_a_project_that_did_not_ask_for_it_buys_nothing(tmp_path: Path) -> None:
         assert database.write_now(lambda cursor: allocate(cursor, project, now=NOW)) == []
         on = replace(project, adaptive=replace(project.adaptive, on=True, budget=0))
         assert database.write_now(lambda cursor: allocate(cursor, on, now=NOW)) == []
+
+
+def modelled(folder: Path, predictions: str, **changes: str) -> Project:
+    """Forty items, two votes each before the rounds, and a file of what a model says of them."""
+    folder.mkdir()
+    (folder / "model.csv").write_text(predictions)
+    lines = {"on": "on = true", "max_k": "max_k = 6", "budget": "budget = 8", "model": 'model = "model.csv"'}
+    return text_project(folder, items=40, k=2, layout='layout = "single-choice"', **lines | changes)
+
+
+def test_items_on_which_the_model_and_first_votes_agree_stop_early(tmp_path: Path) -> None:
+    """Votes are all 2 : 0, so that votes alone tell no items apart; the model is right but for the last four items."""
+    says_cat = {n: 0.9 if n < 20 or n >= 36 else 0.1 for n in range(40)}
+    rows = [f"item{n},{p:g},{1 - p:g}\n" for n, p in says_cat.items()]
+    project = modelled(tmp_path / "project", "item,cat,dog\n" + "".join(rows))
+    cat, dog = {"cat": "yes", "dog": "no"}, {"cat": "no", "dog": "yes"}
+    with open_database(project) as database:
+        for person in range(2):
+            judge_all(database, project, lambda item: cat if item < 20 else dog, now=NOW + 100 * person)
+        plan = database.read_now(lambda cursor: plan_allocation(cursor, project))
+        assert plan == database.read_now(lambda cursor: plan_allocation(cursor, project))
+        best = {each.name for each in plan if "; in the best plan" in each.reason}
+        assert best
+        assert best <= {f"item{n}" for n in range(36, 40)}
+        assert all("nats beside the model" in each.reason for each in plan)
+        others = database.read_now(
+            lambda cursor: plan_allocation(cursor, replace(project, adaptive=replace(project.adaptive, model="")))
+        )
+        # Alike to votes alone, each gets its turn.
+        assert len(others) == 8
+
+
+def test_a_model_beside_votes_is_checked_before_anybody_comes(tmp_path: Path) -> None:
+    def table(names: str, n: int) -> str:
+        return "item,cat,dog\n" + "".join(f"{names}{k},0.5,0.5\n" for k in range(n))
+
+    project = modelled(tmp_path / "all", table("item", 40))
+    assert project.adaptive.model == str(tmp_path / "all" / "model.csv")
+    found = {"all": project, "other": modelled(tmp_path / "other", table("word", 40), budget="budget = 0")}
+    found["some"] = modelled(tmp_path / "some", table("item", 30))
+    said = {name: [(check.kind, check.sentence) for check in check_setup(each)] for name, each in found.items()}
+    assert ("ok", "the model of [adaptive] predicts 40 of 40 items") in said["all"]
+    assert ("warning", "the model of [adaptive] predicts 30 of 40 items") in said["some"]
+    assert said["other"][0] == (
+        "error", "the model of [adaptive] predicts 0 of 40 items; how much it counts is learnt from 20 or more"
+    )  # fmt: skip
+    assert ("warning", "[adaptive] budget is 0, so that no votes beyond k are bought") in said["other"]
+    broken = modelled(tmp_path / "broken", "item,cat\nitem0,0.5\n")
+    assert check_setup(broken)[0].kind == "error"
+    text = (tmp_path / "all" / "collect.toml").read_text()
+    for change, sentence in (("k = 2", "is 1, and how much a model counts"), ("model.csv", "where there is no file")):
+        (tmp_path / "all" / "collect.toml").write_text(text.replace(change, change.replace("2", "1").replace("mo", "")))
+        with pytest.raises(InputError, match=sentence):
+            read_project(tmp_path / "all")

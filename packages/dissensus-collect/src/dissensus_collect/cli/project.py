@@ -37,6 +37,13 @@ def init(
     recruitment: Annotated[
         Literal["plain", "prolific", "mturk"], typer.Option(help="Where annotators come from.")
     ] = "plain",
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Predictions of the items: beyond k, votes go where they add most to them."),
+    ] = None,
+    budget: Annotated[
+        int, typer.Option(min=0, metavar="VOTES", help="With --model: votes beyond k, over all items.")
+    ] = 0,
     json: opt.JsonTo = None,
 ) -> None:
     """Make a project: one file, collect.toml, that holds every setting."""
@@ -54,6 +61,8 @@ def init(
         k=k,
         items_per_annotator=items_per_annotator,
         recruitment=recruitment,
+        model=model,
+        budget=budget,
     )
     project = read_project(folder)
     checks = check_setup(project)

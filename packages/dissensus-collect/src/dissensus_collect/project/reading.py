@@ -18,6 +18,8 @@ from dissensus_collect.project.tables import Gold, ItemQuestion, PracticeItem, P
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from dissensus.evaluation.probabilities import Predictions
+
 FILE: Final = "collect.toml"
 USUAL: Final = ("Yes", "No", "Unsure", "not at all", "completely", "Why did you answer like this?")
 """Words of a project that are ours where its file has none of its own."""
@@ -86,6 +88,15 @@ class Project(ProjectFile, kw_only=True, dict=True):
         """The classes of all questions about an item, numbered through."""
         return tuple(name for question in self.asked for name in question.classes)
 
+    @cached_property
+    def predictions(self) -> Predictions:
+        """What the model of [adaptive] says of the items; it names one."""
+        from dissensus.evaluation.predictions import read_predictions
+
+        asked = self.asked[0]
+        steps = asked.scale.values if asked.is_choice and asked.layout == "rating" else asked.classes
+        return read_predictions(self.adaptive.model, tuple(map(str, steps)))
+
     def about(self, question: int) -> Project:
         """The project as if only one of its questions about an item, by its place, were asked."""
         asked = self.asked[question]
@@ -145,6 +156,10 @@ def read_project(folder: str | Path) -> Project:
         raise file.refuse(("classes", "words"), "writes two values alike; give each its own word")
     if read.adaptive.on and project.adaptive.max_k < read.k:
         raise file.refuse(("adaptive", "max_k"), f"is {project.adaptive.max_k}, less than k = {read.k}; give k or more")
+    if read.adaptive.model and not Path(project.adaptive.model).is_file():
+        raise file.refuse(("adaptive", "model"), f"is '{read.adaptive.model}', where there is no file")
+    if read.adaptive.model and read.k < 2:
+        raise file.refuse("k", "is 1, and how much a model counts is learnt from k votes of each item; give 2 or more")
     _check_translations(file, read)
     return project
 
@@ -160,7 +175,8 @@ def _filled_in(read: ProjectFile, given: Mapping[str, Any], path: Path) -> dict[
         return filled(table, inside.get("scale", {}), low=own.say("not at all"), high=own.say("completely"))
 
     words = {"yes": own.say("Yes"), "no": own.say("No"), "unsure": own.say("Unsure"), **read.classes.words}
-    jwks = read.recruitment.jwks
+    jwks, model = read.recruitment.jwks, read.adaptive.model
+    adaptive = replace(read.adaptive, model=str(path.resolve().parent / model) if model else "")
     return {
         "name": name,
         "classes": replace(read.classes, words=words),
@@ -172,7 +188,7 @@ def _filled_in(read: ProjectFile, given: Mapping[str, Any], path: Path) -> dict[
         ),
         "texts": filled(read.texts, given.get("texts", {}), title=name),
         "recruitment": replace(read.recruitment, jwks=str(path.parent / jwks) if jwks else None),
-        "adaptive": filled(read.adaptive, given.get("adaptive", {}), max_k=2 * read.k),
+        "adaptive": filled(adaptive, given.get("adaptive", {}), max_k=2 * read.k),
         "prescreening": {key: str(value) for key, value in read.prescreening.items()},
     }
 

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
+import numpy as np
+
 from dissensus.errors import InputError
+from dissensus.item_names import places_of_items
 from dissensus.responses import UNSURE
 from dissensus_collect.project.items import project_items
 
@@ -92,7 +95,7 @@ def check_setup(project: Project, *, annotators: int | None = None) -> list[Chec
         return [wrong(str(error))]
     if budget.items == 0:
         return [wrong("there is no item to vote on; add items that are neither gold nor practice")]
-    checks = [*_demand(project, budget, annotators), *_gaps(project, budget), *_taught(project)]
+    checks = [*_demand(project, budget, annotators), *_gaps(project, budget), *_taught(project), *_predicted(project)]
     return sorted(checks, key=lambda check: ("error", "warning", "ok").index(check.kind))
 
 
@@ -154,6 +157,25 @@ def _gaps(project: Project, budget: Budget) -> Iterator[Check]:
         ),
     )
     yield from (warning(sentence) for is_so, sentence in gaps if is_so)
+
+
+def _predicted(project: Project) -> Iterator[Check]:
+    """Whether the model beside which votes are collected predicts the items."""
+    if not (project.adaptive.on and project.adaptive.model):
+        return
+    from dissensus.together.combining import LEAST
+
+    names = np.array([item.name for item in project_items(project)], dtype=np.dtypes.StringDType())
+    try:
+        known = int((places_of_items(names, project.predictions.items) >= 0).sum())
+    except InputError as error:
+        yield wrong(str(error))
+        return
+    kind = wrong if known < LEAST else warning if known < len(names) else ok
+    few = f"; how much it counts is learnt from {LEAST} or more" if known < LEAST else ""
+    yield kind(f"the model of [adaptive] predicts {known:,} of {len(names):,} items{few}")
+    if not project.adaptive.budget:
+        yield warning("[adaptive] budget is 0, so that no votes beyond k are bought")
 
 
 def _taught(project: Project) -> Iterator[Check]:

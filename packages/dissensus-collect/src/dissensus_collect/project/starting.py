@@ -31,6 +31,8 @@ def init_project(
     k: int = 6,
     items_per_annotator: int = 70,
     recruitment: str = "plain",
+    model: str | Path | None = None,
+    budget: int = 0,
 ) -> Path:
     """Writes the file of a new project, with every setting in it, and returns its path.
 
@@ -46,6 +48,8 @@ def init_project(
         k: votes per item.
         items_per_annotator: the most items that one annotator is asked about.
         recruitment: one of `PLATFORMS`.
+        model: predictions of the items, beside which further votes are bought where they help most.
+        budget: votes beyond k that may be bought, over all items.
     """
     folder = Path(folder)
     path = folder / FILE
@@ -61,8 +65,6 @@ def init_project(
     folder_is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     what = "text" if texts is not None else "image"
-    place = source.resolve()
-    written = os.path.relpath(place, folder.resolve()) if place.is_relative_to(folder.resolve()) else str(place)
     new = tomllib.loads(
         resources.files("dissensus_collect.project").joinpath("new_project.toml").read_text(encoding="utf-8")
     )
@@ -76,12 +78,15 @@ def init_project(
         k=k,
         items_per_annotator=items_per_annotator,
         seed=secrets.randbelow(2**31),
-        source=f"{what}s = {_toml(written)}",
+        source=f"{what}s = {_toml(_from(folder, source))}",
         names="[" + ", ".join(map(_toml, names)) + "]",
         class_order=_toml("rotated" if numbers else "shuffled-per-annotator"),
         what=what,
         how=how.format(what=what),
         kind=_toml(recruitment),
+        adaptive="false" if model is None else "true",
+        budget=budget,
+        model=_toml("" if model is None else _from(folder, Path(model))),
         codes="{ " + ", ".join(f"{ending} = {_toml(code)}" for ending, code in codes.items()) + " }",
     )
     path.write_text(text, encoding="utf-8")
@@ -93,6 +98,12 @@ def init_project(
             folder.rmdir()
         raise
     return path
+
+
+def _from(folder: Path, source: Path) -> str:
+    """How a project's file names a place: from its folder where it lies in there."""
+    place, folder = source.resolve(), folder.resolve()
+    return os.path.relpath(place, folder) if place.is_relative_to(folder) else str(place)
 
 
 def _toml(text: str) -> str:

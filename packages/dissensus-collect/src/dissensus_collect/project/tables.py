@@ -359,11 +359,13 @@ class Adaptive(TomlTable):
         on: whether any are bought.
         max_k: the most votes that an item may get; twice k where it is not given.
         budget: votes beyond k, over all items.
+        model: a file of predictions of the items; where first votes agree with it, fewer are bought.
     """
 
     on: bool = False
     max_k: Count = 12
     budget: Whole = 0
+    model: str = ""
 
 
 class Cost(TomlTable):
