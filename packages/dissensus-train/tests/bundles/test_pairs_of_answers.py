@@ -67,7 +67,7 @@ def test_a_bundle_of_a_pair_network_says_the_mirror_image_of_swapped_answers(
 def test_three_columns_are_not_for_words_nor_people_for_pairs(tmp_path: Path) -> None:
     study = STUDY.format(text=["a", "b", "c"], encoder="tfidf")
     items = [f"i{number}" for number in range(30)]
-    pl.DataFrame({"item": items, "left": 1, "tie": 2, "right": 1}).write_csv(tmp_path / "votes.csv")
+    pl.DataFrame({"item": items, "left": 1, "tie": 3, "right": 1}).write_csv(tmp_path / "votes.csv")
     pl.DataFrame({"item": items, "a": "one two", "b": "three", "c": "four"}).write_csv(tmp_path / "texts.csv")
     (tmp_path / "study.toml").write_text(study)
     with pytest.raises(InputError, match="tfidf reads one or two columns"):
