@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from scipy import stats
 from dissensus.bootstrap import Estimate
 from dissensus_papers.papers.claims import Claim, Paper, read_paper
 from dissensus_papers.papers.judging import judge, judge_paper
+from dissensus_papers.papers.pages import counted
 from dissensus_papers.papers.quantities import Measured
 from dissensus_papers.papers.summary import StudySummary
 
@@ -30,43 +32,70 @@ def by_id(paper: Paper) -> dict[str, Claim]:
 
 
 def measured(value: float, low: float | None = None, high: float | None = None, **more: Any) -> Measured:
-    return Measured(value=Estimate(value, low, high), **{"null": 0.0, **more})
+    return Measured(value=Estimate(value, low, high), **{"null": 0.0, "over": "items and seeds", **more})
 
 
 @pytest.mark.parametrize(
     ("value", "low", "high", "verdict"),
     [
         (-0.3, -0.4, -0.2, "reproduced"),
-        (-0.3, -0.7, 0.1, "in direction"),  # near the paper's value, but not surely on its side
+        (-0.3, -0.7, 0.1, "inconclusive"),  # near the paper's value, but not surely on its side
         (-0.05, -0.06, -0.04, "in direction"),  # surely on its side, but too small
         (-0.8, -0.9, -0.7, "in direction"),  # too large
-        (0.1, -0.3, 0.5, "not reproduced"),
+        (-0.05, -0.2, 0.1, "inconclusive"),
+        (0.1, -0.3, 0.5, "inconclusive"),  # on the other side, but not surely
         (0.1, 0.05, 0.15, "not reproduced"),
-        (-0.3, None, None, "reproduced"),
     ],
 )
-def test_a_claim_with_a_side(value: float, low: float | None, high: float | None, verdict: str) -> None:
+def test_a_claim_with_a_side(value: float, low: float, high: float, verdict: str) -> None:
     assert judge(claim(), measured(value, low, high)).verdict == verdict
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(-0.3, "reproduced"), (-0.05, "in direction"), (0.1, "not reproduced")])
+def test_what_has_no_interval_by_nature_is_judged_as_it_is(value: float, verdict: str) -> None:
+    assert judge(claim(), measured(value, over="")).verdict == verdict
+    # One seed, say: there should be an interval, and there is none.
+    assert judge(claim(), measured(value)).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(
     ("value", "low", "high", "verdict"),
     [
         (0.002, -0.02, 0.02, "reproduced"),
-        (0.002, -0.2, 0.2, "in direction"),  # no difference was found, and one may well be there
-        (0.02, 0.015, 0.025, "in direction"),
+        (0.02, 0.015, 0.025, "reproduced"),  # it differs from 0, and by less than matters
+        (0.002, -0.2, 0.2, "inconclusive"),  # no difference was found, and one may well be there
+        (-0.02, -0.06, 0.02, "inconclusive"),
         (0.1, 0.05, 0.15, "not reproduced"),
     ],
 )
-def test_no_difference_is_reproduced_only_by_a_narrow_interval(
-    value: float, low: float, high: float, verdict: str
-) -> None:
-    equal = claim(reproduced=(-0.01, 0.01), in_direction=(-0.03, 0.03))
+def test_no_difference_is_an_equivalence_test(value: float, low: float, high: float, verdict: str) -> None:
+    equal = claim(equal=(-0.03, 0.03), reproduced=(-inf, inf), in_direction=(-inf, inf))
     judged = judge(equal, measured(value, low, high, by_seed=(0.1, -0.1)))
     assert judged.verdict == verdict
     # It has no side, so no seed lies on it and no one-sided test can be made.
     assert judged.seeds is None
     assert judged.wilcoxon is None
+
+
+def test_kinds_are_counted_apart() -> None:
+    kinds = {
+        "claims": judge(claim(), measured(-0.3, -0.4, -0.2)),
+        "on other people": judge(claim(tested_on="other people"), measured(-0.3, -0.4, -0.2)),
+        "on a stand-in": judge(claim(tested_on="a stand-in"), measured(-0.3, -0.4, -0.2)),
+        "controls": judge(claim(mark="control"), measured(0.3, 0.2, 0.4)),
+        "": judge(claim(mark="part"), measured(0.3, 0.2, 0.4)),
+    }
+    assert {judged.kind for judged in kinds.values()} == set(kinds)
+    assert all(judged.kind == kind for kind, judged in kinds.items())
+    tallies = counted(tuple(kinds.values()))
+    assert tallies == {
+        "claims": {"reproduced": 1},
+        "on other people": {"reproduced": 1},
+        "on a stand-in": {"reproduced": 1},
+        "controls": {"not reproduced": 1},
+    }
+    # What was measured on something that stands in is never the paper's own.
+    assert replace(kinds["claims"], instead=True).kind == "on a stand-in"
 
 
 def test_wilcoxon_is_exact_one_sided_and_on_the_claims_side() -> None:
@@ -102,6 +131,9 @@ def test_counts_are_over_cells_and_need_all_of_them() -> None:
     assert judged["sparse-cells"].measured.value.value == 12
     assert judged["sparse-unanimous"].measured is not None
     assert judged["sparse-unanimous"].measured.value.value == 11
+    # Two seeds cannot be significant, and Holm makes nothing smaller.
+    assert judged["sparse-holm"].measured is not None
+    assert judged["sparse-holm"].measured.value.value == 0
     found.pop("cifar-10h-25-votes")
     judged = {each.claim.id: each for each in judge_paper(paper, found)}
     assert (judged["sparse-cells"].verdict, judged["sparse-cells"].why) == (
@@ -125,20 +157,19 @@ def test_what_was_not_run_or_refused_is_said(small: Small) -> None:
     )
 
 
-def test_an_average_has_the_interval_of_independent_studies() -> None:
+def test_an_average_has_the_interval_of_independent_studies_and_counts_a_set_once() -> None:
     paper = read_paper("singh")
-    names = by_id(paper)["average-kl"].about["of"]
-    values = [measured(-0.1 * (k + 1), -0.1 * (k + 1) - 0.2, -0.1 * (k + 1) + 0.2) for k in range(len(names))]
+    names = ("cifar-10h-kl", "popquorn-kl", "chaosnli-snli-kl", "chaosnli-mnli-kl")
     found: dict[str, StudySummary] = {}
-    for name, each in zip(names, values, strict=True):
-        study = by_id(paper)[name].study
-        answers = {name: {"asks": by_id(paper)[name].asks, "measured": each.to_dict()}}
-        found[study] = StudySummary(name=study, study=study, answers=answers)
+    for place, name in enumerate(names):
+        study, value = by_id(paper)[name].study, -0.1 * (place + 1)
+        answer = {"asks": by_id(paper)[name].asks, "measured": measured(value, value - 0.2, value + 0.2).to_dict()}
+        found[study] = StudySummary(name=study, study=study, answers={name: answer})
     judged = {each.claim.id: each for each in judge_paper(paper, found)}["average-kl"]
     assert judged.measured is not None
     mean = judged.measured.value
-    assert mean.value == pytest.approx(-0.25)
-    assert mean.high == pytest.approx(-0.25 + 0.2 / np.sqrt(len(names)))
+    assert mean.value == pytest.approx((-0.1 - 0.2 + (-0.3 - 0.4) / 2) / 3)
+    assert mean.high == pytest.approx(mean.value + 0.2 * np.sqrt(1 + 1 + 1 / 2) / 3)
 
 
 def test_an_answer_to_another_question_does_not_answer_the_claim(small: Small) -> None:

@@ -14,7 +14,7 @@ from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics import soft_nll
 from dissensus_papers.papers.evidence import Evidence
-from dissensus_papers.papers.quantities import measure
+from dissensus_papers.papers.quantities import measure, over_splits
 from dissensus_train.studies import open_study, read_study
 from dissensus_train.studies.original import scores_against
 from tests.study_report.studies import finished
@@ -186,3 +186,42 @@ def test_what_a_study_does_not_have_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=told):
         measure(evidence, quantity, about)
+
+
+def test_seeds_on_splits_of_their_own_have_the_corrected_interval() -> None:
+    """Nadeau, Bengio 2003, written out; and it is wider than Student's, since splits share items."""
+    values = np.array([-0.31, -0.24, -0.28, -0.35])
+    found = over_splits(values, tested_share=0.25, null=0.0)
+    half = stats.t.ppf(0.975, 3) * values.std(ddof=1) * np.sqrt(1 / 4 + 0.25)
+    assert found.value.value == pytest.approx(values.mean())
+    assert found.value.low == pytest.approx(values.mean() - half)
+    assert found.p == pytest.approx(
+        2 * stats.t.sf(abs(values.mean()) / (values.std(ddof=1) * np.sqrt(0.5)), 3), rel=1e-6
+    )
+    alone = over_splits(values[:1], tested_share=0.25)
+    assert (alone.value.low, alone.over) == (None, "seeds, each on a split of its own")
+
+
+def test_a_score_shift_is_the_score_on_people_less_that_on_the_old_labels(evidence: Evidence) -> None:
+    found = measure(evidence, "score shift", {"metric": "accuracy", "system": SOFT, "target": "original"})
+    both = [measure(evidence, "score", {"metric": "accuracy", "system": SOFT, "target": of}) for of in ("", "original")]
+    assert found.value.value == pytest.approx(both[0].value.value - both[1].value.value)
+    assert found.by_seed == pytest.approx(np.subtract(both[0].by_seed, both[1].by_seed))
+    # Both are of the same items, resampled alike: the interval is that of a paired difference.
+    assert found.value.low is not None
+    assert found.value.high is not None
+    wider = sum((each.value.high or 0) - (each.value.low or 0) for each in both)
+    assert found.value.high - found.value.low <= wider + 1e-9
+    same = measure(evidence, "score shift", {"metric": "accuracy", "system": SOFT, "target": ""})
+    assert (same.value.value, same.value.low, same.value.high) == (0, 0, 0)
+
+
+def test_runs_that_agree_lie_closer_together(evidence: Evidence) -> None:
+    found = measure(evidence, "between runs", TWO)
+    apart = []
+    for name in (SOFT, MAJORITY):
+        runs = np.asarray(evidence.scored.systems[name].predictions["test"], dtype=float)
+        pairs = [jensenshannon(runs[a], runs[b], axis=1) ** 2 for a, b in ((0, 1), (0, 2), (1, 2))]
+        apart.append(np.mean(pairs))
+    assert found.value.value == pytest.approx(apart[0] / apart[1] - 1, rel=1e-4)
+    assert measure(evidence, "between runs", {"system": SOFT, "against": SOFT}).value.value == pytest.approx(0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from importlib import resources
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import msgspec
 from msgspec import Meta
 from msgspec.structs import asdict, replace
 
@@ -19,8 +21,16 @@ MARKS: Final = {
     "secondary": "read in notes about the paper, not in the paper itself",
     "computed": "arithmetic on numbers that the paper prints",
     "control": "not a claim of the paper, but a question that it leaves open",
+    "part": "one of the values that another claim averages; counted there alone",
 }
 """Where a claim is from."""
+
+OTHER_PEOPLE: Final = "other people"
+STAND_IN: Final = "a stand-in"
+
+TESTED_ON: Final = ("", OTHER_PEOPLE, STAND_IN)
+"""Whose judgements a claim is tested on: those of the paper's own data (nothing is written), votes of other people on
+other items, or something that stands in for the paper's data."""
 
 QUICK_KEYS: Final = ("models", "seeds", "epochs", "learning_rate", "items", "folds")
 """What `--quick` may change of a study."""
@@ -44,6 +54,8 @@ class Claim(TomlTable, kw_only=True):
         paper: the paper's value; None where it prints none.
         reproduced: lowest and highest value that counts as reproduced, if the whole interval lies in `in_direction`.
         in_direction: lowest and highest value that counts as in the paper's direction.
+        equal: of a claim that nothing differs, in place of both: the range that the whole interval must lie in.
+        tested_on: one of `TESTED_ON`.
         note: what a reader must know beside the verdict.
         why: the reason, where it is not measured.
         percent: whether its values are shares that are shown in per cent.
@@ -58,6 +70,8 @@ class Claim(TomlTable, kw_only=True):
     paper: int | float | None = None
     reproduced: Range = (-inf, inf)
     in_direction: Range = (-inf, inf)
+    equal: Range | None = None
+    tested_on: str = ""
     note: str = ""
     why: str = ""
     percent: bool = False
@@ -73,6 +87,12 @@ class Claim(TomlTable, kw_only=True):
         """What is measured, as plain values: a measurement of something else does not answer the claim."""
         return {"quantity": self.quantity, **self.about}
 
+    @property
+    def rule(self) -> dict[str, Any]:
+        """What decides its verdict: what is measured, and the ranges."""
+        ranges = {key: getattr(self, key) for key in ("reproduced", "in_direction", "equal")}
+        return self.asks | {key: ends and [str(end) for end in ends] for key, ends in ranges.items()}
+
 
 class StudyUse(TomlTable):
     """A study whose runs judge claims.
@@ -83,12 +103,14 @@ class StudyUse(TomlTable):
         quick: what `--quick` changes: models, seeds, epochs, learning rate, folds, and items of basins and OOD; None
             leaves the study out.
         audit_selection: whether to show what choosing the epoch on test items would have given; no verdict reads it.
+        own_splits: whether every seed has a split of its own, so that no value is one split's luck.
     """
 
     name: str
     instead: str = ""
     quick: dict[str, Any] | None = None
     audit_selection: bool = False
+    own_splits: bool = False
 
     def __post_init__(self) -> None:
         known_keys("quick", self.quick or (), QUICK_KEYS)
@@ -103,6 +125,9 @@ class ClaimsFile(TomlTable, kw_only=True):
         link: where it is.
         question: what it asks.
         tested_by: the test that the paper itself used; empty where it used none.
+        fitted: what of ours was fitted to numbers of the paper, which its verdicts must not be read without.
+        pilots: what had been run and seen when the ranges were written.
+        notes: what the paper says that is no claim to be tested, and why.
         differs: what is known to differ between its studies and ours.
         not_run: what would be worth a run and was not.
         studies: the most telling first.
@@ -114,6 +139,9 @@ class ClaimsFile(TomlTable, kw_only=True):
     link: str = ""
     question: str = ""
     tested_by: str = ""
+    fitted: str = ""
+    pilots: str = ""
+    notes: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
     not_run: tuple[str, ...] = ()
     studies: Annotated[tuple[StudyUse, ...], Meta(min_length=1)]
@@ -130,6 +158,11 @@ class Paper(ClaimsFile, kw_only=True):
 
     name: str
     path: Path
+
+    def rules(self, study: str) -> str:
+        """SHA-256 of the rules of the claims on a study; words and notes may change without changing it."""
+        rules = {claim.id: claim.rule for claim in self.claims if claim.study == study}
+        return sha256(msgspec.json.encode(rules, order="deterministic")).hexdigest()
 
 
 def shipped_papers() -> dict[str, Path]:
@@ -183,7 +216,7 @@ def _checked(claims: tuple[Claim, ...], tables: list[dict[str, Any]]) -> tuple[C
 
 def _check(claim: Claim, table: dict[str, Any]) -> None:
     """Refuses a claim that is not as its quantity asks; `table` is what was written."""
-    for key, known in (("mark", MARKS), ("quantity", QUANTITIES)):
+    for key, known in (("mark", MARKS), ("quantity", QUANTITIES), ("tested_on", TESTED_ON)):
         if getattr(claim, key) not in known:
             raise no_such(key, getattr(claim, key), known)
     quantity = QUANTITIES[claim.quantity]
@@ -202,9 +235,13 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
         if not claim.why:
             raise TableError("why", "is missing; say why it is not measured")
         return
-    for key in ("reproduced", "in_direction"):
+    for key in ("reproduced", "in_direction") if claim.equal is None else ("equal",):
         least, most = getattr(claim, key)
         if key not in table or not least <= most:
             raise TableError(key, f"is {table.get(key)}; give the lowest and the highest value, as [-0.5, 0.0] or -inf")
+    if claim.equal is not None:
+        if table.keys() & {"reproduced", "in_direction"}:
+            raise TableError("equal", "stands beside another range; a claim that nothing differs has this one alone")
+        return
     if not claim.in_direction[0] <= claim.reproduced[0] <= claim.reproduced[1] <= claim.in_direction[1]:
         raise TableError("reproduced", "must lie within in_direction")

@@ -42,10 +42,10 @@ class NotMeasuredError(InputError):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence:
-    """A study whose runs are there, or all folds of one.
+    """A study whose runs are there, or all folds of one, or each of its seeds on a split of its own.
 
     Attributes:
-        opened: the study, or its folds in order.
+        opened: the study, or its folds or seeds in order.
         resamples: of items and seeds, behind each interval.
     """
 
@@ -56,6 +56,19 @@ class Evidence:
     def first(self) -> OpenStudy:
         """The study itself, or its first fold."""
         return self.opened[0]
+
+    @cached_property
+    def splits(self) -> tuple[Evidence, ...]:
+        """Each seed on its own split; empty where all seeds share one, or the study has folds."""
+        if len(self.opened) == 1 or self.first.study.folds:
+            return ()
+        return tuple(Evidence(opened=(opened,), resamples=self.resamples) for opened in self.opened)
+
+    @property
+    def tested_share(self) -> float:
+        """Items that are tested on for each that is trained on."""
+        splits = self.first.data.splits
+        return len(splits[self.first.data.held_out]) / len(splits["train"])
 
     @cached_property
     def scored(self) -> ScoredStudy:

@@ -1,8 +1,10 @@
-"""Verdicts on claims: the same rule for every claim, fixed in its file before the runs.
+"""Verdicts on claims: the same rule for every claim, fixed in its file before the full runs.
 
-A claim is *reproduced* where our value lies in its range `reproduced` and our whole interval in its range
-`in_direction`; *in direction* where our value lies in `in_direction`; else it is not reproduced. A claim that nothing
-differs has a narrow `in_direction` on both sides of 0, so that only a narrow interval can reproduce it.
+A claim with a side is *reproduced* where our whole interval lies in its range `in_direction` and our value in its range
+`reproduced`; *in direction* where the interval lies there and the value does not; *not reproduced* where the whole
+interval lies outside; and *inconclusive* where the interval reaches both. A claim that nothing differs is reproduced
+where the whole interval lies in its range `equal` (an equivalence test), not reproduced where the whole interval lies
+outside of it, and else inconclusive. Values that have no interval by nature, such as counts, are judged as they are.
 """
 
 from __future__ import annotations
@@ -14,23 +16,29 @@ import msgspec
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation import Estimate, wilcoxon
+from dissensus.evaluation import Estimate, holm, wilcoxon
+from dissensus_papers.papers.claims import STAND_IN
 from dissensus_papers.papers.quantities import Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dissensus_papers.papers.claims import Claim, Paper
     from dissensus_papers.papers.summary import StudySummary
 
 REPRODUCED: Final = "reproduced"
 IN_DIRECTION: Final = "in direction"
+INCONCLUSIVE: Final = "inconclusive"
 NOT: Final = "not reproduced"
 NOT_TESTABLE: Final = "not testable here"
 NOT_RUN: Final = "not run"
 
-VERDICTS: Final = (REPRODUCED, IN_DIRECTION, NOT, NOT_TESTABLE, NOT_RUN)
+VERDICTS: Final = (REPRODUCED, IN_DIRECTION, INCONCLUSIVE, NOT, NOT_TESTABLE, NOT_RUN)
 """From the best for the paper to what says nothing about it."""
+
+
+KINDS: Final = ("claims", "on other people", "on a stand-in", "controls")
+"""What verdicts are counted among, each apart: only those on the paper's own data are its headline."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +65,20 @@ class JudgedClaim:
     instead: bool = False
     cautions: tuple[str, ...] = ()
 
+    @property
+    def kind(self) -> str:
+        """What it is counted among: one of `KINDS`; empty for a part of another claim."""
+        if self.claim.mark in ("control", "part"):
+            return "controls" if self.claim.mark == "control" else ""
+        return "on a stand-in" if self.instead else "on other people" if self.claim.tested_on else "claims"
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         claim = self.claim
         return {
             **{key: getattr(claim, key) for key in ("id", "says", "mark", "study", "asks", "paper")},
-            "reproduced": _finite(claim.reproduced),
-            "in_direction": _finite(claim.in_direction),
+            **{key: _finite(getattr(claim, key)) for key in ("reproduced", "in_direction", "equal")},
+            "kind": self.kind,
             "verdict": self.verdict,
             "why": self.why,
             "ours": None if self.measured is None else self.measured.to_dict(),
@@ -77,9 +92,15 @@ class JudgedClaim:
 def judge_paper(paper: Paper, summaries: Mapping[str, StudySummary]) -> tuple[JudgedClaim, ...]:
     """A verdict on every claim of a paper; `summaries` are of its studies, by the names that claims know them by."""
     judged: dict[str, JudgedClaim] = {}
-    # Those that put others together come last.
-    for claim in sorted(paper.claims, key=lambda claim: "of" in claim.about):
-        judged[claim.id] = _of_claims(claim, judged) if "of" in claim.about else _of_study(claim, summaries)
+    waiting = list(paper.claims)
+    while waiting:
+        # Those that put others together come after them.
+        ready = [claim for claim in waiting if judged.keys() >= set(claim.about.get("of", ()))]
+        if not ready:
+            raise InputError(f"{paper.name}: claims are about each other in a circle: {waiting[0].id}")
+        for claim in ready:
+            judged[claim.id] = _of_claims(claim, judged) if "of" in claim.about else _of_study(claim, summaries)
+        waiting = [claim for claim in waiting if claim.id not in judged]
     return tuple(judged[claim.id] for claim in paper.claims)
 
 
@@ -89,13 +110,14 @@ def _of_study(claim: Claim, summaries: Mapping[str, StudySummary]) -> JudgedClai
     summary = summaries.get(claim.study)
     why = _why_not_run(claim, summary)
     if summary is None or why:
-        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why)
+        instead = claim.tested_on == STAND_IN or (summary is not None and summary.instead)
+        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, instead=instead)
     answer = summary.answers[claim.id]
     if "refused" in answer:
         judged = JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
     else:
         judged = judge(claim, msgspec.convert(answer["measured"], Measured))
-    return replace(judged, instead=summary.instead, cautions=summary.cautions)
+    return replace(judged, instead=judged.instead or summary.instead, cautions=summary.cautions)
 
 
 def _why_not_run(claim: Claim, summary: StudySummary | None) -> str:
@@ -110,26 +132,35 @@ def _why_not_run(claim: Claim, summary: StudySummary | None) -> str:
 
 def judge(claim: Claim, measured: Measured) -> JudgedClaim:
     """The verdict on a claim whose quantity was measured."""
-    value = measured.value
-    ends = [value.value if end is None else end for end in (value.low, value.high)]
-    close = _within(value.value, claim.reproduced)
-    sure = all(_within(end, claim.in_direction) for end in ends)
-    near, reach = (_range(claim, limits) for limits in (claim.reproduced, claim.in_direction))
-    if close and sure:
-        verdict, why = REPRODUCED, f"our value lies in {near}, and our interval in {reach}"
-    elif _within(value.value, claim.in_direction):
-        size = "" if close else f"our value lies outside {near}"
-        unsure = "" if sure else f"our interval reaches out of {reach}"
-        verdict, why = IN_DIRECTION, "; ".join(filter(None, (size, unsure)))
-    else:
-        verdict, why = NOT, f"our value lies outside {reach}"
-    judged = JudgedClaim(claim=claim, verdict=verdict, why=why, measured=measured)
+    verdict, why = _verdict(claim, measured)
+    judged = JudgedClaim(claim=claim, verdict=verdict, why=why, measured=measured, instead=claim.tested_on == STAND_IN)
     side = _side(claim, measured)
     gaps = np.array(measured.by_seed) - (measured.null or 0.0)
     if side is None or not gaps.size:
         return judged
     p = wilcoxon(gaps, alternative="greater" if side > 0 else "less")
     return replace(judged, seeds=(int((side * gaps > 0).sum()), gaps.size), wilcoxon=p)
+
+
+def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
+    """A verdict, and why."""
+    value, wanted = measured.value, claim.equal or claim.in_direction
+    low, high = value.low, value.high
+    if low is None or high is None:
+        if measured.over:
+            return INCONCLUSIVE, "our value has no interval"
+        low = high = value.value
+    near, reach = (_range(claim, limits) for limits in (claim.reproduced, wanted))
+    what = "interval" if measured.over else "value"
+    if not (wanted[0] <= low and high <= wanted[1]):
+        if high < wanted[0] or low > wanted[1]:
+            return NOT, f"our {what} lies outside {reach}"
+        return INCONCLUSIVE, f"our interval reaches out of {reach}"
+    if claim.equal is not None:
+        return REPRODUCED, f"our {what} lies in {reach}"
+    if claim.reproduced[0] <= value.value <= claim.reproduced[1]:
+        return REPRODUCED, f"our value lies in {near}" + (f", and our interval in {reach}" if measured.over else "")
+    return IN_DIRECTION, f"our {what} lies in {reach}, and our value outside {near}"
 
 
 def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
@@ -139,7 +170,7 @@ def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
     lacking = len(parts) - len(known)
     if not known or (lacking and claim.quantity == "count"):
         why = f"{len(known)} of {len(parts)} claims that it is about were measured"
-        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why)
+        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, instead=any(part.instead for part in parts))
     if claim.quantity == "count":
         measured = Measured(value=Estimate(float(_count(claim, known))))
     else:
@@ -147,7 +178,7 @@ def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
     notes = (f"over {len(known)} of {len(parts)}: the others were not measured",) if lacking else ()
     return replace(
         judge(claim, measured),
-        instead=any(part.instead for part in known),
+        instead=claim.tested_on == STAND_IN or any(part.instead for part in known),
         cautions=(*notes, *dict.fromkeys(caution for part in known for caution in part.cautions)),
     )
 
@@ -162,23 +193,33 @@ def _average(values: Sequence[Estimate]) -> Measured:
 
 
 def _count(claim: Claim, parts: Sequence[JudgedClaim]) -> int:
-    if claim.about["counts"] == "in direction":
-        return sum(part.verdict in (REPRODUCED, IN_DIRECTION) for part in parts)
-    if claim.about["counts"] == "every seed":
-        return sum(part.seeds is not None and part.seeds[0] == part.seeds[1] for part in parts)
-    raise InputError(f"claim {claim.id}: counts is '{claim.about['counts']}'; choose 'in direction' or 'every seed'")
+    """How many parts are what the claim counts."""
+    if claim.about["counts"] == "survives Holm":
+        p = np.array([1.0 if part.wilcoxon is None else part.wilcoxon for part in parts])
+        return int((holm(p) < LEVEL).sum())
+    return sum(COUNTED[claim.about["counts"]](part) for part in parts)
+
+
+def _on_its_side(part: JudgedClaim) -> bool:
+    low, high = part.claim.in_direction
+    return part.measured is not None and low <= part.measured.value.value <= high
+
+
+COUNTED: Final[dict[str, Callable[[JudgedClaim], bool]]] = {
+    "on its side": _on_its_side,
+    "every seed": lambda part: part.seeds is not None and part.seeds[0] == part.seeds[1],
+}
+"""What a claim can count of others."""
+
+LEVEL: Final = 0.05
 
 
 def _side(claim: Claim, measured: Measured) -> int | None:
     """On which side of the null value the claim lies: 1 above, -1 below; None where it has no side."""
     if measured.null is None:
         return None
-    low, high = claim.in_direction
+    low, high = claim.equal or claim.in_direction
     return 1 if low >= measured.null else -1 if high <= measured.null else None
-
-
-def _within(value: float, ends: tuple[float, float]) -> bool:
-    return ends[0] <= value <= ends[1]
 
 
 def _range(claim: Claim, ends: tuple[float, float]) -> str:
@@ -188,5 +229,5 @@ def _range(claim: Claim, ends: tuple[float, float]) -> str:
     return f"{low} to {high}" if low and high else f"{low} and more" if low else f"{high} and less"
 
 
-def _finite(ends: tuple[float, float]) -> list[float | None]:
-    return [end if np.isfinite(end) else None for end in ends]
+def _finite(ends: tuple[float, float] | None) -> list[float | None] | None:
+    return ends and [end if np.isfinite(end) else None for end in ends]

@@ -11,7 +11,7 @@ from dissensus.evaluation import METRICS, Estimate
 from dissensus.pages import Block, as_html, as_md, write_texts
 from dissensus_papers.papers.claims import MARKS
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED
-from dissensus_papers.papers.judging import NOT, REPRODUCED, VERDICTS, judge_paper
+from dissensus_papers.papers.judging import KINDS, NOT, REPRODUCED, VERDICTS, judge_paper
 from dissensus_papers.papers.summary import DASH, worth_of
 from dissensus_train.basins import QUANTITIES
 
@@ -34,10 +34,12 @@ CONTROL: Final = "control"
 QUICK: Final = "This is a quick run: small networks, few epochs, few seeds. It shows that every step works; "
 
 HOW: Final = (
-    "Reproduced: our value lies in the range that the claims file states, and our whole 95 % interval on the claim's "
-    "side. In direction: our value lies on the claim's side. The ranges were written before the runs. p is two-sided "
-    "and takes other items and other seeds into account; the Wilcoxon p is exact, one-sided and over seeds alone, as "
-    "papers report it: with five seeds it cannot be below 0.031. Seeds: on how many our value lies on the claim's side."
+    "Reproduced: our whole 95 % interval lies on the claim's side, and our value in the range that the claims file "
+    "states. In direction: the interval lies on the claim's side. Not reproduced: the whole interval lies on the other "
+    "side. Inconclusive: the interval reaches both. A claim that nothing differs has a range, shown as =, in which the "
+    "whole interval must lie. p is two-sided and takes other items and other seeds into account; the Wilcoxon p is "
+    "exact, one-sided and over seeds alone, as papers report it: with five seeds it cannot be below 0.031. Seeds: on "
+    "how many our value lies on the claim's side."
 )
 
 DELIVERY: Final = (
@@ -83,10 +85,10 @@ def as_dict(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -
 
 
 def counted(judged: Sequence[JudgedClaim]) -> dict[str, dict[str, int]]:
-    """How many claims of the paper, and how many controls, have each verdict."""
+    """By what they are about (`KINDS`), how many claims have each verdict."""
     counts = {}
-    for kind, control in (("claims", False), ("controls", True)):
-        tally = Counter(claim.verdict for claim in judged if (claim.claim.mark == CONTROL) == control)
+    for kind in KINDS:
+        tally = Counter(claim.verdict for claim in judged if claim.kind == kind)
         counts[kind] = {verdict: tally[verdict] for verdict in VERDICTS if tally[verdict]}
     return counts
 
@@ -109,7 +111,8 @@ def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> l
         Block("title", f"{paper.authors}, reproduced"),
         Block("text", f"{paper.title} ({paper.link}). {paper.question}"),
         *warnings(QUICK + "its verdicts say nothing about the paper." if _quick(summaries) else "", cautions),
-        Block("text", _in_short(judged)),
+        *(Block("text", sentence) for sentence in _in_short(judged)),
+        *(Block("warning", f"Fitted: {paper.fitted}") for _ in [0] if paper.fitted),
         Block("text", DELIVERY),
     ]
     for heading, control in (("Claims of the paper", False), ("What the paper leaves open", True)):
@@ -121,7 +124,8 @@ def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> l
     return [
         *blocks,
         Block("text", HOW + (f" The paper's own test: {paper.tested_by}." if paper.tested_by else "")),
-        *bullets(notes),
+        *(Block("text", paper.pilots) for _ in [0] if paper.pilots),
+        *bullets([*notes, *paper.notes]),
         *bullets(paper.differs, heading="What differs from the paper"),
         *_studies(summaries),
         *bullets(not_run(paper, summaries), heading="Not run"),
@@ -173,14 +177,26 @@ def _quick(summaries: Summaries) -> bool:
     return any(summary.quick for summary in summaries.values())
 
 
-def _in_short(judged: Sequence[JudgedClaim]) -> str:
-    parts = []
-    for kind, tally in counted(judged).items():
+IN_SHORT: Final = {
+    "claims": "Of {} claims, tested on people as in the paper",
+    "on other people": "Of {} claims, tested on other people's votes",
+    "on a stand-in": "On a stand-in, which counts for nothing above, of {} claims",
+    "controls": "Of {} further questions",
+}
+
+
+def _in_short(judged: Sequence[JudgedClaim]) -> list[str]:
+    """A sentence for each kind of claims, the paper's own data first."""
+    tallies = counted(judged)
+    sentences = []
+    for kind, tally in tallies.items():
         control = kind == "controls"
         verdicts = ", ".join(f"{number} {shown_verdict(control, verdict, number)}" for verdict, number in tally.items())
         if tally:
-            parts.append(f"Of {sum(tally.values())} {'further questions' if control else 'claims'}: {verdicts}.")
-    return " ".join(parts)
+            sentences.append(f"{IN_SHORT[kind].format(sum(tally.values()))}: {verdicts}.")
+        elif kind == "claims":
+            sentences.append("No claim was tested on the paper's own people: their answers are not here.")
+    return sentences
 
 
 def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str, str]:

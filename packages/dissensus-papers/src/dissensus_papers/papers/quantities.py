@@ -15,7 +15,7 @@ import numpy as np
 
 from dissensus.dynamics import data_maps, epoch_divergence, resampled_spearman, uncertainty_correlations
 from dissensus.errors import InputError, choices
-from dissensus.evaluation import METRICS, Estimate, Spread, estimate_within, spread_over_seeds
+from dissensus.evaluation import METRICS, Estimate, Spread, estimate_within, make_strata, spread_over_seeds
 from dissensus_papers.papers.evidence import ALL, NotMeasuredError
 from dissensus_train.basins import QUANTITIES as OF_BASINS
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ITEMS_AND_SEEDS: Final = "items and seeds"
 SEEDS: Final = "seeds"
+SPLITS: Final = "seeds, each on a split of its own"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +81,24 @@ def measure(evidence: Evidence, quantity: str, about: About) -> Measured:
     by = QUANTITIES[quantity].measure
     if by is None:
         raise InputError(f"claims: '{quantity}' is not measured of a study")
-    return by(evidence, {**DEFAULTS, **about})
+    if not evidence.splits:
+        return by(evidence, {**DEFAULTS, **about})
+    parts = [measure(split, quantity, about) for split in evidence.splits]
+    values = np.array([part.value.value for part in parts])
+    if not parts[0].over:
+        return Measured(value=Estimate(float(values.mean())), by_seed=_listed(values), null=parts[0].null)
+    return over_splits(values, tested_share=evidence.tested_share, null=parts[0].null)
+
+
+def over_splits(values: Floats, *, tested_share: float, null: float | None = None) -> Measured:
+    """The mean over seeds that each have a split of their own, with the corrected resampled t interval.
+
+    Splits share items, so that their values are less independent than they look: the variance of the mean is
+    (1 / n + tested / trained) times that between splits (Nadeau, Bengio 2003).
+    """
+    n = len(values)
+    spread = Spread(((float(values.var(ddof=1)) * (1 / n + tested_share), n - 1),)) if n > 1 else None
+    return _measured(float(values.mean()), spread, values, SPLITS, null=null)
 
 
 def _measured(
@@ -164,6 +182,33 @@ def _difference(evidence: Evidence, about: About) -> Measured:
     gap = ours - theirs
     spread = _widened(evaluation, about, _spread(evaluation, about, gap))
     return _measured(float(gap[0].mean()), spread, gap[0], _over(gap), resamples=len(gap) - 1)
+
+
+def _score_shift(evidence: Evidence, about: About) -> Measured:
+    """The score of a system against people, less its score against one of the study's targets."""
+    people, other = (_values(evidence.against(of), about, about["system"]) for of in ("", about["target"]))
+    gap = people - other
+    spread = _spread(evidence.evaluation, about, gap)
+    return _measured(float(gap[0].mean()), spread, gap[0], _over(gap), resamples=len(gap) - 1)
+
+
+def _between_runs(evidence: Evidence, about: About) -> Measured:
+    """How far the runs of a system lie apart, relative to another's: mean JSD of held-out predictions, less 1."""
+    scored, jsd = evidence.scored, METRICS["jsd"].per_item
+    assert jsd is not None, "it is a mean over items"
+    wanted = [item for item in make_strata(scored.human, about["by"]) if item.name == about["stratum"]]
+    chosen = wanted[0].items if wanted else np.ones(len(scored.human), dtype=bool)
+    apart = []
+    for name in TWO:
+        runs = np.asarray(_system(evidence, about[name]).predictions[scored.split], dtype=np.float64)[:, chosen]
+        if len(runs) < 2:
+            raise InputError(f"claims: '{about[name]}' has one run; give two seeds or more")
+        apart.append(np.mean([jsd(one, other) for one, other in combinations(runs, 2)], axis=0))
+    ours, theirs = apart
+    ratio = float(ours.mean() / theirs.mean())
+    residual = (ours - ratio * theirs) / theirs.mean()
+    spread = Spread(((float(residual.var(ddof=1)) / residual.size, residual.size - 1),))
+    return _measured(ratio - 1, spread, np.zeros(0), "items, given these seeds")
 
 
 def _relative_change(evidence: Evidence, about: About) -> Measured:
@@ -261,7 +306,13 @@ def _mode_shift(evidence: Evidence, about: About) -> Measured:
 
 
 def _uncertainty(evidence: Evidence, about: About) -> Measured:
-    """Spearman's correlation of people's uncertainty with an axis of the data map of the last five epochs."""
+    """Spearman's correlation of people's uncertainty with an axis of the data map of the last five epochs.
+
+    Less another system's, over seeds, where `against` names one.
+    """
+    if about["against"]:
+        ours, theirs = (_uncertainty(evidence, {**about, "system": about[name], "against": ""}) for name in TWO)
+        return _over_seeds(np.array(ours.by_seed) - np.array(theirs.by_seed))
     scored = evidence.scored
     recorded, people = scored.dynamics(_system(evidence, about["system"])), scored.people_on_training_items
     maps = data_maps(recorded, people, epochs=min(5, *(len(run) for run in recorded), 5))
@@ -276,10 +327,15 @@ def _uncertainty(evidence: Evidence, about: About) -> Measured:
 
 
 def _early_divergence(evidence: Evidence, about: About) -> Measured:
-    """The JSD of probabilities between successive epochs at first, of a system less another's, in nats."""
+    """The JSD of probabilities between successive epochs, of a system less another's, in nats.
+
+    Over the first `epochs`; where that is below 0, over so many last ones.
+    """
+    epochs = about["epochs"]
+    those = slice(epochs, None) if epochs < 0 else slice(epochs)
     ours, theirs = (
         epoch_divergence(evidence.scored.dynamics(_system(evidence, about[name])))
-        .values[:, : about["epochs"]]
+        .values[:, those]
         .mean(axis=(1, 2), dtype=np.float64)
         for name in TWO
     )
@@ -395,7 +451,7 @@ def _ood_difference(evidence: Evidence, about: About) -> Measured:
 TYPES: Final[dict[str, Any]] = {"epochs": int, **dict.fromkeys(("systems", "scores", "of"), tuple[str, ...])}
 """Of what quantities ask for; all else is a text."""
 
-DEFAULTS: Final = {"stratum": ALL, "by": "agreement", "target": "", "verdict": "not testable here"}
+DEFAULTS: Final = {"stratum": ALL, "by": "agreement", "target": "", "against": "", "verdict": "not testable here"}
 """What may be left out of what quantities ask for."""
 
 TWO: Final = ("system", "against")
@@ -405,10 +461,12 @@ QUANTITIES: Final = {
     "score": Quantity(_score, ("metric", "system", *WHERE)),
     "difference": Quantity(_difference, ("metric", *TWO, *WHERE)),
     "relative change": Quantity(_relative_change, ("metric", *TWO, *WHERE), percent=True),
+    "score shift": Quantity(_score_shift, ("metric", "system", *WHERE)),
+    "between runs": Quantity(_between_runs, (*TWO, "stratum", "by"), percent=True),
     "order": Quantity(_order, ("metric", "systems", *WHERE)),
     "gain correlation": Quantity(_gain_correlation, ("metric", *TWO, "split")),
     "mode shift": Quantity(_mode_shift, ("measure", "system", "stratum")),
-    "uncertainty correlation": Quantity(_uncertainty, ("measure", "system", "human")),
+    "uncertainty correlation": Quantity(_uncertainty, ("measure", *TWO, "human")),
     "early divergence": Quantity(_early_divergence, (*TWO, "epochs")),
     "basin value": Quantity(_basin_value, ("measure", "system")),
     "basin ratio": Quantity(_basin_ratio, ("measure", *TWO)),
@@ -417,7 +475,7 @@ QUANTITIES: Final = {
     "explanation difference": Quantity(_explanation_difference, ("measure", *TWO)),
     "ood ahead": Quantity(_ood_ahead, ("ood_set", "scores", *TWO)),
     "ood difference": Quantity(_ood_difference, ("ood_set", "scores", *TWO)),
-    # Of other claims: the mean of their values, and how many are in direction, or are so in every seed.
+    # Of other claims: the mean of their values; how many lie on their side, do so in every seed, or survive Holm.
     "average": Quantity(None, ("of",)),
     "count": Quantity(None, ("of", "counts")),
     "unmeasured": Quantity(None, ("verdict",)),

@@ -75,7 +75,7 @@ def _run(
     stated = _study(paper, use.name)
     study, names, instead = as_asked(stated, use, how), _units(stated), False
     try:
-        plans = _plans(study, store, how)
+        plans = _plans(study, store, how, own_splits=use.own_splits)
     except InputError as error:
         if not use.instead:
             why = without_place(str(error))
@@ -90,7 +90,7 @@ def _run(
     finally:
         for plan in plans:
             plan.writer.close()
-    folds = study.folds or 1
+    folds = len(study.seeds) if use.own_splits else study.folds or 1
     for place, name in enumerate(names):
         opened = tuple(plan.opened for plan in plans[place * folds : (place + 1) * folds])
         evidence = Evidence(opened=opened, resamples=how.resamples)
@@ -117,8 +117,9 @@ def _measure(plan: StudyPlan) -> list[str]:
     return left_out
 
 
-def _plans(study: Study, store: Path, how: Reproduction) -> list[StudyPlan]:
-    return [plan_study(part, store, engine=how.engine, device=how.device) for part in study.parts]
+def _plans(study: Study, store: Path, how: Reproduction, *, own_splits: bool = False) -> list[StudyPlan]:
+    parts = [on_own_split(study, seed) for seed in study.seeds] if own_splits else study.parts
+    return [plan_study(part, store, engine=how.engine, device=how.device) for part in parts]
 
 
 def _study(paper: Paper, name: str) -> Study:

@@ -19,7 +19,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation import METRICS
 from dissensus.pages import write_texts
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED, NotMeasuredError
-from dissensus_papers.papers.quantities import measure
+from dissensus_papers.papers.quantities import measure, over_splits
 from dissensus_train.basins import summarise_basins
 from dissensus_train.studies import stored_basins, stored_ood, study_toml
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from dissensus.evaluation import Estimate
     from dissensus_papers.papers.claims import Claim, Paper
     from dissensus_papers.papers.evidence import Evidence
     from dissensus_train.ood import OodResult
@@ -101,30 +102,32 @@ def summarise(
     paper: Paper, name: str, evidence: Evidence, *, quick: bool = False, instead: bool = False
 ) -> StudySummary:
     """Measure what a paper's claims ask of a study, called `name` there, and keep it with its scores."""
-    study, data, evaluation = evidence.first.study, evidence.first.data, evidence.evaluation
+    study, data = evidence.first.study, evidence.first.data
     trained_on, hours = _compute(evidence)
-    folds = bool(study.folds)
+    folds, splits = bool(study.folds), evidence.splits
+    scored_on = splits[0] if splits else evidence
+    split = f"test, each item in one of {study.folds} folds" if folds else scored_on.scored.split
     audited = study.training.dynamics and any(use.audit_selection for use in paper.studies if use.name == name)
     panel_size = data.targets[study.targets[0].name].panel_size[data.splits["train"]]
     return StudySummary(
         name=name,
-        study=study.name.removesuffix(f"-fold-{study.fold}") if folds else study.name,
+        study=study.name.removesuffix(f"-fold-{study.fold}").removesuffix(f"-split-{study.split_seed}"),
         question=study.question,
         quick=quick,
         instead=instead,
         toml=without_place(study_toml(study)),
-        split=f"test, each item in one of {study.folds} folds" if folds else evidence.scored.split,
-        items=evaluation.items,
+        split=f"{split}, each seed on a split of its own" if splits else split,
+        items=scored_on.evaluation.items,
         votes=_rounded(float(panel_size.mean())),
-        seeds=study.seeds,
-        cautions=() if folds else evidence.scored.cautions,
+        seeds=tuple(opened.study.seeds[0] for opened in evidence.opened) if splits else study.seeds,
+        cautions=() if folds else scored_on.scored.cautions,
         trained_on=trained_on,
         machine_hours=hours,
-        scores=tuple(_scores(evidence)),
-        worth={system: str(worth) for system, worth in evaluation.worth.items()},
+        scores=tuple(_scores_of_splits(evidence) if splits else _scores(evidence)),
+        worth={} if splits else {system: str(worth) for system, worth in evidence.evaluation.worth.items()},
         ruler=RULER,
         answers={claim.id: _answer(claim, evidence) for claim in paper.claims if claim.study == name},
-        measured={} if folds else _rounded(measured_of(evidence.first)),
+        measured={} if folds or splits else _rounded(measured_of(evidence.first)),
         selected_on_test=tuple(_rounded(selected_on_test(evidence.scored))) if audited else (),
     )
 
@@ -157,13 +160,31 @@ def _scores(evidence: Evidence) -> list[dict[str, Any]]:
             "system": row.system,
             "baseline": row.system in evaluation.baselines,
             "by_seed": _rounded(values[stratum][row.metric][row.system][0].tolist()),
-            **_rounded({"mean": row.value.value, "low": row.value.low, "high": row.value.high}),
+            **_rounded(_ends(row.value)),
         }
         for stratum in values
         if stratum in STRATA_KEPT
         for row in rows.values()
         if row.stratum == stratum and row.value is not None
     ]
+
+
+def _scores_of_splits(evidence: Evidence) -> list[dict[str, Any]]:
+    """The scores of each seed on its own split, and their mean."""
+    by_row: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for split in evidence.splits:
+        for row in _scores(split):
+            by_row.setdefault((row["stratum"], row["metric"], row["system"]), []).append(row)
+    rows = []
+    for found in by_row.values():
+        values = np.array([row["by_seed"][0] for row in found], dtype=np.float64)
+        over = over_splits(values, tested_share=evidence.tested_share).value
+        rows.append({**found[0], "by_seed": _rounded(values.tolist()), **_rounded(_ends(over))})
+    return rows
+
+
+def _ends(value: Estimate) -> dict[str, float | None]:
+    return {"mean": value.value, "low": value.low, "high": value.high}
 
 
 def _compute(evidence: Evidence) -> tuple[dict[str, int], float]:

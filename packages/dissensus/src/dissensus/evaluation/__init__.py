@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate as Estimate
     from dissensus.evaluation.calibration import fit_calibrator as fit_calibrator
     from dissensus.evaluation.comparison.differences import compare as compare
+    from dissensus.evaluation.comparison.differences import holm as holm
     from dissensus.evaluation.comparison.differences import wilcoxon as wilcoxon
     from dissensus.evaluation.comparison.intervals import Spread as Spread
     from dissensus.evaluation.comparison.intervals import estimate_within as estimate_within
