@@ -30,6 +30,7 @@ import dissensus as dis
 from benchmarks.predicted import SETS, predicted
 from dissensus.bootstrap import Estimate
 from dissensus.evaluation.finite_panel.panel import Panel, draw_votes
+from dissensus.evaluation.probabilities import Predictions
 from dissensus.labels.mixture import cross_fitted
 from dissensus.together.combined import gains_of, learn
 from dissensus.votes.table import votes_from_counts
@@ -130,7 +131,7 @@ def _from_few(counts: Counts, runs: Runs, n: int, *, seed: int) -> Any:
     items = np.array([f"i{row}" for row in range(len(counts))])
     classes = tuple(f"c{k}" for k in range(counts.shape[1]))
     votes = votes_from_counts(given, items=items, classes=classes)
-    system = dis.Predictions(probabilities=runs, items=items, classes=classes, seeds=tuple(range(len(runs))))
+    system = Predictions(probabilities=runs, items=items, classes=classes, seeds=tuple(range(len(runs))))
     both = dis.combine(votes, system, resamples=0, seed=seed)
     assert (both.labels.items == items).all()
     priors, fold = cross_fitted(given.astype(np.float64), seed=seed)

@@ -43,7 +43,7 @@ def combination(prior: Any, **changed: Any) -> Combination:
         "centre": np.zeros(2),
         "scale": np.ones(2),
         "own": 2.0,
-        "share": 0.3,
+        "shares": np.array([0.5, 0.3, 0.2]),
     }
     return Combination(prior=prior, **given | changed)
 
@@ -76,8 +76,12 @@ def test_the_posterior_mean_is_the_integral_over_all_distributions(prior: Any, v
         points = cells
         weights = dirichlet.pdf(cells.T, prior.alpha + pseudo)
     weights = weights / weights.sum()
+    # One person's answer that was not quite heard: k with the chance that the prediction gives it.
+    before = prior.weights if isinstance(prior, Mixture) else dirichlet.pdf(cells.T, prior.alpha)
+    heard = before[:, None] * points
+    unheard = heard / heard.sum(axis=0) @ prediction
     of_points, of_cells = np.prod(points**votes, axis=1), np.prod(cells**votes, axis=1)
-    joint = 0.7 * (weights * of_points) @ points + 0.3 * (trusting * of_cells) @ cells
+    joint = ((0.5 * weights + 0.2 * unheard) * of_points) @ points + 0.3 * (trusting * of_cells) @ cells
     expected = joint / joint.sum()
     made = combination(prior)
     given = made.pseudo_votes([prediction[None, None]])
@@ -92,9 +96,9 @@ def test_the_chance_of_votes_is_the_product_of_forecasts_one_by_one() -> None:
     for vote in (0, 2, 2, 1):
         chance *= made.forecast(pseudo, seen)[0, vote]
         seen[0, vote] += 1
-    a = combining._log_evidence(made.prior, pseudo, seen)
-    b = combining._log_evidence_alone(made.own * pseudo, seen)
-    assert np.log(0.7 * np.exp(a) + 0.3 * np.exp(b))[0] == pytest.approx(np.log(chance), abs=1e-7)
+    unheard = combining._log_evidence_after_one(made.prior, seen)
+    parts = np.stack(combining._log_evidences(made.prior, pseudo, made.own, seen, unheard), axis=1)
+    assert np.exp(parts)[0] @ made.shares == pytest.approx(chance, rel=1e-7)
 
 
 def test_without_strength_only_votes_count_and_without_votes_a_trusted_prediction_is_said() -> None:
@@ -104,9 +108,31 @@ def test_without_strength_only_votes_count_and_without_votes_a_trusted_predictio
     assert nothing.forecast(nothing.pseudo_votes(prediction), counts) == pytest.approx(
         PRIORS["mixture"].forecast(counts)
     )
-    trusting = combination(PRIORS["mixture"], share=1 - 1e-12)
+    trusting = combination(PRIORS["mixture"], shares=np.array([0.0, 1.0, 0.0]))
     said = trusting.forecast(trusting.pseudo_votes(prediction), np.zeros((1, 3)))
     assert said[0] == pytest.approx([0.1, 0.1, 0.8], abs=1e-6)
+
+
+def test_an_undecided_answer_that_was_not_quite_heard_says_nothing() -> None:
+    # Averaged over the chances that people's own forecast gives it, a vote that nobody saw changes nothing.
+    prior = PRIORS["mixture"]
+    made = combination(prior, shares=np.array([0.0, 0.0, 1.0]))
+    counts = np.array([[2.0, 1.0, 0.0]])
+    nobody = prior.forecast(np.zeros((1, 3)))
+    assert made.forecast(4 * nobody, counts) == pytest.approx(prior.forecast(counts))
+
+
+def test_strength_in_people_is_that_of_votes_where_the_prediction_is_that_of_votes() -> None:
+    # Under a Dirichlet prior, n pseudo-votes in the first part are n votes, whatever they say.
+    made = combination(PRIORS["dirichlet"], shares=np.array([1.0, 0.0, 0.0]))
+    pseudo = np.array([[2.0, 1.0, 2.0], [0.0, 0.0, 0.0]])
+    whole = PRIORS["dirichlet"].alpha.sum()
+    people = made.people(pseudo)
+    alpha = PRIORS["dirichlet"].alpha / whole
+    spread = [1 - (mean**2).sum() for mean in (alpha, PRIORS["dirichlet"].forecast(pseudo[:1])[0])]
+    # V = (1 - sum m^2) / (A + 1); after five votes people know that much of a mean as undecided as this one.
+    error = spread[1] / (whole + 6)
+    assert people == pytest.approx([whole * (spread[0] / (whole + 1) / error - 1), 0.0])
 
 
 def test_an_item_that_no_model_predicts_gets_what_the_votes_say() -> None:
@@ -119,14 +145,16 @@ def test_an_item_that_no_model_predicts_gets_what_the_votes_say() -> None:
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 def test_the_slope_is_that_of_finite_differences(prior: Any) -> None:
     rng = np.random.default_rng(0)
+    votes = rng.multinomial(4, [0.5, 0.3, 0.2], 30).astype(np.float64)
     part = combining._Part(
         prior,
         rng.dirichlet(np.ones(3), (2, 30)),
         rng.normal(size=(30, 2)),
-        rng.multinomial(4, [0.5, 0.3, 0.2], 30).astype(np.float64),
+        votes,
+        combining._log_evidence_after_one(prior, votes),
         1.7,
     )
-    x = np.array([0.4, -0.7, 0.3, -0.2, 0.5, -0.4])
+    x = np.array([0.4, -0.7, 0.3, -0.2, 0.5, -0.4, 0.3])
 
     def value(y: Any) -> Any:
         return combining._surprise(y, [part])[0]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dissensus.arrays import Floats, Ints, Table
-    from dissensus.planning.allocation import Forecast
+    from dissensus.labels.mixture import Forecast
     from dissensus.votes.table import Votes
     from dissensus_collect.project.reading import Project
     from dissensus_collect.results.collected import Judgements

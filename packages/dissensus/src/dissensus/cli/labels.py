@@ -174,7 +174,7 @@ def _together(
         write_labels(both.labels, output, seed=seed)
         if str(output) != "-":
             note(f"label distributions of {len(both.labels):,} items written to {output}")
-    next_step(typed("plan", source, "--model", str(files[0]), reading=reading))
+    next_step(typed("plan", source, model=files, given=given, reading=reading))
 
 
 def _with_models(votes: Votes) -> tuple[Votes, str]:

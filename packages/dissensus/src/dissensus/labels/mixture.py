@@ -13,11 +13,12 @@ neighbours, is a candidate that may win.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-from scipy.special import digamma, gammaln, softmax
+from scipy.special import digamma, gammaln, rel_entr, softmax
 
 from dissensus.labels.schemes import fit_concentration
 
@@ -110,6 +111,25 @@ class Dirichlet:
 
 Prior: TypeAlias = Mixture | Dirichlet
 """What is known of an item before its votes."""
+
+Forecast: TypeAlias = Callable[[Any], Any]
+"""(items, classes) judgements of all items to the (items, classes) posterior means of their label distributions."""
+
+
+def next_vote(mass: Table, forecast: Forecast) -> tuple[Floats, Floats, Floats]:
+    """(items,) expected squared error of the posterior mean m, and what the next vote is expected to do about it.
+
+    With m(l) the mean after a vote for l: V = sum_l m_l m(l)_l - sum_k m_k^2, then G = sum_l m_l |m(l) - m|^2 and, by
+    NLL on a further vote, sum_l m_l KL(m(l) || m).
+    """
+    mean = forecast(mass)
+    alike, moved, surprise = (np.zeros(len(mass)) for _ in range(3))
+    for k, one in enumerate(np.eye(mass.shape[1])):
+        after = forecast(mass + one)
+        alike += mean[:, k] * after[:, k]
+        moved += mean[:, k] * ((after - mean) ** 2).sum(axis=1)
+        surprise += mean[:, k] * rel_entr(after, mean).sum(axis=1)
+    return np.maximum(alike - (mean**2).sum(axis=1), 0.0), moved, surprise
 
 
 def fit_dirichlet(mass: Table) -> Dirichlet:

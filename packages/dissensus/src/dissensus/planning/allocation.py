@@ -18,23 +18,20 @@ items that get a further vote are drawn, each with a known probability that is n
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
-from scipy.special import rel_entr
 
 from dissensus.errors import InputError
+from dissensus.labels.mixture import next_vote
 from dissensus.labels.schemes import fit_concentration
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Table
+    from dissensus.labels.mixture import Forecast
 
 WANTED: Final = "votes_wanted"
 """The column of a list of items that says how many further votes each is to get."""
-
-Forecast: TypeAlias = Callable[[Any], Any]
-"""(items, classes) judgements of all items to the (items, classes) posterior means of their label distributions."""
 
 EXPLORE: Final = 0.2
 """Share of a round's votes that goes to items whatever they are expected to gain, so that every item may be drawn."""
@@ -55,7 +52,7 @@ def expected_error(mass: Table, forecast: Forecast) -> Floats:
 
     Of (items, classes) judgements, each spread over its votes, and the posterior mean that they make.
     """
-    return _next_judgement(mass, forecast, "brier")[0]
+    return next_vote(mass, forecast)[0]
 
 
 def gains_of_next_votes(
@@ -66,26 +63,13 @@ def gains_of_next_votes(
     The error is the squared one, or by "soft_nll" the NLL of the posterior mean on a further vote; the other arguments
     are those of `expected_error`.
     """
-    error, moved, gain = _next_judgement(mass, forecast, score)
+    error, moved, surprise = next_vote(mass, forecast)
+    gain = moved if score == "brier" else surprise
     # A mean that nothing moves, as where all is known, has no gains to fall.
     strength = np.divide(error, moved, out=np.full(len(mass), 2.0), where=moved > 0)[:, None] - 1
     strength = np.maximum(strength, 1e-9)
     j = np.arange(votes)
     return np.asarray(gain[:, None] * strength * (strength + 1) / ((strength + j) * (strength + j + 1)))
-
-
-def _next_judgement(mass: Table, forecast: Forecast, score: str) -> tuple[Floats, Floats, Floats]:
-    """(items,) V and G of the module's docstring, and the gain by the score."""
-    mean = forecast(mass)
-    alike, moved, surprise = (np.zeros(len(mass)) for _ in range(3))
-    for k, one in enumerate(np.eye(mass.shape[1])):
-        after = forecast(mass + one)
-        alike += mean[:, k] * after[:, k]
-        moved += mean[:, k] * ((after - mean) ** 2).sum(axis=1)
-        if score == "soft_nll":
-            surprise += mean[:, k] * rel_entr(after, mean).sum(axis=1)
-    error = np.maximum(alike - (mean**2).sum(axis=1), 0.0)
-    return error, moved, surprise if score == "soft_nll" else moved
 
 
 def best_votes(gains: Table, room: Ints, *, budget: int) -> Ints:

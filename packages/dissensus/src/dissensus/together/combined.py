@@ -78,8 +78,9 @@ class Combined(Framed):
 
     Attributes:
         labels: of all items that have votes or a prediction; the votes behind them, which may be none.
-        strengths: by model, the pseudo-votes that its prediction counts for on an ordinary item.
-        strength: (items,) the pseudo-votes of all predictions for each item.
+        strengths: by model, its part in the people that predictions count for on an ordinary (median) item.
+        strength: (items,) people: how many votes would tell as much of the item's label distribution as its predictions
+            do.
         notes: sentences that belong beside it.
         learnt: what was learnt, and from which items.
         resamples: of items, behind intervals.
@@ -102,11 +103,16 @@ class Combined(Framed):
     @property
     def verdict(self) -> tuple[str, ...]:
         """What the two are worth together, in sentences."""
+        known = self.strength[self.strength > 0] if self.strength.any() else np.zeros(1)
+        low, middle, high = np.quantile(known, (0.05, 0.5, 0.95))
+        parts = ", ".join(f"{name} {people:.2g}" for name, people in self.strengths.items())
+        counted = f"{middle:.1f} people{f' ({parts})' if len(self.strengths) > 1 else ''}"
+        lines = [f"On an ordinary item predictions count for {counted}, on 90 % of items for {low:.1f} to {high:.1f}."]
         if not self.gains:
-            return ()
+            return tuple(lines)
         alone, *others = self.gains
         models = "the model" if len(self.strengths) == 1 else "the models"
-        lines = [f"{models.capitalize()} alone, calibrated: worth {alone.worth}."]
+        lines.append(f"{models.capitalize()} alone, calibrated: worth {alone.worth}.")
         # Two votes, where the ruler reaches as far as they and the model do; else one.
         inside = [gain for gain in others[:2] if not gain.worth.more]
         for gain in inside[-1:] or others[:1]:
@@ -116,9 +122,7 @@ class Combined(Framed):
         return tuple(lines)
 
     def __repr__(self) -> str:
-        strengths = ", ".join(f"{name} {strength:.2g}" for name, strength in self.strengths.items())
-        head = f"Combined({len(self.labels):,} items, pseudo-votes: {strengths})"
-        return "\n".join([head, *self.verdict, *self.notes])
+        return "\n".join([f"Combined({len(self.labels):,} items)", *self.verdict, *self.notes])
 
     def records(self) -> list[dict[str, Any]]:
         """A row per number of votes."""
@@ -175,10 +179,12 @@ def combine(
     for part, combination in enumerate((*learnt.combinations, everybody)):
         rows = np.flatnonzero(which == part)
         pseudo = combination.pseudo_votes([model[:, rows] for model in models])
-        probabilities[rows], strength[rows] = combination.forecast(pseudo, mass[rows]), pseudo.sum(axis=1)
+        probabilities[rows], strength[rows] = combination.forecast(pseudo, mass[rows]), combination.people(pseudo)
+    ordinary = np.median(strength[np.any([np.isfinite(model[0, :, 0]) for model in models], axis=0)])
+    parts = everybody.strengths / everybody.strengths.sum() * ordinary
     return Combined(
         labels=replace(labels, probabilities=probabilities, scheme=COMBINED, model=None),
-        strengths=dict(zip(given.names, everybody.strengths.tolist(), strict=True)),
+        strengths=dict(zip(given.names, parts.tolist(), strict=True)),
         strength=strength,
         notes=given.notes,
         learnt=learnt,

@@ -1,14 +1,16 @@
 """What an item's label distribution is, given a model's prediction and the votes of a few people.
 
 Before its votes an item's label distribution p has a prior in which the prediction stands as pseudo-votes S, spread as
-the prediction is. It has two parts, and votes decide between them as they come:
+the prediction is. It has three parts, and votes decide between them as they come:
 
-    p ~ (1 - share) M( . | S) + share Dirichlet(own S).
+    p ~ share_1 M( . | S) + share_2 Dirichlet(own S) + share_3 sum_k (S_k / sum S) M( . | one vote for k).
 
 M is the nonparametric mixture of label distributions that people's own forecasts are made from (`labels.mixture`),
 updated by S as if these were votes: a model that knows nothing gets S = 0, and what is left is what the votes say
-alone. The other part trusts the prediction to hit a distribution that no other item has. After votes c everything is in
-closed form: each part is updated by c, and its share by how likely it made c.
+alone. The second part trusts the prediction to hit a distribution that no other item has. The third takes it for one
+person's answer that was not quite heard: an undecided prediction then speaks of a model that does not know, and not, as
+in the first, of people who differ. After votes c everything is in closed form: each part is updated by c, and its share
+by how likely it made c.
 
 Each model is first calibrated to people's votes. Its strength, the pseudo-votes that it counts for, is learnt together
 with that of the others, by the likelihood of up to four votes of each item, so that two copies of a model count once;
@@ -22,12 +24,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.special import digamma, entr, expit, gammaln, log_expit
+from scipy.special import digamma, entr, gammaln, log_softmax, logsumexp, softmax
 
 from dissensus.errors import InputError
 from dissensus.evaluation.calibration import fit_calibrator
 from dissensus.evaluation.finite_panel.panel import draw_judgements
-from dissensus.labels.mixture import FEW, FOLDS, choose_smoothings, fit_prior, folds_of
+from dissensus.labels.mixture import FEW, FOLDS, choose_smoothings, fit_prior, folds_of, next_vote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +53,7 @@ KINDS: Final[tuple[Kind, ...]] = ("temperature", "vector", "dirichlet")
 """How a model may be calibrated; the votes of held-out items choose."""
 
 WIDTH: Final = 3.0
-"""Standard deviation of the priors of ln strength, of ln `own` and of the log-odds of `share`: hardly any."""
+"""Standard deviation of the priors of ln strength, of ln `own` and of the log-odds of shares: hardly any."""
 
 SLOPE: Final = 0.5
 """The same of the slopes of ln strength in signals of variance 1."""
@@ -72,7 +74,7 @@ class Combination:
         centre: (2,) mean of these two signals among the items that were learnt from.
         scale: (2,) and their standard deviation.
         own: pseudo-votes of the part that trusts the prediction, as a multiple of those in the mixture.
-        share: of that part, before any vote.
+        shares: (3,) of the three parts, before any vote.
     """
 
     prior: Prior = field(repr=False)
@@ -82,7 +84,7 @@ class Combination:
     centre: Floats = field(repr=False)
     scale: Floats = field(repr=False)
     own: float
-    share: float
+    shares: Floats
 
     def pseudo_votes(self, models: Sequence[Runs]) -> Table:
         """(items, classes) what the predictions count for, of (seeds, items, classes) predictions of each model.
@@ -93,16 +95,33 @@ class Combination:
         weight = np.exp((signals - self.centre) / self.scale @ self.slopes)
         return np.asarray(weight[:, None] * np.tensordot(self.strengths, calibrated, axes=1))
 
+    def people(self, pseudo: Table) -> Floats:
+        """(items,) how many people's votes would tell as much of p as these pseudo-votes do.
+
+        Without a model the expected squared error falls with n votes as V A / (A + n), see `planning.allocation`.
+        """
+        (whole,), (moved,), _ = next_vote(np.zeros((1, pseudo.shape[1])), self.prior.forecast)
+        left = next_vote(np.zeros_like(pseudo), lambda mass: self.forecast(pseudo, mass))[0]
+        few = max(whole / moved - 1, NOTHING) if moved > 0 else NOTHING
+        return np.asarray(few * np.maximum(whole / np.maximum(left, NOTHING * whole) - 1, 0.0))
+
     def forecast(self, pseudo: Table, mass: Any) -> Table:
         """(items, classes) the posterior mean of p after these pseudo-votes and (items, classes) votes."""
         votes = np.asarray(mass, dtype=np.float64)
-        with_votes, alone = _log_evidence(self.prior, pseudo, votes), _log_evidence_alone(self.own * pseudo, votes)
-        # Where no model says anything there is nothing to trust.
-        alone = np.where(pseudo.any(axis=1), alone, -np.inf)
-        trusted = expit(np.log(self.share) - np.log1p(-self.share) + alone - with_votes)[:, None]
+        said = pseudo.any(axis=1)
+        unheard = _log_evidence_after_one(self.prior, votes)
+        with np.errstate(divide="ignore"):
+            log = np.log(self.shares) + np.stack(_log_evidences(self.prior, pseudo, self.own, votes, unheard), axis=1)
+            # Where no model says anything there is nothing to trust, and nobody to hear.
+            log[~said, 1:] = -np.inf
+            heard = softmax(np.log(pseudo[said]) + unheard[said], axis=1)
+        parts = softmax(log, axis=1)
         own = self.own * pseudo + NOTHING + votes
-        mean = own / own.sum(axis=1, keepdims=True)
-        return np.asarray((1 - trusted) * self.prior.forecast(pseudo + votes) + trusted * mean)
+        mean = parts[:, :1] * self.prior.forecast(pseudo + votes)
+        mean += parts[:, 1:2] * own / own.sum(axis=1, keepdims=True)
+        for k, one in enumerate(np.eye(votes.shape[1])):
+            mean[said] += (parts[said, 2] * heard[:, k])[:, None] * self.prior.forecast(votes[said] + one)
+        return np.asarray(mean)
 
 
 def learn_combination(
@@ -138,12 +157,12 @@ def learn_combination(
     return Combination(
         prior=fit_prior(panel.mass, smoothings=chosen, seed=seed),
         calibrators=calibrators,
-        strengths=np.exp(fitted[:-4]),
-        slopes=fitted[-4:-2],
+        strengths=np.exp(fitted[:-5]),
+        slopes=fitted[-5:-3],
         centre=signals.mean(axis=0),
         scale=_scale(signals),
-        own=float(np.exp(fitted[-2])),
-        share=float(expit(fitted[-1])),
+        own=float(np.exp(fitted[-3])),
+        shares=softmax([0.0, *fitted[-2:]]),
     )
 
 
@@ -164,13 +183,15 @@ def cross_fitted_combinations(
 class _Part:
     """Draws of few votes, (rows, classes), beside what other items' votes made of their predictions.
 
-    `calibrated` is (models, rows, classes), `signals` (rows, 2) standardised, and `weight` the votes' part in all.
+    `calibrated` is (models, rows, classes), `signals` (rows, 2) standardised, `unheard` (rows, classes) of
+    `_log_evidence_after_one`, and `weight` the votes' part in all.
     """
 
     prior: Prior
     calibrated: np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
     signals: Table
     votes: Table
+    unheard: Table
     weight: float
 
 
@@ -195,21 +216,23 @@ def _part(
     # Each time that an item is drawn, other votes of it are.
     times = [draw_judgements(mine, few, rng) for _ in range(-(-wanted // len(mine)))]
     votes = np.concatenate(times)[np.arange(wanted) // len(mine) * len(mine) + rows]
+    prior = fit_prior(theirs.mass, smoothings=smoothings, seed=seed)
     return _Part(
-        fit_prior(theirs.mass, smoothings=smoothings, seed=seed),
+        prior,
         calibrated[:, rows],
         (signals[rows] - there.mean(axis=0)) / _scale(there),
         votes,
+        _log_evidence_after_one(prior, votes),
         len(mine) / wanted,
     )
 
 
 def _fit(parts: Sequence[_Part], *, models: int) -> Floats:
-    """(models + 4,) ln strength of each model, two slopes, ln own and log-odds of share: the likeliest."""
+    """(models + 5,) ln strength of each model, two slopes, ln own and log-odds of two shares: the likeliest."""
     from scipy.optimize import minimize
 
-    bounds = [(-2 * WIDTH, 2 * WIDTH)] * models + [(-1.0, 1.0)] * 2 + [(-2 * WIDTH, 2 * WIDTH)] * 2
-    start = np.zeros(models + 4)
+    bounds = [(-2 * WIDTH, 2 * WIDTH)] * models + [(-1.0, 1.0)] * 2 + [(-2 * WIDTH, 2 * WIDTH)] * 3
+    start = np.zeros(models + 5)
     fit = minimize(_surprise, start, (parts,), jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-6})
     return np.asarray(fit.x)
 
@@ -217,30 +240,51 @@ def _fit(parts: Sequence[_Part], *, models: int) -> Floats:
 def _surprise(x: Floats, parts: Sequence[_Part]) -> tuple[float, Floats]:
     """- ln likelihood of all draws, and of the numbers themselves, and its slope.
 
-    With L = ln((1 - share) A + share B) of a draw, A and B how likely either part made it, each slope follows from the
-    slopes of ln A and ln B in the pseudo-votes.
+    With L = ln sum_j share_j A_j of a draw, A_j how likely part j made it, each slope follows from the slopes of ln A_j
+    in the pseudo-votes.
     """
-    models = len(x) - 4
-    widths = np.array([*[WIDTH] * models, SLOPE, SLOPE, WIDTH, WIDTH])
-    strengths, slopes, own = np.exp(x[:models]), x[models : models + 2], np.exp(x[-2])
+    models = len(x) - 5
+    widths = np.array([*[WIDTH] * models, SLOPE, SLOPE, WIDTH, WIDTH, WIDTH])
+    strengths, slopes, own = np.exp(x[:models]), x[models : models + 2], np.exp(x[-3])
+    log_shares = log_softmax([0.0, *x[-2:]])
     value, slope = 0.5 * float(((x / widths) ** 2).sum()), x / widths**2
     for part in parts:
         weight = np.exp(part.signals @ slopes)[:, None]
         terms = weight * strengths[:, None, None] * part.calibrated
-        pseudo = terms.sum(axis=0)
-        log_a = _log_evidence(part.prior, pseudo, part.votes) + log_expit(-x[-1])
-        log_b = _log_evidence_alone(own * pseudo, part.votes) + log_expit(x[-1])
-        both = np.logaddexp(log_a, log_b)
-        trusted = np.exp(log_b - both)
-        in_own = trusted[:, None] * own * _slope_alone(own * pseudo, part.votes)
-        in_pseudo = (1 - trusted)[:, None] * _slope(part.prior, pseudo, part.votes) + in_own
+        # Where no model predicts there is next to nothing, so that it has a logarithm.
+        pseudo = terms.sum(axis=0) + NOTHING
+        log = log_shares + np.stack(_log_evidences(part.prior, pseudo, own, part.votes, part.unheard), axis=1)
+        both = logsumexp(log, axis=1)
+        of_parts = np.exp(log - both[:, None])
+        in_own = of_parts[:, 1:2] * own * _slope_alone(own * pseudo, part.votes)
+        heard = softmax(np.log(pseudo) + part.unheard, axis=1) / pseudo - 1 / pseudo.sum(axis=1, keepdims=True)
+        in_pseudo = of_parts[:, :1] * _slope(part.prior, pseudo, part.votes) + in_own + of_parts[:, 2:] * heard
         of_models = (terms * in_pseudo).sum(axis=(1, 2))
         of_slopes = part.signals.T @ (pseudo * in_pseudo).sum(axis=1)
-        of_share = (trusted - expit(x[-1])).sum()
-        change = np.concatenate([of_models, of_slopes, [(pseudo * in_own).sum(), of_share]])
+        of_shares = (of_parts - np.exp(log_shares)).sum(axis=0)[1:]
+        change = np.concatenate([of_models, of_slopes, [(pseudo * in_own).sum()], of_shares])
         value -= part.weight * float(both.sum())
         slope = slope - part.weight * change
     return value, slope
+
+
+def _log_evidences(
+    prior: Prior, pseudo: Table, own: float, votes: Table, unheard: Table
+) -> tuple[Floats, Floats, Floats]:
+    """(rows,) ln chance of the votes under each of the three parts."""
+    log = np.log(pseudo) - np.log(np.maximum(pseudo.sum(axis=1, keepdims=True), NOTHING))
+    return (
+        _log_evidence(prior, pseudo, votes),
+        _log_evidence_alone(own * pseudo, votes),
+        np.asarray(logsumexp(log + unheard, axis=1)),
+    )
+
+
+def _log_evidence_after_one(prior: Prior, votes: Table) -> Table:
+    """(rows, classes) ln chance of the votes after one more for each class."""
+    ones = np.eye(votes.shape[1])
+    before = prior.log_likelihood(ones)
+    return np.stack([prior.log_likelihood(votes + one) - own for one, own in zip(ones, before, strict=True)], axis=1)
 
 
 def _log_evidence(prior: Prior, pseudo: Table, votes: Table) -> Floats:
