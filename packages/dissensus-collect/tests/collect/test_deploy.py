@@ -19,7 +19,7 @@ from dissensus_collect.hosting.serving import checked_networks
 from dissensus_collect.store.backup import back_up, file_integrity
 from dissensus_collect.store.events import log_event
 from dissensus_collect.store.opening import open_database
-from dissensus_collect.web.security import Logins
+from dissensus_collect.web.logins import Logins
 from tests.collect.test_browser import served
 from tests.collect.web import visited, web_project
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 from functools import partial
@@ -11,7 +12,8 @@ import pytest
 
 from dissensus_collect.results.live import live, next_step
 from dissensus_collect.results.quality import AnnotatorQuality
-from dissensus_collect.web.researcher_pages import COLUMNS, PEOPLE_A_PAGE, in_order
+from dissensus_collect.web.listing import in_order
+from dissensus_collect.web.people_pages import PEOPLE
 from tests.collect.panels import judge_all, text_project
 from tests.collect.web import Visited, visited, web_project
 
@@ -29,7 +31,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visited]:
     """A project that many people have judged, one of whom is always in a hurry."""
     project = text_project(tmp_path_factory.mktemp("crowd"), items=2, k=60)
     with visited(project) as site:
-        for each in range(PEOPLE_A_PAGE + 5):
+        for each in range(PEOPLE.most + 5):
             values = {"cat": "yes" if each % 3 else "no", "dog": "no"}
             judge_all(site.database, project, partial(said, values), seconds=0.5 if each == 7 else 5)
         yield site
@@ -42,8 +44,8 @@ def names(page: str) -> list[str]:
 def test_people_come_in_pages_and_each_is_on_one_of_them(crowd: Visited) -> None:
     desk = crowd.researcher()
     first, second = (names(desk.open(f"/researcher/quality?page={number}").text) for number in (1, 2))
-    assert (len(first), len(second)) == (PEOPLE_A_PAGE, 5)
-    assert len({*first, *second}) == PEOPLE_A_PAGE + 5
+    assert (len(first), len(second)) == (PEOPLE.most, 5)
+    assert len({*first, *second}) == PEOPLE.most + 5
     for odd in ("9", "-1", "x", "1e9", "999999999999"):
         assert names(desk.open(f"/researcher/quality?page={odd}").text)
     assert names(desk.open("/researcher/quality?page=9").text) == second
@@ -60,7 +62,7 @@ def test_a_class_that_nobody_chose_has_no_alpha_and_the_page_says_why(crowd: Vis
 
 def test_people_are_sorted_by_any_column_and_unknown_values_come_last(crowd: Visited) -> None:
     desk = crowd.researcher()
-    for column in COLUMNS:
+    for column in PEOPLE.columns:
         assert 'aria-sort="ascending"' in desk.open(f"/researcher/quality?sort={column}").text
         assert 'aria-sort="descending"' in desk.open(f"/researcher/quality?sort={column}&down=1").text
     assert names(desk.open("/researcher/quality?sort=nonsense").text)
@@ -172,3 +174,71 @@ def test_no_page_is_a_dead_end(tmp_path: Path) -> None:
         ended = site.visitor().open("/work").text
         assert 'href="/"' not in ended, "the bare address leads nowhere there"
         assert "open the link that brought you here again" in ended
+
+
+def test_many_judgements_are_worked_out_in_a_process_of_its_own_and_the_page_does_not_wait(
+    crowd: Visited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page says so, then shows the same as when it is worked out here; what was decided since is there at once."""
+    from dissensus_collect.web import desk as desks
+
+    desk, site = crowd.researcher(), crowd.app.state.site
+    here = names(desk.open("/researcher/quality").text)
+    site.overview = None
+    monkeypatch.setattr(desks, "MANY", 0)
+    monkeypatch.setattr(desks, "PATIENCE", 0.0)
+    monkeypatch.setattr(desks, "QUICK", 0.0)
+    first = desk.open("/researcher/quality").text
+    assert "being worked out" in first
+    assert names(first) == []
+    assert site.looking is not None
+    crowd.runner.run(asyncio.wait_for(site.looking, 60))
+    assert names(desk.open("/researcher/quality").text) == here
+    found = re.search(r'annotator/(\d+)"><code>' + here[0], desk.open("/researcher/quality").text)
+    assert found is not None
+    desk.form("/researcher/annotator/exclude", annotator=found[1], reason="asleep")
+    assert here[0] in names(desk.open("/researcher/quality?show=excluded").text)
+    desk.form("/researcher/annotator/undo")
+    site.overview = None
+
+
+def test_everybody_of_a_list_is_decided_about_on_all_its_pages(crowd: Visited) -> None:
+    desk = crowd.researcher()
+    desk.open("/researcher/quality")
+    desk.form("/researcher/annotator/exclude", show="all", whole="yes", find="", reason="a broken page")
+    assert crowd.read("SELECT count(*) FROM annotator WHERE counts = 1 AND done > 0") == [(0,)]
+    desk.form("/researcher/annotator/undo")
+    assert crowd.read("SELECT count(*) FROM annotator WHERE counts = 0") == [(0,)]
+    ((name,), *_) = crowd.read("SELECT pseudonym FROM annotator ORDER BY id")
+    page = desk.open(f"/researcher/pay?find={name}").text
+    assert names(page) == [name]
+    desk.form("/researcher/pay", show="all", find=name, whole="yes", decision="approved")
+    assert crowd.read("SELECT pseudonym FROM payment JOIN annotator ON annotator.id = annotator") == [(name,)]
+    assert names(desk.open("/researcher/pay?show=decided").text) == [name]
+
+
+def test_a_persons_agreement_on_an_item_is_the_share_of_the_others_who_say_the_same(tmp_path: Path) -> None:
+    from dissensus_collect.results.overview import overview, said
+
+    project = text_project(tmp_path, items=4, k=3)
+    with visited(project) as site:
+        for cat in ("yes", "yes", "no"):
+            judge_all(site.database, project, partial(said_of, cat))
+        people = site.database.read_now(lambda cursor: [said(cursor, project, annotator=n) for n in (1, 2, 3)])
+        seen = site.database.read_now(lambda cursor: overview(cursor, project))
+    # Of the two others, one says the same of the cat and both of the dog; the third is alone with the cat.
+    assert [{each.agreement for each in one} for one in people] == [{0.75}, {0.75}, {0.5}]
+    assert [each.answers for each in people[0]] == [("cat: Yes",)] * 4
+    assert [each.answers for each in people[2]] == [("–",)] * 4
+    (asked,) = seen.agreement
+    assert [each is None for each in asked.course] == [True, False, False, False], "a quarter: one judgement an item"
+    assert asked.course[-1] is not None
+    assert asked.alpha is not None
+    assert asked.course[-1].value == asked.alpha.value < 0
+    dog = next(each for each in asked.classes if each.label == "dog").alpha
+    assert dog is not None
+    assert not dog.defined
+
+
+def said_of(cat: str, number: int) -> dict[str, str]:
+    return {"cat": cat, "dog": "no"}

@@ -314,7 +314,8 @@ def test_a_browser_that_goes_away_in_the_middle_leaves_nothing_in_the_log(tmp_pa
 
 
 def test_a_login_survives_a_restart_and_a_new_link_can_be_had_while_it_is_served(tmp_path: Path) -> None:
-    from dissensus_collect.web.security import RESEARCHER_COOKIE, Logins
+    from dissensus_collect.web.logins import Logins
+    from dissensus_collect.web.security import RESEARCHER_COOKIE
 
     project = web_project(tmp_path, texts=["one"])
     with visited(project) as site:

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dissensus_collect.web.logins import check_password, hash_password
 from dissensus_collect.web.media import inside, picture
 from dissensus_collect.web.security import (
     LARGEST_BODY,
     Buckets,
-    check_password,
     content_policy,
     csrf_token,
-    hash_password,
     new_token,
     same_origin,
 )

@@ -496,7 +496,7 @@ def test_the_password_lets_in_and_a_wrong_one_does_not(site: Visited) -> None:
     visitor = site.visitor()
     assert visitor.open("/researcher/").url.path == "/researcher/login"
     wrong = visitor.form("/researcher/login", password="open barley")
-    assert (wrong.status_code, "not the password" in wrong.text) == (403, True)
+    assert (wrong.status_code, "password is wrong" in wrong.text) == (403, True)
     assert visitor.form("/researcher/login", password="open sesame").url.path == "/researcher/progress"
     visitor.form("/researcher/leave")
     assert visitor.open("/researcher/progress").url.path == "/researcher/login"

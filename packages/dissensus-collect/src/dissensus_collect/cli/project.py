@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,16 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError
-from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, read_project, say_checks
+from dissensus_collect.cli.shared import (
+    DatabaseUrl,
+    Folder,
+    PasswordFile,
+    app,
+    histogram,
+    password_in,
+    read_project,
+    say_checks,
+)
 from dissensus_collect.project import Layout
 
 
@@ -91,20 +101,16 @@ def serve(
             "this machine is trusted if there is a --base-url.",
         ),
     ] = None,
-    password: Annotated[
-        str | None,
-        typer.Option(
-            envvar="DISSENSUS_PASSWORD",
-            show_envvar=True,
-            help="The researcher's password; better given in the environment than on the command line.",
-        ),
-    ] = None,
+    password_file: PasswordFile = None,
 ) -> None:
-    """Serve a project until Ctrl-C; prints the link for annotators, and one for the researcher that works once."""
+    """Serve a project until Ctrl-C; prints the link for annotators, and one for the researcher that works once.
+
+    The researcher's password is in a file or in the environment variable DISSENSUS_PASSWORD, never on the command line.
+    """
     from dissensus_collect.hosting.serving import Links, serve_project, serving_warnings
     from dissensus_collect.project.setup_check import check_setup
 
-    project = read_project(folder)
+    project, password = read_project(folder), password_in(password_file) or os.environ.get("DISSENSUS_PASSWORD")
     say_checks(check_setup(project))
     for warning in serving_warnings(host=host, base_url=base_url, password=password):
         note(f"warning: {warning}")
@@ -130,17 +136,35 @@ def serve(
 
 
 @app.command()
-def login(folder: Folder, json: opt.JsonTo = None) -> None:
-    """Print a new one-time link for the researcher, while the project is being served."""
-    from dissensus_collect.web.security import Logins
+def login(
+    folder: Folder,
+    name: Annotated[str, typer.Option(help="Whose account it is.")] = "researcher",
+    role: Annotated[
+        str | None, typer.Option(help="Make the account, or change it: owner, reviewer or reader (read-only).")
+    ] = None,
+    password_file: PasswordFile = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the account, and log its holder out.")] = False,
+    json: opt.JsonTo = None,
+) -> None:
+    """Print a new one-time link for a researcher, while the project is being served; make and remove accounts."""
+    from dissensus_collect.web.logins import Logins
 
     logins = Logins(read_project(folder).folder)
     if logins.address is None:
         raise InputError(f"{folder}: it has not been served yet; start 'dissensus collect serve {folder}'")
-    link = f"{logins.address}{logins.one_time_link()}"
-    if json_alone(json, {"researcher": link}):
+    if remove or role is not None:
+        logins.set_role(name, None if remove else role)
+    if password_file is not None:
+        logins.set_password(password_in(password_file), name)
+    link = None if remove else f"{logins.address}{logins.one_time_link(name)}"
+    accounts = {account.name: account.role for account in logins.accounts}
+    if json_alone(json, {"researcher": link, "accounts": accounts}):
         return
-    typer.echo(f"researcher:  {link}  (works once, within a day)")
+    if len(accounts) > 1 or remove:
+        note(f"accounts: {', '.join(f'{each} ({role})' for each, role in accounts.items())}")
+    if link is None:
+        return
+    typer.echo(f"{name}:  {link}  (works once, within a day)")
     next_step("open the link in a browser")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
@@ -20,10 +21,35 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 app = typer.Typer(name="collect", help="Collect votes on the web: exactly k for every item.", no_args_is_help=True)
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the project.")]
+
+
+def _without_password(context: typer.Context, option: typer.CallbackParam, url: str | None) -> str | None:
+    """Refuses a password among what was typed, where other users of the machine, and the shell's history, have it."""
+    source = context.get_parameter_source(str(option.name))
+    if (
+        source is not None
+        and source.name == "COMMANDLINE"
+        and url is not None
+        and re.search(r"://[^/@]*:[^/@]*@|[?&]password=", url)
+    ):
+        raise InputError(
+            "--database: a password does not belong on the command line; leave it out of the URL and give it as "
+            "PGPASSWORD or in ~/.pgpass, or give the whole URL as DISSENSUS_DATABASE"
+        )
+    return url
+
+
 DatabaseUrl = Annotated[
     str | None,
-    typer.Option("--database", metavar="URL", help="postgresql://... in place of FOLDER/collect.sqlite."),
+    typer.Option(
+        "--database",
+        metavar="URL",
+        envvar="DISSENSUS_DATABASE",
+        callback=_without_password,
+        help="postgresql://... in place of FOLDER/collect.sqlite.",
+    ),
 ]
+PasswordFile = Annotated[Path | None, typer.Option(metavar="FILE", help="A file whose first line is the password.")]
 BY: Final = "command line"
 """Who acted, in the log."""
 
@@ -38,6 +64,17 @@ def read_project(folder: Path) -> Project:
     from dissensus_collect.project import reading
 
     return reading.read_project(folder)
+
+
+def password_in(file: Path | None) -> str | None:
+    """The password in a file; None for none."""
+    try:
+        lines = [] if file is None else file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: the password cannot be read ({error}); give a file with one line") from error
+    if file is not None and not (lines and lines[0]):
+        raise InputError(f"{file}: its first line is empty; write the password there")
+    return lines[0] if lines else None
 
 
 def beside(folder: Path, database: str | None, work: Callable[[Any], T]) -> T:

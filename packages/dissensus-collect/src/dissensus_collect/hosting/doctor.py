@@ -22,7 +22,8 @@ from dissensus_collect.project.setup_check import Check, ok, warning, wrong
 from dissensus_collect.results.live import LEAST_FREE
 from dissensus_collect.store.backup import file_integrity
 from dissensus_collect.store.sqlite import FILE, backups, connect
-from dissensus_collect.web.security import Logins, checked_base_url
+from dissensus_collect.web.logins import Logins
+from dissensus_collect.web.security import checked_base_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

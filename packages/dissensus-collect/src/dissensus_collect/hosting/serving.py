@@ -92,7 +92,9 @@ def serve_project(
     trusted = [*checked_networks(trusted_proxies), *(LOOPBACK[:2] if base_url is not None else ())]
     with contextlib.closing(_listen(host, port)) as listening, open_database(project, database_url) as database:
         address = base_url or _address(host, listening.getsockname()[1])
-        settings = ServerSettings(clock=clock, rate_limits=rate_limits, base_url=base_url, password=password)
+        settings = ServerSettings(
+            clock=clock, rate_limits=rate_limits, base_url=base_url, password=password, database_url=database_url
+        )
         app = create_app(project, database, settings=settings)
         app.state.site.logins.set_address(address)
         # One process, always: the writer thread is what makes k exact.

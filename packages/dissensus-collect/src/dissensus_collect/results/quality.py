@@ -139,22 +139,27 @@ _BESIDE: Final = (
 )  # fmt: skip
 
 
-def annotator_quality(cursor: Any, project: Project) -> list[AnnotatorQuality]:
-    """Every annotator who has judged an item, gold or not, by rising id.
-
-    Annotators who count are compared with each other; excluded ones with everybody.
-    """
+def annotator_facts(cursor: Any) -> list[dict[str, Any]]:
+    """What the database says itself of every annotator who has judged an item, gold or not, by rising id."""
     names = ("annotator", "pseudonym", "state", "paid", "counts", "exported", "reason", "gold_seen", "gold_missed")
     people = cursor.execute(
         "SELECT id, pseudonym, state, paid, counts, exported, reason, gold_done, gold_missed FROM annotator "
         "WHERE done + gold_done > 0 ORDER BY id"
     ).fetchall()
-    if not people:
+    return [dict(zip(names, (*row[:3], *map(bool, row[3:6]), *row[6:]), strict=True)) for row in people]
+
+
+def annotator_quality(cursor: Any, project: Project) -> list[AnnotatorQuality]:
+    """Every annotator who has judged an item, gold or not, by rising id.
+
+    Annotators who count are compared with each other; excluded ones with everybody.
+    """
+    known = annotator_facts(cursor)
+    if not known:
         return []
-    known = [dict(zip(names, row, strict=True)) for row in people]
     ids = np.array([person["annotator"] for person in known], dtype=np.int64)
     judgements = read_judgements(cursor, project, exported=False, counted=False)
-    counting = np.array([bool(person["counts"]) for person in known])
+    counting = np.array([person["counts"] for person in known])
     columns = _behaviour(judgements, ids) | _standing(cursor, project, judgements, ids, counting=counting)
     panel = {name: _median(columns[name]) for name in ("seconds", "straight_lining")}
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
@@ -163,20 +168,21 @@ def annotator_quality(cursor: Any, project: Project) -> list[AnnotatorQuality]:
 
 
 def _as_known(person: dict[str, Any]) -> dict[str, Any]:
-    """With None for what is not known, and with flags of the database as such."""
-    known = {name: None if value != value else value for name, value in person.items()}
-    return known | {name: bool(person[name]) for name in ("paid", "counts", "exported")}
+    """With None for what is not known."""
+    return {name: None if value != value else value for name, value in person.items()}
 
 
-def item_quality(cursor: Any, project: Project, *, draws: int = 200, seed: int = 0) -> list[ItemQuality]:
-    """Every item that votes are collected for, by rising id.
+def item_quality(
+    cursor: Any, project: Project, *, judgements: Judgements | None = None, draws: int = 200, seed: int = 0
+) -> list[ItemQuality]:
+    """Every item that votes are collected for, by rising id; `judgements` are those that count, if they were read.
 
     The interval of the entropy is made from so many posterior draws, with a random seed.
     """
     rows = cursor.execute(
         "SELECT id, name, counted, wanted, problems FROM item WHERE role = 'vote' AND retired_at IS NULL ORDER BY id"
     ).fetchall()
-    judgements = read_judgements(cursor, project)
+    judgements = read_judgements(cursor, project) if judgements is None else judgements
     place = np.searchsorted(np.array([row[0] for row in rows], dtype=np.int64), judgements.item)
     answers = np.zeros((len(rows), len(project.classes.names), 3), dtype=np.int64)
     for column, value in enumerate((YES, NO, UNSURE)):
@@ -207,19 +213,23 @@ def item_quality(cursor: Any, project: Project, *, draws: int = 200, seed: int =
     ]
 
 
-def class_agreement(cursor: Any, project: Project, *, resamples: int = 200, seed: int = 0) -> list[ClassAgreement]:
-    """Krippendorff's alpha of every class, with unsure as an answer and with unsure as missing.
+def class_agreement(cursor: Any, project: Project) -> list[ClassAgreement]:
+    """Krippendorff's alpha of every class of the first question."""
+    judgements, names = read_judgements(cursor, project), {"items": names_of_items(cursor)}
+    return agreement_of(judgements, project, **names, annotators=pseudonyms(cursor))
 
-    Items are resampled for the intervals, with a random seed.
+
+def agreement_of(judgements: Judgements, project: Project, **names: Any) -> list[ClassAgreement]:
+    """Krippendorff's alpha of every class of judgements, with unsure as an answer and with unsure as missing.
+
+    Items are resampled for the intervals; `names` are those of `votes_of_judgements`.
     """
-    judgements, names = read_judgements(cursor, project), project.classes.names
     if not len(judgements) or np.unique(judgements.item).size == len(judgements):
-        return [ClassAgreement(label=name) for name in names]
-    votes = votes_of_judgements(judgements, project, items=names_of_items(cursor), annotators=pseudonyms(cursor))
-    alphas = class_alpha(votes, resamples=resamples, seed=seed)
+        return [ClassAgreement(label=name) for name in project.classes.names]
+    alphas = class_alpha(votes_of_judgements(judgements, project, **names), resamples=200)
     return [
-        ClassAgreement(label=name, alpha=alphas[name].alpha, without_unsure=alphas[name].without_unsure)
-        for name in names
+        ClassAgreement(label=name, alpha=found.alpha, without_unsure=found.without_unsure)
+        for name, found in alphas.items()
     ]
 
 

@@ -1,30 +1,23 @@
-"""Who may ask for what: sessions, forged posts, headers, rate limits and the researcher's login."""
+"""Who may ask for what: sessions, forged posts, headers and rate limits."""
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
-import json
 import re
 import secrets
-import time
 from collections import OrderedDict
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from filelock import FileLock
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
 from dissensus.errors import InputError
-from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -36,9 +29,6 @@ DOOR_COOKIE: Final = "dissensus_door"
 
 LARGEST_BODY: Final = 64 * 1024
 """Bytes. The largest honest post, a save of about a hundred classes with all its times, is a tenth of this."""
-
-SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
-"""About 16 MB and 50 ms per guess."""
 
 
 def new_token() -> str:
@@ -104,129 +94,6 @@ def checked_base_url(url: str) -> str:
     if parts.username is not None:
         raise InputError(f"base URL '{url}': leave out the name and the password; write {address}")
     return address
-
-
-def hash_password(password: str) -> str:
-    """A password as it may be stored: salt and scrypt digest, both in hexadecimal."""
-    salt = secrets.token_bytes(16)
-    return f"{salt.hex()}${hashlib.scrypt(password.encode(), salt=salt, **SCRYPT).hex()}"
-
-
-def check_password(password: str, hashed: str) -> bool:
-    """Whether a password is the one that was hashed."""
-    salt, digest = hashed.split("$")
-    attempt = hashlib.scrypt(password.encode(), salt=bytes.fromhex(salt), **SCRYPT)
-    return hmac.compare_digest(attempt, bytes.fromhex(digest))
-
-
-@dataclass
-class Logins:
-    """The researcher's login: a password, one-time links, and who is logged in.
-
-    They are kept in the file logins.json of the project's folder, as hashes, for its owner alone: so they survive a
-    restart, and `dissensus collect login` can make a link beside the server.
-
-    Attributes:
-        folder: the project's.
-        clock: gives UNIX seconds.
-        lasting: how many seconds a session or an unused link lasts.
-    """
-
-    folder: Path
-    clock: Callable[[], float] = time.time
-    lasting: float = 24 * 3600
-
-    @property
-    def has_password(self) -> bool:
-        """Whether there is a password to log in with; otherwise there are only one-time links."""
-        return self._kept()["password"] is not None
-
-    def set_password(self, password: str | None) -> None:
-        """Set the password, or have none; if it is another one than before, everybody is logged out."""
-        before = self._kept()["password"]
-        if before is not None and password is not None and check_password(password, before):
-            return
-        with self._changed() as kept:
-            kept["password"] = None if password is None else hash_password(password)
-            if before is not None or password is not None:
-                kept["sessions"] = {}
-
-    @property
-    def address(self) -> str | None:
-        """Where the project was served last; None if it never was."""
-        address: str | None = self._kept()["address"]
-        return address
-
-    def set_address(self, address: str) -> None:
-        """Remember where the project is served."""
-        with self._changed() as kept:
-            kept["address"] = address
-
-    def one_time_link(self) -> str:
-        """A path that logs one person in, once."""
-        token = new_token()
-        with self._changed() as kept:
-            kept["links"][_digest(token)] = self.clock() + self.lasting
-        return f"/researcher/enter/{token}"
-
-    def enter_by_link(self, token: str) -> str | None:
-        """The new session, or None if the link was used, is too old or never existed."""
-        with self._changed() as kept:
-            expires = kept["links"].pop(_digest(token), 0.0)
-        return self._begin() if self.clock() < expires else None
-
-    def enter_by_password(self, password: str) -> str | None:
-        """The new session, or None if the password is wrong (which takes as long to find out)."""
-        hashed = self._kept()["password"]
-        if hashed is None or not check_password(password, hashed):
-            return None
-        return self._begin()
-
-    def inside(self, session: str | None) -> bool:
-        """Whether a cookie belongs to somebody who is logged in."""
-        return session is not None and self.clock() < self._kept()["sessions"].get(_digest(session), 0.0)
-
-    def leave(self, session: str) -> None:
-        """Forget a session."""
-        with self._changed() as kept:
-            kept["sessions"].pop(_digest(session), None)
-
-    def _begin(self) -> str:
-        session = new_token()
-        with self._changed() as kept:
-            kept["sessions"][_digest(session)] = self.clock() + self.lasting
-        return session
-
-    @property
-    def _path(self) -> Path:
-        return self.folder / "logins.json"
-
-    def _kept(self) -> dict[str, Any]:
-        """What is in the file, without what is over; a file that is missing or damaged logs nobody in."""
-        try:
-            kept = json.loads(self._path.read_bytes())
-            now = self.clock()
-            alive = {
-                name: {str(digest): float(end) for digest, end in kept[name].items() if now < end}
-                for name in ("links", "sessions")
-            }
-            return {"password": kept["password"], "address": kept["address"], **alive}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return {"password": None, "address": None, "links": {}, "sessions": {}}
-
-    @contextmanager
-    def _changed(self) -> Iterator[dict[str, Any]]:
-        """What is in the file, to change; other processes wait for their turn."""
-        with FileLock(self.folder / "logins.lock", timeout=10):
-            kept = self._kept()
-            yield kept
-            with whole_file(self._path, remedy="nobody can log in; mend the rights of the folder") as part:
-                part.touch(mode=0o600)
-                part.write_text(json.dumps(kept), encoding="utf-8")
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 @dataclass

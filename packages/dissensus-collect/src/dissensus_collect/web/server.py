@@ -19,7 +19,8 @@ from starlette.staticfiles import StaticFiles
 from dissensus.errors import InputError
 from dissensus_collect.store.database import DiskFull
 from dissensus_collect.web import annotator_pages, item_calls, researcher_pages
-from dissensus_collect.web.security import ANNOTATOR_COOKIE, TOO_LARGE, BodyTooLarge, Guard, Limits, Logins, address_of
+from dissensus_collect.web.logins import Logins
+from dissensus_collect.web.security import ANNOTATOR_COOKIE, TOO_LARGE, BodyTooLarge, Guard, Limits, address_of
 from dissensus_collect.web.site import Refusal, ServerSettings, Site, refuse, site_of, turned_away
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.door import shut_by_researcher

@@ -17,7 +17,6 @@ from dissensus_collect.web.security import (
     ANNOTATOR_COOKIE,
     RESEARCHER_COOKIE,
     Limits,
-    Logins,
     csrf_token,
     same_origin,
     same_secret,
@@ -25,6 +24,7 @@ from dissensus_collect.web.security import (
 from dissensus_collect.work.participants import annotator_of
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Mapping
 
     from starlette.datastructures import FormData
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
     from dissensus_collect.project.language import Language
     from dissensus_collect.project.reading import Project
+    from dissensus_collect.results.overview import Overview
     from dissensus_collect.store.database import Cursor, Database
+    from dissensus_collect.web.logins import Account, Logins
     from dissensus_collect.web.security import TurnedAway
     from dissensus_collect.work.participants import Annotator
     from dissensus_collect.work.recruitment import KeySet
@@ -47,13 +49,15 @@ class ServerSettings:
         rate_limits: whether requests from one session or address are limited; simulated annotators share an address.
         base_url: the address that people use, if a proxy hides it; with ``https`` cookies are secure, and signed links
             must name it.
-        password: the researcher's; with None there are only one-time links.
+        password: of the account `researcher`; with None there are only one-time links.
+        database_url: of a PostgreSQL database; None for SQLite.
     """
 
     clock: Callable[[], float] = time.time
     rate_limits: bool = True
     base_url: str | None = None
     password: str | None = None
+    database_url: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ class Site:
         revealed: researcher sessions that chose to see answers while the project is running.
         said_full_at: when the log was last told that the disk is full, in seconds of the machine's own clock.
         undo: by researcher session, the last decision on annotators.
+        overview: what was worked out of all judgements last; `looking` is doing so now.
         untrusted: the address of a proxy that says who its visitors are and is not trusted; None for none.
     """
 
@@ -95,6 +100,8 @@ class Site:
     said_full_at: float | None = None
     untrusted: str | None = None
     undo: dict[str, Decided] = field(default_factory=dict)
+    overview: Overview | None = None
+    looking: asyncio.Task[None] | None = None
 
     @property
     def https(self) -> bool:
@@ -145,9 +152,9 @@ def known(cursor: Cursor, session: str) -> Annotator:
     return annotator
 
 
-def is_researcher(request: Request) -> bool:
-    """Whether a request comes from a researcher who is logged in."""
-    return site_of(request).logins.inside(request.cookies.get(RESEARCHER_COOKIE))
+def researcher_of(request: Request) -> Account | None:
+    """The researcher who is logged in; None for anybody else."""
+    return site_of(request).logins.account_of(request.cookies.get(RESEARCHER_COOKIE))
 
 
 def _check_post(request: Request, session: str | None, token: str) -> None:
@@ -209,6 +216,7 @@ TEMPLATES: Final = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.globals["paragraphs"] = paragraphs
+TEMPLATES.filters["ago"] = lambda at: f"{max(0.0, time.time() - at) / 60:.0f} min ago"
 
 
 def draw(name: str, **words: Any) -> str:

@@ -341,7 +341,7 @@ def include(cursor: Cursor, annotator: int, *, now: float, by: str, reason: str 
     fill_slots(cursor, annotator, _ITEMS_OF, now=now)
 
 
-def delete_participant(cursor: Cursor, annotator: int, *, now: float) -> None:
+def delete_participant(cursor: Cursor, annotator: int, *, now: float, by: str = "researcher") -> None:
     """Forgets who an annotator was and what they answered; others are asked for as many votes on these items."""
     _check_there(cursor, annotator)
     free_slots_of(cursor, annotator)
@@ -362,7 +362,7 @@ def delete_participant(cursor: Cursor, annotator: int, *, now: float) -> None:
         "done = 0, gold_done = 0, gold_missed = 0 WHERE id = ?",
         (annotator,),
     )
-    log_event(cursor, "deleted", annotator, now=now)
+    log_event(cursor, "deleted", annotator, {"by": by}, now=now)
     fill_slots(cursor, annotator, _ITEMS_OF, now=now)
 
 

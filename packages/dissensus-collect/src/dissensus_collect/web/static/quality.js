@@ -1,7 +1,7 @@
-// Marks all people on the page at once, and says how many are marked. Without it, people can be marked one by one.
+// Marks all people on the page at once, and says how many are marked; comes back for what is being worked out.
 
 const form = document.getElementById("decide");
-const boxes = [...form.elements].filter((each) => each.name === "annotator");
+const boxes = form ? [...form.elements].filter((each) => each.type === "checkbox" && each.value !== "yes" && each.name) : [];
 const all = document.getElementById("mark-all");
 
 function count() {
@@ -11,10 +11,13 @@ function count() {
   all.indeterminate = marked > 0 && marked < boxes.length;
 }
 
-all.closest("label").hidden = false;
-all.addEventListener("change", () => {
-  for (const each of boxes) each.checked = all.checked;
+if (boxes.length && document.getElementById("marked")) {
+  all.closest("label").hidden = false;
+  all.addEventListener("change", () => {
+    for (const each of boxes) each.checked = all.checked;
+    count();
+  });
+  for (const each of boxes) each.addEventListener("change", count);
   count();
-});
-for (const each of boxes) each.addEventListener("change", count);
-count();
+}
+if (document.querySelector("[data-wait]")) setTimeout(() => location.reload(), 2000);

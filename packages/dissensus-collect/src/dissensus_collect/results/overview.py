@@ -1,0 +1,210 @@
+"""What a researcher looks into: everybody and everything at one moment, and single people's and items' answers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.errors import InputError
+from dissensus.responses import NO, RESPONSES, YES
+from dissensus.votes.agreement import krippendorff_alpha
+from dissensus_collect.results.collected import names_of_items, pseudonyms, read_judgements, votes_of_judgements
+from dissensus_collect.results.quality import agreement_of, annotator_facts, annotator_quality, item_quality
+from dissensus_collect.store.opening import snapshot
+from dissensus_collect.work.answers import questions_of
+
+if TYPE_CHECKING:
+    from dissensus.bootstrap import Estimate
+    from dissensus.votes.agreement import Level
+    from dissensus_collect.project.reading import Project
+    from dissensus_collect.results.collected import Judgements
+    from dissensus_collect.results.quality import AnnotatorQuality, ClassAgreement, ItemQuality
+
+PARTS: Final = 4
+"""In how many equal parts, in time, the course of agreement is shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionAgreement:
+    """How well the panel agrees on one question.
+
+    Attributes:
+        question: as it is asked.
+        alpha: Krippendorff's alpha over its classes, ordinal for the steps of a scale and nominal otherwise; None as
+            long as no item has two judgements.
+        course: alpha of the first quarter, half, three quarters and all of the judgements; None likewise.
+        classes: the same by class, over yes, no and unsure; none of a scale.
+    """
+
+    question: str
+    alpha: Estimate | None
+    course: tuple[Estimate | None, ...]
+    classes: tuple[ClassAgreement, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """What is worked out of all judgements.
+
+    Attributes:
+        at: UNIX seconds at which it was begun.
+        seconds: how long it took.
+        agreement: of every question.
+    """
+
+    at: float
+    seconds: float
+    people: tuple[AnnotatorQuality, ...]
+    items: tuple[ItemQuality, ...]
+    agreement: tuple[QuestionAgreement, ...]
+
+    def with_facts(self, cursor: Any) -> Overview:
+        """The same with what the database says now of people: whether they count, and why not."""
+        facts = {person["annotator"]: person for person in annotator_facts(cursor)}
+        people = (
+            replace(person, **now) if any(getattr(person, name) != value for name, value in now.items()) else person
+            for person in self.people
+            if (now := facts.get(person.annotator)) is not None
+        )
+        return replace(self, people=tuple(people))
+
+
+def overview(cursor: Any, project: Project) -> Overview:
+    """What is worked out of all judgements so far."""
+    at, begun = time.time(), time.perf_counter()
+    counted = [read_judgements(cursor, project, question=place) for place in range(len(project.asked))]
+    names = {"items": names_of_items(cursor), "annotators": pseudonyms(cursor)}
+    people = tuple(annotator_quality(cursor, project))
+    items = tuple(item_quality(cursor, project, judgements=counted[0]))
+    agreement = tuple(
+        question_agreement(judgements, project.about(place), **names) for place, judgements in enumerate(counted)
+    )
+    return Overview(at=at, seconds=time.perf_counter() - begun, people=people, items=items, agreement=agreement)
+
+
+def overview_apart(project: Project, url: str | None) -> Overview:
+    """The same in a process of its own, which leaves the machine to the server; returns when that has ended."""
+    apart = multiprocessing.get_context("spawn")
+    yields = getattr(os, "nice", abs)
+    with ProcessPoolExecutor(1, mp_context=apart, initializer=yields, initargs=(10,)) as process:
+        return process.submit(_overview_beside, project, url).result()
+
+
+def _overview_beside(project: Project, url: str | None) -> Overview:
+    with snapshot(project, url) as cursor:
+        return overview(cursor, project)
+
+
+def question_agreement(judgements: Judgements, project: Project, **names: Any) -> QuestionAgreement:
+    """How well the panel agrees on the first question; `names` are those of `votes_of_judgements`."""
+    asked = project.asked[0]
+
+    def alpha(share: float, resamples: int) -> Estimate | None:
+        part = judgements.where(np.arange(round(share * len(judgements))))
+        if np.unique(part.item).size == len(part):
+            return None
+        level: Level = "ordinal" if asked.is_choice and asked.layout == "rating" else "nominal"
+        return krippendorff_alpha(votes_of_judgements(part, project, **names), level=level, resamples=resamples)
+
+    return QuestionAgreement(
+        question=asked.question,
+        alpha=alpha(1.0, 200),
+        course=tuple(alpha((part + 1) / PARTS, 0) for part in range(PARTS)),
+        classes=()
+        if asked.layout == "rating" and asked.is_choice
+        else tuple(agreement_of(judgements, project, **names)),
+    )
+
+
+_ANSWERS: Final = """
+    SELECT a.id, n.pseudonym, a.annotator, i.name, a.item, a.done_at, j.seconds, a.counts, a.late, a.voided, j.reason,
+        mine.class, mine.value, mine.amount,
+        count(theirs.value), sum(CASE WHEN theirs.value = mine.value THEN 1 ELSE 0 END),
+        sum(CASE WHEN theirs.amount = mine.amount THEN 1 ELSE 0 END)
+    FROM assignment a
+    JOIN annotator n ON n.id = a.annotator
+    JOIN item i ON i.id = a.item
+    JOIN judgement j ON j.assignment = a.id AND j.current = 1
+    JOIN response mine ON mine.judgement = j.id
+    LEFT JOIN assignment o ON o.item = a.item AND o.counts = 1 AND o.id <> a.id
+    LEFT JOIN judgement k ON k.assignment = o.id AND k.current = 1
+    LEFT JOIN response theirs ON theirs.judgement = k.id AND theirs.class = mine.class
+    WHERE a.state = 'done' AND {which} = ?
+    GROUP BY a.id, n.pseudonym, i.name, j.id, mine.class, mine.value, mine.amount
+    ORDER BY a.done_at, a.id, mine.class
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """One judgement, in words.
+
+    Attributes:
+        done_at: UNIX seconds.
+        seconds: from the first frame to the answer.
+        voided: why it is not used; None if it is.
+        reason: why it was answered like this, in the annotator's words.
+        answers: to each question about the item.
+        agreement: over all classes, the share of the others' votes that count which say the same; None without others.
+    """
+
+    assignment: int
+    pseudonym: str
+    annotator: int
+    item: str
+    item_number: int
+    done_at: float
+    seconds: float | None
+    counts: bool
+    late: bool
+    voided: str | None
+    reason: str | None
+    answers: tuple[str, ...]
+    agreement: float | None
+
+
+def said(cursor: Any, project: Project, *, annotator: int | None = None, item: int | None = None) -> list[Said]:
+    """Every judgement of an annotator or of an item, in the order in which they were done."""
+    if (annotator is None) == (item is None):
+        raise InputError("give either annotator= or item=")
+    which, value = ("a.annotator", annotator) if item is None else ("a.item", item)
+    rows: dict[int, list[Any]] = {}
+    for row in cursor.execute(_ANSWERS.format(which=which), (value,)).fetchall():
+        rows.setdefault(row[0], []).append(row)
+    rated = {place for asked, places in questions_of(project) for place in places if asked.layout == "rating"}
+    out = []
+    for cells in rows.values():
+        same = [(cell[16] if cell[11] in rated else cell[15], cell[14]) for cell in cells]
+        others = sum(votes for _, votes in same)
+        out.append(
+            Said(
+                assignment=cells[0][0], pseudonym=cells[0][1], annotator=cells[0][2], item=cells[0][3],
+                item_number=cells[0][4], done_at=cells[0][5], seconds=cells[0][6], counts=bool(cells[0][7]),
+                late=bool(cells[0][8]), voided=cells[0][9], reason=cells[0][10],
+                answers=_in_words(project, {cell[11]: (cell[12], cell[13]) for cell in cells}),
+                agreement=float(sum(equal for equal, _ in same) / others) if others else None,
+            )
+        )  # fmt: skip
+    return out
+
+
+def _in_words(project: Project, given: dict[int, tuple[int, float | None]]) -> tuple[str, ...]:
+    """The answer to each question: the classes that were chosen, or what was said of every class."""
+    words, out = project.classes.words, []
+    for asked, places in questions_of(project):
+        answers = list(zip(asked.classes, (given[place] for place in places), strict=True))
+        if asked.layout in ("rating", "points"):
+            parts = [f"{name}: {amount:g}" for name, (_, amount) in answers]
+            parts = [part.rpartition(": ")[2] for part in parts] if asked.is_choice else parts
+        elif asked.layout in ("select-all", "single-choice"):
+            parts = [name for name, (value, _) in answers if value == YES]
+        else:
+            parts = [f"{name}: {words[RESPONSES[value]]}" for name, (value, _) in answers if value != NO]
+        out.append(", ".join(parts) or "–")
+    return tuple(out)
