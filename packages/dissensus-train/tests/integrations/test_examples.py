@@ -54,6 +54,27 @@ def net(shape, classes):
     return Tokens()
 """
 
+REWARDS = """
+import torch
+import transformers
+from dissensus_train.training.pairs import PairLink
+
+class Rewards(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        transformers.set_seed(0)
+        size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+        config = transformers.LlamaConfig(vocab_size=9, num_labels=1, pad_token_id=0, **size)
+        self.network = transformers.LlamaForSequenceClassification(config)
+        self.link = PairLink(3)
+
+    def forward(self, x):
+        return self.link(*(self.network(input_ids=x[:, side].long()).logits for side in (0, 1)))
+
+def net(shape, classes):
+    return Rewards()
+"""
+
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,6 +179,27 @@ def test_the_trainer_of_hugging_face_is_our_loop(seen: list[Any]) -> None:
     (told,) = (each["eval_loss"] for each in left["trainer"].state.log_history if "eval_loss" in each)
     assert told == pytest.approx(expected, abs=1e-3)
     assert told < 0.95
+
+
+def test_the_reward_trainer_of_trl_is_our_loop(seen: list[Any]) -> None:
+    for library in ("accelerate", "datasets", "transformers", "trl"):
+        pytest.importorskip(library, reason=f"{library} is not installed")
+    left = example("trl_reward")
+    ended = np.pad(left["words"], ((0, 0), (0, 0), (0, 1)), constant_values=1)
+    ours = our_loop(ended, left["labels"], net=REWARDS, delivery="multipass", train=320, epochs=4)
+    assert_targets(seen, our_targets(ours.run, left["labels"]))
+    model, loss = left["model"].eval(), left["trainer"].delivered_loss
+    assert "delivered_loss.link.steps" in model.state_dict()
+    with torch.no_grad():
+        rewards = model(torch.from_numpy(ended).transpose(0, 1).flatten(0, 1)).logits
+        said = loss.link(*rewards.chunk(2)).exp().numpy()
+    np.testing.assert_allclose(said, ours.predictions["train"], atol=1e-3)
+    truth, nothing = left["truth"], np.broadcast_to(left["truth"].mean(axis=0), said.shape)
+    assert soft_nll(truth, said).mean() < soft_nll(truth, nothing).mean()
+    # Its collator keeps no labels: an evaluation set is scored by TRL's own loss, chosen against rejected.
+    chosen, rejected = rewards.chunk(2)
+    own = torch.nn.functional.softplus(rejected - chosen).mean().item()
+    assert left["trainer"].evaluate(left["pairs"].take(320))["eval_loss"] == pytest.approx(own, abs=1e-4)
 
 
 def within_noise(model: Any, left: dict[str, Any]) -> tuple[float, float]:

@@ -57,7 +57,7 @@ def test_with_sides_swapped_the_same_bits_come_out_in_reverse(
 ) -> None:
     generator = torch.Generator().manual_seed(seed)
     network = build(name, (parts, WIDTH), classes=classes, seed=seed)
-    torch.nn.init.normal_(network.get_parameter("steps"), generator=generator)
+    torch.nn.init.normal_(network.get_parameter("link.steps"), generator=generator)
     x = size * torch.randn(items, parts * WIDTH, generator=generator)
     some = torch.rand(items, generator=generator) < 0.5
     one, other = network(x), network(torch.where(some[:, None], swapped(x, parts), x))
@@ -71,10 +71,10 @@ def test_probabilities_are_those_of_intervals_of_a_logistic_distribution(classes
     network = build(name, (2 * WIDTH,), classes=classes, seed=1).double()
     assert isinstance(network, PairNetwork)
     with torch.no_grad():
-        network.steps.copy_(torch.linspace(-1, 2, len(network.steps)))
+        network.link.steps.copy_(torch.linspace(-1, 2, len(network.link.steps)))
     x = 3 * torch.randn(20, 2 * WIDTH, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     left, right = (network.score(side).detach().numpy() for side in x.chunk(2, dim=1))
-    ends = np.array([-np.inf, *network.thresholds.tolist(), np.inf])
+    ends = np.array([-np.inf, *network.link.thresholds.tolist(), np.inf])
     for row, said in enumerate(network(x).exp().detach().numpy()):
         # The mean of both answers' variances, as multiples of that of the standard logistic distribution.
         scale = np.sqrt((np.exp(left[row, 1]) + np.exp(right[row, 1])) / 2) if name == "pair-spread" else 1.0
@@ -123,7 +123,7 @@ def test_a_fit_to_soft_votes_is_that_of_scipy_and_recovers_the_scores() -> None:
     optimiser.step(closure)
     score = network.get_parameter("score.weight")[0].detach().numpy()
     assert np.allclose(score, found[:-1], atol=1e-4)
-    assert np.isclose(network.thresholds[-1].item(), found[-1], atol=1e-4)
+    assert np.isclose(network.link.thresholds[-1].item(), found[-1], atol=1e-4)
     assert np.allclose(score, true, atol=0.15)
 
 

@@ -21,20 +21,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dissensus.errors import InputError
+from dissensus_train.training.losses import cross_entropy
 
 
-class PairNetwork(nn.Module):
-    """From (items, parts x width) features to (items, classes) ln probabilities of what people say.
+class PairLink(nn.Module):
+    """From scores of two answers to (items, classes) ln probabilities of what people say of them.
 
-    Parts are the left answer and the right one, or before them the question, which both are scored with. `score` maps
-    (items, width) features of an answer, those of the question first, to its score, and where scores have a spread to
-    ln v beside it. `steps` are, before softplus, the distances between thresholds from the middle on, ln 2 at first:
-    then three classes are equally likely where scores are equal.
+    `steps` are, before softplus, the distances between thresholds from the middle on, ln 2 at first: then three classes
+    are equally likely where scores are equal.
     """
 
-    def __init__(self, score: nn.Module, *, parts: int, classes: int) -> None:
+    def __init__(self, classes: int) -> None:
         super().__init__()
-        self.score, self.parts, self.classes = score, parts, classes
+        self.classes = classes
         self.steps = nn.Parameter(torch.zeros((classes - 1) // 2))
 
     @property
@@ -44,11 +43,8 @@ class PairNetwork(nn.Module):
         middle = above.new_zeros(1 - self.classes % 2)
         return torch.cat([-above.flip(0), middle, above])
 
-    def forward(self, x: Tensor) -> Tensor:
-        sides = x.flatten(1).unflatten(1, (self.parts, -1))
-        question = sides[:, :-2].flatten(1)
-        # Two calls over rows in the same places: the sums of an answer are the same bits on either side.
-        left, right = (self.score(torch.cat([question, sides[:, side]], dim=1)) for side in (-2, -1))
+    def forward(self, left: Tensor, right: Tensor) -> Tensor:
+        """Scores are (items, 1), or (items, 2) with ln v beside them."""
         apart, thresholds = right[:, :1] - left[:, :1], self.thresholds
         firm = torch.ones_like(apart)
         if left.shape[1] > 1:
@@ -57,6 +53,44 @@ class PairNetwork(nn.Module):
         # F(b) - F(a) = F(b) F(-a) (1 - exp(a - b)) for the logistic F, so that no difference of small numbers is taken.
         inside = torch.log(-torch.expm1(-thresholds.diff() * firm))
         return F.pad(F.logsigmoid(at), (0, 1)) + F.pad(F.logsigmoid(-at), (1, 0)) + F.pad(inside, (1, 1))
+
+
+class PairNetwork(nn.Module):
+    """From (items, parts x width) features to (items, classes) ln probabilities of what people say.
+
+    Parts are the left answer and the right one, or before them the question, which both are scored with. `score` maps
+    (items, width) features of an answer, those of the question first, to what `PairLink` takes.
+    """
+
+    def __init__(self, score: nn.Module, *, parts: int, classes: int) -> None:
+        super().__init__()
+        self.score, self.parts, self.link = score, parts, PairLink(classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        sides = x.flatten(1).unflatten(1, (self.parts, -1))
+        question = sides[:, :-2].flatten(1)
+        # Two calls over rows in the same places: the sums of an answer are the same bits on either side.
+        left, right = (self.score(torch.cat([question, sides[:, side]], dim=1)) for side in (-2, -1))
+        said: Tensor = self.link(left, right)
+        return said
+
+
+class RewardLoss(nn.Module):
+    """The cross-entropy of people's votes on pairs under the rewards of both answers, (items,).
+
+    Called with (2 items, 1) rewards, those of all left answers first, as TRL's `RewardTrainer` has them, and delivered
+    targets: (items, classes) distributions or (items,) class indices, classes from left to right. Rewards of two
+    columns are scores with a spread. Thresholds for ties and degrees are learnt: `dis.hf.Delivering` hands them to the
+    optimiser; in a loop of your own, do so too.
+    """
+
+    def __init__(self, classes: int = 3) -> None:
+        super().__init__()
+        self.link = PairLink(classes)
+
+    def forward(self, rewards: Tensor, target: Tensor) -> Tensor:
+        left, right = rewards.reshape(len(rewards), -1).chunk(2)
+        return cross_entropy(self.link(left, right), target)
 
 
 def pair_linear(shape: tuple[int, ...], classes: int) -> nn.Module:

@@ -1,4 +1,4 @@
-"""Deliveries in the `Trainer` of Hugging Face, and `datasets` in the order of labels.
+"""Deliveries in the `Trainer` of Hugging Face and TRL's `RewardTrainer`, and `datasets` in the order of labels.
 
 Examples:
     >>> import datasets, numpy as np, torch, transformers
@@ -22,6 +22,12 @@ Examples:
     >>> batch = next(iter(mine.get_train_dataloader()))
     >>> sorted(batch), tuple(batch["labels"].shape)
     (['input_ids', 'item', 'labels'], (4, 2))
+
+    A reward model learns from votes on pairs of answers, here 2 for the left, 1 tie and none for the right:
+
+    >>> loss, rewards = dis.hf.RewardLoss(classes=3), torch.tensor([[1.0], [0.0]])
+    >>> round(loss(rewards, torch.tensor([[2 / 3, 1 / 3, 0.0]])).item(), 4)
+    0.8059
 """
 
 from __future__ import annotations
@@ -34,5 +40,6 @@ if TYPE_CHECKING:
     from dissensus_train.integrations.hf.delivering import Delivering as Delivering
     from dissensus_train.integrations.hf.rows import labelled as labelled
     from dissensus_train.integrations.hf.training import Trainer as Trainer
+    from dissensus_train.training.pairs import RewardLoss as RewardLoss
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -32,10 +32,12 @@ class Delivering:
     before the model is called, so a model never chooses a loss by the type of its labels (for distributions it would
     silently choose one of many yes-or-no questions).
 
-    Evaluation sets keep their own `labels`, of either kind, and are scored by the same loss.
+    Evaluation sets keep their own `labels`, of either kind, and are scored by the same loss; one whose batches have
+    none, by the trainer's own.
     """
 
     args: Any
+    model: Any
     data_collator: Any
     train_dataset: Any
     label_smoother: Any
@@ -47,7 +49,8 @@ class Delivering:
         Args:
             args: of the `Trainer`.
             delivery: over the items of `train_dataset`, in its order (see `labelled`), on the CPU.
-            loss: of `dis.losses`, or any that gives one value per item.
+            loss: of `dis.losses`, or any that gives one value per item. One with weights, as `RewardLoss`, is trained
+                as a part of the model, and saved with it.
             options: of the `Trainer`.
         """
         super().__init__(*args, **options)
@@ -72,6 +75,9 @@ class Delivering:
             )
         self.train_dataset = delivered
         self.delivered_loss = loss
+        if isinstance(loss, torch.nn.Module):
+            # What it learns is trained, shared between processes and saved as the model's own.
+            self.model.add_module("delivered_loss", loss.to(self.args.device))
         # The loss is a mean over the batch, which the Trainer divides by the number of accumulated batches.
         self.model_accepts_loss_kwargs = False
 
@@ -93,6 +99,8 @@ class Delivering:
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """The mean of the loss over a batch; the model sees neither labels nor items."""
+        if "labels" not in inputs:
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)  # type: ignore[misc]
         seen = {name: value for name, value in inputs.items() if name not in ("labels", "item")}
         outputs = model(**seen)
         logits = outputs["logits"] if isinstance(outputs, dict) else outputs[0]
