@@ -6,7 +6,7 @@ Labels:    label, expand (to rows with weights, for scikit-learn), LabelDistribu
 Training:  deliver, loader, losses, hf, lightning, sklearn; whole studies: run, open_study, load_model
 Scores:    evaluate, Evaluator, metrics, report, plot; where a run ended: basins
 Questions: plan (how many items and votes?), stand_in (may a model take a person's place?)
-Together:  prediction_sets (which classes hold a person's answer?)
+Together:  combine (predictions and votes), prediction_sets (which classes hold a person's answer?), defer (when to ask)
 
 What takes votes takes whatever `read_votes` reads, too: a frame, a list of dictionaries, a path.
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dissensus.planning import plan as plan
     from dissensus.report.writing import write_report as report
     from dissensus.together import combine as combine
+    from dissensus.together import defer as defer
     from dissensus.together import prediction_sets as prediction_sets
     from dissensus.version import __version__ as __version__
     from dissensus.votes import Votes as Votes
@@ -76,6 +77,7 @@ __all__ = [
     "agreement",
     "combine",
     "count_votes",
+    "defer",
     "evaluate",
     "expand",
     "inspect",

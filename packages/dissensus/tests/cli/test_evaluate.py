@@ -307,3 +307,19 @@ def test_sets_are_printed_beside_those_of_majorities_and_every_predicted_item_is
     assert marked["set_size"].to_list()[:-1] == expected.sum(axis=1).tolist()
     with pytest.raises(InputError, match="--marked marks nothing by itself"):
         run("--votes", files["votes"], "--predictions", files["good"], "--marked", tmp_path / "m.csv")
+
+
+def test_items_for_people_are_told_with_what_asking_is_worth_and_marked(files: dict[str, Path], tmp_path: Path) -> None:
+    given = ("--votes", files["votes"], "--predictions", files["good"], "--resamples", 20)
+    result = run(*given, "--defer", 0.2, "--marked", tmp_path / "m.csv", "--json", tmp_path / "e.json")
+    assert result.exit_code == 0
+    assert "When to ask people\ngood: 20% of items go to people" in result.stdout
+    found = dis.defer(dis.read_votes(files["votes"]), pl.read_parquet(files["good"]), share=0.2, resamples=20)
+    told = json.loads((tmp_path / "e.json").read_text())["defer"]["good"]
+    assert told["cost"] == found.cost
+    assert [rule["area"]["value"] for rule in told["rules"]] == [rule.area.value for rule in found.rules]
+    marked = pl.read_csv(tmp_path / "m.csv")
+    assert marked["votes_wanted"].to_list() == found.columns(marked["item"].to_numpy())["votes_wanted"]
+    assert marked["to_people"].mean() == pytest.approx(found.share)
+    priced = run(*given, "--vote-cost", 1000)
+    assert "good: 0% of items go to people" in priced.stdout

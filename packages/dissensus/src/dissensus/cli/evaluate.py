@@ -29,7 +29,7 @@ from dissensus.cli.printing import (
     table,
     text_to,
 )
-from dissensus.cli.together import print_sets, write_marked
+from dissensus.cli.together import print_deferral, print_sets, write_marked
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.tables import shown as show
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
@@ -92,6 +92,8 @@ def evaluate(
     figure: Path | None = None,
     width: float | None = None,
     sets: float | None = None,
+    defer: float | None = None,
+    vote_cost: float | None = None,
     marked: Path | None = None,
     against: Path | None = None,
     per: Literal["annotator"] | None = None,
@@ -155,8 +157,9 @@ def evaluate(
         return
     hard = None if majority is None else next((name for name in systems if systems[name] == majority), MAJORITY_MODEL)
     files = systems if majority is None or hard in systems else {**systems, MAJORITY_MODEL: majority}
-    if marked is not None and sets is None:
-        raise InputError("evaluate: --marked marks nothing by itself; add --sets 0.9")
+    asking = defer is not None or vote_cost is not None
+    if marked is not None and sets is None and not asking:
+        raise InputError("evaluate: --marked marks nothing by itself; add --sets 0.9 or --defer 0.1")
     outputs, human, aligned, left_out = read_systems(
         label(people, scheme),
         files,
@@ -198,17 +201,24 @@ def evaluate(
     # What is made of model and people together, and by name the columns of --marked: a value for each predicted item.
     together: dict[str, Any] = {}
     marks: dict[str, Any] = {}
+    judged, first = people.take_items(places_of(human.items, people.items)), next(iter(systems))
     if sets is not None:
         from dissensus.together.sets import prediction_sets, set_columns
 
-        judged = people.take_items(places_of(human.items, people.items))
         together["sets"] = {
             name: prediction_sets(judged, aligned[name], level=sets, resamples=resamples, seed=seed) for name in systems
         }
-        first = next(iter(systems))
         marks |= set_columns(together["sets"][first].of(outputs[first]), outputs[first].classes)
+    if asking:
+        from dissensus.together.deferral import defer as deferral
+
+        together["defer"] = {
+            name: deferral(judged, outputs[name], share=defer, cost=vote_cost, resamples=resamples, seed=seed)
+            for name in systems
+        }
+        marks |= together["defer"][first].columns(outputs[first].items)
     if marked is not None:
-        write_marked(marked, outputs[next(iter(systems))], marks)
+        write_marked(marked, outputs[first], marks)
     notes = [sentence for output in outputs.values() for sentence in output.notes] + cautions
     if json is not None:
         paths = {name: str(path) for name, path in systems.items()}
@@ -237,6 +247,8 @@ def evaluate(
         _print_grid(*beside.overall.grid())
     if sets is not None:
         print_sets(together["sets"])
+    if asking:
+        print_deferral(together["defer"], known=notes)
     next_step(typed("report", *again, **beside_it, reading=reading))
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from dissensus.cli.printing import console, note, plain, short_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from dissensus.evaluation.probabilities import Predictions
+    from dissensus.together.deferral import Deferral
     from dissensus.together.sets import PredictionSets
 
 
@@ -27,6 +28,24 @@ def print_sets(made: Mapping[str, PredictionSets]) -> None:
     console().print(f"\n[bold]{plain(heading)}[/], on items left out of their calibration")
     console().print(short_table([["", "calibrated on", "answers held", "classes", "varied items"], *lines]))
     note(*dict.fromkeys(f"sets: {sentence}" for sets in made.values() for sentence in sets.notes))
+
+
+def print_deferral(made: Mapping[str, Deferral], *, known: Sequence[str]) -> None:
+    """By system, which items go to people, and how well that and other rules do; without notes that are known."""
+    console().print("\n[bold]When to ask people[/]")
+    for name, found in made.items():
+        console().print(plain(f"{name}: {' '.join(found.verdict[:2])}"))
+    lines = [
+        [name, rule.rule, str(rule.area), f"{rule.of_random:.2f}", str(rule.less)]
+        for name, found in made.items()
+        for rule in found.rules
+    ]
+    if lines:
+        n = next(iter(made.values())).asked
+        console().print(plain(f"Risk of answering instead of asking for {n} votes, by share answered:"))
+        console().print(short_table([["", "items chosen by", "area", "of chance", "less than chance"], *lines]))
+    notes = (sentence for found in made.values() for sentence in found.notes if sentence not in known)
+    note(*dict.fromkeys(f"defer: {sentence}" for sentence in notes))
 
 
 def write_marked(path: Path, predictions: Predictions, columns: Mapping[str, Any]) -> None:

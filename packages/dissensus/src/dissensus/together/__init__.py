@@ -9,6 +9,8 @@ from dissensus.lazy import lazy_names
 if TYPE_CHECKING:
     from dissensus.together.combined import Combined as Combined
     from dissensus.together.combined import combine as combine
+    from dissensus.together.deferral import Deferral as Deferral
+    from dissensus.together.deferral import defer as defer
     from dissensus.together.sets import PredictionSets as PredictionSets
     from dissensus.together.sets import prediction_sets as prediction_sets
 

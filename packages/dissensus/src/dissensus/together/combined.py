@@ -24,7 +24,7 @@ from dissensus.together.combining import cross_fitted_combinations, learn_combin
 from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.arrays import Floats, Ints, Mask, Names, Table
     from dissensus.evaluation.finite_panel.panel import Panel
@@ -259,6 +259,32 @@ class Learnt:
     combinations: tuple[Combination, ...]
     fold: Ints
 
+    @cached_property
+    def pseudo(self) -> Table:
+        """(items, classes) what the predictions of each item count for."""
+        return self._by_fold(lambda own, rows: own.pseudo_votes([model[:, rows] for model in self.models]))
+
+    def forecast(self, votes: Table) -> Table:
+        """(items, classes) the label distribution of each item after its predictions and these votes."""
+        return self._by_fold(lambda own, rows: own.forecast(self.pseudo[rows], votes[rows]))
+
+    def forecast_of_votes(self, votes: Table) -> Table:
+        """The same without predictions."""
+        return self._by_fold(lambda own, rows: own.prior.forecast(votes[rows]))
+
+    def take(self, rows: Ints) -> Learnt:
+        """The same of some items, each at most once."""
+        models = [model[:, rows] for model in self.models]
+        return Learnt(self.panel.take(rows), models, self.combinations, self.fold[rows])
+
+    def _by_fold(self, made: Callable[[Combination, Ints], Table]) -> Table:
+        """(items, classes) what the combination that was not learnt from an item makes of it."""
+        out = np.empty(self.panel.mass.shape)
+        for place, own in enumerate(self.combinations):
+            rows = np.flatnonzero(self.fold == place)
+            out[rows] = made(own, rows)
+        return out
+
 
 def learn(panel: Panel, models: Sequence[Runs], *, seed: int = 0) -> Learnt:
     """Combinations of models and votes, cross-fitted over the items of a panel; see `together.combining`."""
@@ -300,22 +326,16 @@ def scores_together(learnt: Learnt, ruler: Ruler, n: int, *, seed: int = 0) -> t
     mean over all (the ruler's value), is taken off: their chance is the same. NaN where an item has no more than n.
     """
     panel, rng = learnt.panel, np.random.default_rng([seed, n])
-    reached = np.flatnonzero(panel.size > n)
-    scores, of_classes = np.full(len(panel), np.nan), np.zeros(panel.mass.shape)
+    reached = panel.size > n
+    scores, of_classes = np.where(reached, ruler.per_item[n] if n else 0.0, np.nan), np.zeros(panel.mass.shape)
     draws = max(2, min(40, DRAWN // len(panel))) if n else 1
-    for place, combination in enumerate(learnt.combinations):
-        rows = reached[learnt.fold[reached] == place]
-        part = panel.take(rows)
-        pseudo = combination.pseudo_votes([model[:, rows] for model in learnt.models])
-        scores[rows] = ruler.per_item[n][rows] if n else 0.0
-        for _ in range(draws if len(rows) else 0):
-            votes = draw_judgements(part, np.full(len(rows), n), rng)
-            rest = np.maximum(part.mass - votes, 0.0) / (part.size - n)[:, None] / draws
-            both = losses(combination.forecast(pseudo, votes), "soft_nll")
-            scores[rows] += (rest * (both - (losses(combination.prior.forecast(votes), "soft_nll") if n else 0.0))).sum(
-                1
-            )
-            of_classes[rows] += both / draws
+    for _ in range(draws):
+        votes = draw_judgements(panel, np.where(reached, n, 0), rng)
+        rest = np.maximum(panel.mass - votes, 0.0) / np.where(reached, panel.size - n, 1)[:, None] / draws
+        both = losses(learnt.forecast(votes), "soft_nll")
+        alone = losses(learnt.forecast_of_votes(votes), "soft_nll") if n else 0.0
+        scores += (rest * (both - alone)).sum(axis=1)
+        of_classes[reached] += both[reached] / draws
     return scores, of_classes
 
 

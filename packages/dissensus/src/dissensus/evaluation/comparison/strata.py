@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.arrays import places_of, places_within
+from dissensus.arrays import places_of
 from dissensus.errors import InputError
-from dissensus.evaluation.finite_panel.panel import draw_votes
+from dissensus.evaluation.finite_panel.panel import divided_judgements
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
@@ -81,18 +81,7 @@ def halves_of(human: LabelDistribution, panel: Panel, *, seed: int) -> Halves | 
     items = np.flatnonzero(panel.size > 1)
     divided, known = panel.take(items), replace(human.take(items), items=items)
     size = divided.size // 2
-    one: Any
-    if divided.single:
-        one = draw_votes(divided.counts, size, rng)
-        other = divided.counts - one
-    else:
-        assert divided.item is not None
-        assert divided.vectors is not None
-        order = np.lexsort((rng.random(len(divided.item)), divided.item))
-        first = places_within(divided.size) < np.repeat(size, divided.size)
-        one, other = np.zeros_like(divided.mass), np.zeros_like(divided.mass)
-        for mass, half in ((one, order[first]), (other, order[~first])):
-            np.add.at(mass, divided.item[half], divided.vectors[half].toarray())
+    one, other = divided_judgements(divided, [size], rng)
 
     def part(mass: Any, size: Ints) -> LabelDistribution:
         return replace(known, probabilities=mass / size[:, None], counts=np.zeros_like(known.counts), panel_size=size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from dissensus.errors import InputError
 from dissensus.labels.schemes import UNSURE_WEIGHT, judgement_vectors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scipy.sparse import csr_array
 
     from dissensus.arrays import Codes, Counts, Ints, Mask, Table
@@ -168,11 +171,22 @@ def draw_votes(counts: Counts, size: Ints, rng: np.random.Generator) -> Counts:
 
 def draw_judgements(panel: Panel, size: Ints, rng: np.random.Generator) -> Table:
     """(items, classes) sums of `size` (items,) of each item's judgements, drawn at random without replacement."""
+    return divided_judgements(panel, [size], rng)[0]
+
+
+def divided_judgements(panel: Panel, sizes: Sequence[Ints], rng: np.random.Generator) -> list[Table]:
+    """(items, classes) sums of each part of the items' judgements, drawn at random; then of what is left of them."""
     if panel.single:
-        return draw_votes(panel.counts, size, rng).astype(np.float64)
+        left, parts = panel.counts, []
+        for size in sizes:
+            parts.append(draw_votes(left, size, rng))
+            left = left - parts[-1]
+        return [part.astype(np.float64) for part in (*parts, left)]
     assert panel.item is not None
     assert panel.vectors is not None
     order = np.lexsort((rng.random(len(panel.item)), panel.item))
-    first = places_within(panel.size) < np.repeat(size, panel.size)
-    begin = np.cumsum(panel.size) - panel.size
-    return np.asarray(np.add.reduceat(panel.vectors.toarray()[order] * first[:, None], begin, axis=0))
+    place, begin = places_within(panel.size), np.cumsum(panel.size) - panel.size
+    vectors = panel.vectors.toarray()[order]
+    ends = [np.repeat(end, panel.size) for end in np.cumsum([np.zeros_like(panel.size), *sizes, panel.size], axis=0)]
+    within = [(place >= low) & (place < high) for low, high in pairwise(ends)]
+    return [np.asarray(np.add.reduceat(vectors * part[:, None], begin, axis=0)) for part in within]
