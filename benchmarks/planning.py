@@ -27,12 +27,12 @@ from dissensus.datasets import DATASETS
 from dissensus.evaluation.finite_panel.panel import draw_votes
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.labels.mixture import Dirichlet, fit_prior
-from dissensus.planning.allocation import panel_concentration
 from dissensus.planning.comparing import WORTH, simulated_pair
 from dissensus.planning.fitted import FittedPanel, fit_panel
 from dissensus.planning.next_items import next_votes
 from dissensus.planning.planned import VOTES, Prices
 from dissensus.planning.predicted import predict
+from dissensus.together.allocation import panel_concentration
 from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:

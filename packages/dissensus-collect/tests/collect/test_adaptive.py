@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from dissensus.errors import InputError
 from dissensus.labels.mixture import Dirichlet
-from dissensus.planning.allocation import (
+from dissensus.together.allocation import (
     best_votes,
     draw_round,
     expected_error,

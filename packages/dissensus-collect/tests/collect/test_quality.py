@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import psi
 
-from dissensus.planning.allocation import panel_concentration
+from dissensus.together.allocation import panel_concentration
 from dissensus_collect.results.quality import annotator_quality, class_agreement, entropy_interval, item_quality
 from dissensus_collect.store.opening import open_database
 from dissensus_collect.work.participants import exclude

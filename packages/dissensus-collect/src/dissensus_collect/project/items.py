@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError
 from dissensus.items.pictures import image_paths
-from dissensus.planning.allocation import WANTED
+from dissensus.together.allocation import WANTED
 from dissensus.whole_file import sha256_of
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import numpy as np
 from dissensus.arrays import places_within
 from dissensus.labels.mixture import Dirichlet
 from dissensus.labels.schemes import weighted
-from dissensus.planning.allocation import (
+from dissensus.together.allocation import (
     best_votes,
     draw_round,
     expected_error,

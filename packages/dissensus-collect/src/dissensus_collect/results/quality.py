@@ -16,8 +16,8 @@ from dissensus.arrays import group_medians
 from dissensus.errors import InputError
 from dissensus.labels.dawid_skene import one_coin
 from dissensus.labels.schemes import weighted
-from dissensus.planning.allocation import panel_concentration
 from dissensus.responses import NO, UNSURE, YES
+from dissensus.together.allocation import panel_concentration
 from dissensus.votes.agreement import class_alpha
 from dissensus.votes.annotators import annotator_agreement
 from dissensus_collect.results.collected import names_of_items, pseudonyms, read_judgements, votes_of_judgements

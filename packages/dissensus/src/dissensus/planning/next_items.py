@@ -14,8 +14,8 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.labels.mixture import Dirichlet
-from dissensus.planning.allocation import WANTED, best_votes, expected_error, gains_of_next_votes, panel_concentration
 from dissensus.table_file import write_table
+from dissensus.together.allocation import WANTED, best_votes, expected_error, gains_of_next_votes, panel_concentration
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:

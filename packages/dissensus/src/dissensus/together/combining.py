@@ -98,7 +98,7 @@ class Combination:
     def people(self, pseudo: Table) -> Floats:
         """(items,) how many people's votes would tell as much of p as these pseudo-votes do.
 
-        Without a model the expected squared error falls with n votes as V A / (A + n), see `planning.allocation`.
+        Without a model the expected squared error falls with n votes as V A / (A + n), see `together.allocation`.
         """
         (whole,), (moved,), _ = next_vote(np.zeros((1, pseudo.shape[1])), self.prior.forecast)
         left = next_vote(np.zeros_like(pseudo), lambda mass: self.forecast(pseudo, mass))[0]

@@ -3,7 +3,7 @@
 People's answers to an item help where they would move the model's answer: not where the model is unsure because people
 are divided, which no vote changes. So an item's claim to be asked about is how much the next vote is expected to lower
 the soft NLL of the answer on a further person's answer, under the posterior of prediction and votes (`combining`,
-`planning.allocation`). A vote has a price, in nats of soft NLL: an answer costs - ln of the probability that it gives
+`together.allocation`). A vote has a price, in nats of soft NLL: an answer costs - ln of the probability that it gives
 to what a person says, so that a wrong or over-sure one costs most. An item goes to people where its first vote gains
 the price or more, and gets votes for as long as the next one does. A price and a share of the items are two names of
 one threshold; items of equal gain stay together.
@@ -32,7 +32,7 @@ from dissensus.evaluation.finite_panel.panel import divided_judgements
 from dissensus.evaluation.finite_panel.people_ruler import losses
 from dissensus.frames import Framed
 from dissensus.item_names import places_of_items
-from dissensus.planning.allocation import WANTED, gains_of_next_votes
+from dissensus.together.allocation import WANTED, gains_of_next_votes
 from dissensus.together.combined import beside_votes, learn
 from dissensus.together.combining import LEAST, learn_combination
 from dissensus.votes.echo import number

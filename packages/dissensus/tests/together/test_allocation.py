@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dissensus.labels.mixture import Mixture
-from dissensus.planning.allocation import expected_error, gains_of_next_votes
+from dissensus.together.allocation import expected_error, gains_of_next_votes
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats
