@@ -93,7 +93,7 @@ KINDS: Final[dict[str, Any]] = {
 }
 """What an option of reading holds that is not a text; several in one text are separated by commas."""
 
-SEVERAL: Final = ("annotators", "models", "columns", "missing", "classes", "bins")
+SEVERAL: Final = ("annotators", "models", "columns", "missing", "classes", "bins", "sides")
 
 
 def typed_name(name: str) -> str:

@@ -168,6 +168,14 @@ def _print(result: Inspection, source: str) -> None:
         _print_compared(title, "annotator", result.doubtful())
     if result.models is not None and result.models.rows():
         _print_compared("Models beside people", "model", result.models.rows())
+    if result.biased():
+        title = "Position bias: votes for the side shown on the left (a tie is half a vote), beyond those of others"
+        lines = table("annotator", ">judgements", ">left", ">others", ">bias", ">95 % interval", title=title)
+        for one in result.biased()[:SHOWN]:
+            ends = f"{one.low:+.3f} to {one.high:+.3f}"
+            cells = f"{one.judgements:,}", f"{one.left:.1%}", f"{one.expected:.1%}", f"{one.bias:+.3f}", ends
+            lines.add_row(plain(one.annotator) + (" (model)" if one.model else ""), *cells)
+        _print_below(lines)
     if result.contested:
         lines = table("item", ">entropy", "votes", title="Most contested items")
         lines.columns[0].overflow, lines.columns[0].no_wrap, lines.columns[0].max_width = "ellipsis", True, 40

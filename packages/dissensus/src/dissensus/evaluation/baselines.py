@@ -16,6 +16,7 @@ from dissensus.evaluation.metrics.distances import FLOOR
 from dissensus.evaluation.model_outputs import NO_CLASS
 from dissensus.evaluation.probabilities import Predictions, checked_human, checked_probabilities
 from dissensus.labels.distribution import LabelDistribution
+from dissensus.votes.sides import symmetric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,8 @@ def make_baselines(
     if training is None and len(p) < 2:
         notes.append("marginal is missing: with one item and no training labels there are no others to take a mean of")
     else:
-        made["marginal"] = marginal(p, training=training, question=question)
+        pairs = isinstance(human, LabelDistribution) and human.pairs
+        made["marginal"] = marginal(p, training=training, question=question, pairs=pairs)
     if majority is None:
         notes.append(NO_MAJORITY)
     elif validation is None and len(p) < 2 * FOLDS:
@@ -98,7 +100,9 @@ def uniform(human: Any) -> Predictions:
     return _made(np.broadcast_to(constant, (1, *p.shape)), "1 / classes", constant)
 
 
-def marginal(human: Any, *, training: Any | None = None, question: Any | None = None) -> Predictions:
+def marginal(
+    human: Any, *, training: Any | None = None, question: Any | None = None, pairs: bool = False
+) -> Predictions:
     """The mean human distribution, the same for every item: the score of knowing the classes but not the item.
 
     It is the mean of the training labels where these are given, else of the other evaluated items (each item is left
@@ -110,10 +114,12 @@ def marginal(human: Any, *, training: Any | None = None, question: Any | None = 
         training: the same of the training items.
         question: (items,) the question of each evaluated item; then the mean is over the others of its question, and
             of an item that is alone with its question, over all others.
+        pairs: whether they are preferences: the mean is then the same for both sides.
     """
     p = checked_human(human)
     if training is not None and question is None:
-        constant = _possible(checked_human(training).mean(axis=0)[None], len(training))[0]
+        mean = checked_human(training).mean(axis=0)[None]
+        constant = _possible(symmetric(mean) if pairs else mean, len(training))[0]
         return _made(np.broadcast_to(constant, (1, *p.shape)), "mean of the training labels", constant)
     _, of = np.unique(np.zeros(len(p)) if question is None else np.asarray(question), return_inverse=True)
     size = np.bincount(of)
@@ -121,10 +127,13 @@ def marginal(human: Any, *, training: Any | None = None, question: Any | None = 
     others = np.where((size[of] > 1)[:, None], total[of] - p, p.sum(axis=0) - p)
     count = np.where(size[of] > 1, size[of] - 1, max(len(p) - 1, 1))[:, None]
     # Subtracting may leave a class that only one item has a hair below 0.
-    runs = _possible(np.maximum(others, 0.0) / count, count)
+    runs = np.maximum(others, 0.0) / count
+    runs = _possible(symmetric(runs) if pairs else runs, count)
     kind = "" if question is None else ", of the same question"
     return _made(
-        runs[None], f"mean of the other evaluated items' label distributions{kind}, for each item", p.mean(axis=0)
+        runs[None],
+        f"mean of the other evaluated items' label distributions{kind}, for each item",
+        (symmetric(p) if pairs else p).mean(axis=0),
     )
 
 

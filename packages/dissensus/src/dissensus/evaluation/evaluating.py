@@ -708,7 +708,9 @@ def _ruler(
     if len(panel) < 2 and training is None:
         return "one item tells nothing of how items differ"
     # Nobody's forecast is the baseline `marginal`, so that this row is worth 0 people.
-    nobody = marginal(labels, training=_padded(training, labels), question=question).probabilities[0]
+    nobody = marginal(labels, training=_padded(training, labels), question=question, pairs=labels.pairs).probabilities[
+        0
+    ]
     try:
         return people_ruler(panel, training=votes, question=code, nobody=nobody, score=score, seed=seed)
     except InputError as error:

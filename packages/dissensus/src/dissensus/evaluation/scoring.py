@@ -24,6 +24,7 @@ from dissensus.evaluation.finite_panel.people_ruler import mean_losses
 from dissensus.evaluation.finite_panel.shared_annotators import annotator_variance, shared, with_annotators
 from dissensus.evaluation.metrics.registry import SHARE
 from dissensus.evaluation.model_outputs import NO_CLASS
+from dissensus.votes.sides import both_sides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,11 +64,13 @@ def resample_systems(
     original: Codes | None,
     resamples: int,
     seed: int,
+    pairs: bool = False,
 ) -> Resampled:
     """Every metric of every system on the rows of a stratum, on the sample and on resamples of its items.
 
     Rows of one item are drawn together, and all metrics that are means see the same draws. `original` are the (items,)
-    class indices of original labels, for metrics that need them.
+    class indices of original labels, for metrics that need them. Of `pairs`, what is computed over items sees each item
+    and its mirror image: their classes would else be told apart by which side is called left.
     """
     human, item = rows.human, np.unique(rows.item, return_inverse=True)[1]
     chosen = {name: np.ascontiguousarray(system.probabilities[:, rows.item]) for name, system in systems.items()}
@@ -83,6 +86,8 @@ def resample_systems(
         resampled = _resampled(np.stack(scores), item, resamples=resamples, seed=seed)
         values = dict(zip((metric.name for metric in means), np.split(resampled, len(means), axis=1), strict=True))
     constants = [np.ascontiguousarray(run[rows.item]) for system in systems.values() for run in system.over_items]
+    if pairs:
+        human, item, constants = both_sides(human), np.tile(item, 2), [both_sides(run) for run in constants]
     for metric in metrics:
         if metric.over_items is not None:
             values[metric.name] = resampled_over_items(
@@ -137,7 +142,13 @@ class Scorer:
             whole = self.panel if stratum.items.all() else self.panel.take(stratum.items)
             panel = whole if stratum.human is None else panel_or_reason(stratum.human, None)[0]
         resampled = resample_systems(
-            rows, self.systems, self.metrics, original=self.original, resamples=self.resamples, seed=self.seed
+            rows,
+            self.systems,
+            self.metrics,
+            original=self.original,
+            resamples=self.resamples,
+            seed=self.seed,
+            pairs=self.labels.pairs,
         )
         return self._scores(stratum, resampled, rows.items, panel), resampled
 
@@ -203,7 +214,8 @@ def with_classes(labels: LabelDistribution, classes: tuple[str, ...]) -> LabelDi
     if not more[1][1]:
         return labels
     padded: Any = {name: np.pad(getattr(labels, name), more) for name in ("probabilities", "counts")}
-    return replace(labels, **padded, classes=classes, model=None)
+    # The mirror image of a pair has no place for a class that follows the right side.
+    return replace(labels, **padded, classes=classes, pairs=False, model=None)
 
 
 def over_all_classes(

@@ -5,6 +5,9 @@ judgement is one unit of evidence, spread equally over the classes that it selec
 classes each counts 1/m of a vote. Single choices are m = 1.
 
 A class that nobody voted for, and that no gold item names, has probability 0 everywhere.
+
+Of preferences, whose sides may be named either way round, each item is fitted together with its mirror image:
+confusions and priors are shared between the sides, and the log-likelihood is half of what both have.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from scipy.sparse import coo_array, csr_array
 from dissensus.arrays import places_of, row_max, row_sum
 from dissensus.errors import InputError
 from dissensus.labels.schemes import judgement_weights, weighted
+from dissensus.votes.sides import with_mirror_images
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Confusions, Floats, Ints, Mask, Names, Table
@@ -161,9 +165,14 @@ def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None) -> FitVotes:
         raise InputError(f"labels: {name} has no votes to fit; give at least one")
     if len(votes.classes) < 2:
         raise InputError(f"labels: {name} needs two classes or more, and these votes have {len(votes.classes)}")
+    gold_item, gold_class = _gold_codes(votes, gold)
+    if votes.pairs:
+        # What is learnt of an annotator is shared between the sides.
+        gold_item = np.concatenate([gold_item, gold_item + len(votes.items)])
+        gold_class = np.concatenate([gold_class, len(votes.classes) - 1 - gold_class])
+        votes = with_mirror_images(votes)
     plain = weighted(votes, "equal-weighted")
     frequencies = plain.probabilities
-    gold_item, gold_class = _gold_codes(votes, gold)
     frequencies[gold_item] = 0.0
     frequencies[gold_item, gold_class] = 1.0
     possible = np.asarray(plain.counts.sum(axis=0) > 0)
@@ -327,15 +336,21 @@ def fitted(
     converged: bool,
     **estimates: Any,
 ) -> AnnotatorModel:
-    """The model of a fit, under the names of its votes."""
+    """The model of a fit, under the names of its votes; mirror images of preferences were there for the fit alone."""
+    times = 2 if fit_votes.votes.pairs else 1
+    names: Any = fit_votes.votes.items
+    if times == 2:
+        names = names[: len(names) // 2]
+        posterior = posterior[: len(names)]
+        estimates |= {name: estimates[name][: len(names)] for name in ("difficulty",) if name in estimates}
     return AnnotatorModel(
         name=name,
-        items=fit_votes.votes.items,
+        items=names,
         classes=fit_votes.votes.classes,
         annotators=fit_votes.annotators,
-        n_judgements=fit_votes.votes.n_judgements,
+        n_judgements=fit_votes.votes.n_judgements // times,
         posterior=posterior,
-        log_likelihood=log_likelihood,
+        log_likelihood=log_likelihood / times,
         converged=converged,
         **estimates,
     )

@@ -51,6 +51,7 @@ class LabelDistribution:
         classes: names, in class order.
         scheme: how votes became probabilities.
         ordered: whether the classes are a scale, lowest first.
+        pairs: whether items are pairs and the classes run from left to right (`Votes.swapped`).
         mean_uncertainty: (items,) mean over judgements of the share of classes answered unsure (the soft-digits
             paper's u-bar); None where nobody could answer unsure.
         unsure_proportion: (items,) share of judgements with at least one unsure; None likewise.
@@ -74,6 +75,7 @@ class LabelDistribution:
     mean_uncertainty: Floats | None = None
     unsure_proportion: Floats | None = None
     model: Any = field(default=None, repr=False)
+    pairs: bool = False
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.classes))

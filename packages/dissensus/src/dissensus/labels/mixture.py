@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, rel_entr, softmax
 
 from dissensus.labels.schemes import fit_concentration
+from dissensus.votes.sides import both_sides, on_one_side
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Counts, Floats, Ints, Table
@@ -132,21 +133,24 @@ def next_vote(mass: Table, forecast: Forecast) -> tuple[Floats, Floats, Floats]:
     return np.maximum(alike - (mean**2).sum(axis=1), 0.0), moved, surprise
 
 
-def fit_dirichlet(mass: Table) -> Dirichlet:
+def fit_dirichlet(mass: Table, *, pairs: bool = False) -> Dirichlet:
     """Maximum-likelihood pseudo-votes; a class that nobody chose gets the share of half a vote."""
+    mass = both_sides(mass) if pairs else mass
     alpha = fit_concentration(mass)
     return Dirichlet(np.maximum(alpha, alpha.sum() * 0.5 / (mass.sum() + 0.5 * len(alpha))))
 
 
-def fit_mixture(mass: Table, smoothings: tuple[float, ...], *, seed: int = 0) -> Mixture:
+def fit_mixture(mass: Table, smoothings: tuple[float, ...], *, seed: int = 0, pairs: bool = False) -> Mixture:
     """The mixture whose points are items' (items, classes) votes, smoothed by so many votes in each round.
 
-    Where there are many items, some are drawn at random.
+    Where there are many items, some are drawn at random. Of `pairs` it is that of items and their mirror images.
     """
     rng = np.random.default_rng(seed)
-    everybody, beside = _everybody(mass), _votes_beside(mass)
-    rows, times = np.unique(_some(mass, ITEMS, rng), axis=0, return_counts=True)
+    rows, times = _distinct(_some(mass, ITEMS, rng), pairs=pairs)
     of = rows if len(rows) <= POINTS else rows[rng.choice(len(rows), POINTS, replace=False, p=times / times.sum())]
+    if pairs:
+        mass, rows, of, times = both_sides(mass), both_sides(rows), both_sides(of), np.tile(times, 2)
+    everybody, beside = _everybody(mass), _votes_beside(mass)
     size = of.sum(axis=1, keepdims=True)
     spread = (of / size) @ beside
     for smoothing in smoothings:
@@ -159,29 +163,44 @@ def fit_mixture(mass: Table, smoothings: tuple[float, ...], *, seed: int = 0) ->
     return mixture
 
 
-def fit_prior(mass: Table, *, smoothings: tuple[float, ...] | None = None, seed: int = 0, part: float = 1.0) -> Prior:
+def fit_prior(
+    mass: Table,
+    *,
+    smoothings: tuple[float, ...] | None = None,
+    seed: int = 0,
+    part: float = 1.0,
+    pairs: bool = False,
+) -> Prior:
     """A candidate, fitted to the (items, classes) votes of all items or of a random `part` of them.
 
-    Without `smoothings` it is the one that forecasts held-out votes best.
+    Without `smoothings` it is the one that forecasts held-out votes best. Of `pairs`, preferences, it is the same
+    whichever way round the sides of items are named.
     """
-    chosen = choose_smoothings(mass, seed=seed) if smoothings is None else smoothings
-    return _fit(_part(mass, part, seed=seed), chosen, seed=seed)
+    chosen = choose_smoothings(mass, seed=seed, pairs=pairs) if smoothings is None else smoothings
+    return _fit(_part(mass, part, seed=seed), chosen, seed=seed, pairs=pairs)
 
 
 def cross_fitted(
-    mass: Table, *, smoothings: tuple[float, ...] | None = None, seed: int = 0, part: float = 1.0
+    mass: Table,
+    *,
+    smoothings: tuple[float, ...] | None = None,
+    seed: int = 0,
+    part: float = 1.0,
+    pairs: bool = False,
 ) -> tuple[tuple[Prior, ...], Ints]:
     """A prior for each of some folds of the items, fitted to the others, and (items,) the fold of each.
 
     As `fit_prior`: without `smoothings` the best candidate, fitted to a random `part` of the others.
     """
     fold = folds_of(len(mass), seed=seed)
-    chosen = choose_smoothings(mass, seed=seed) if smoothings is None else smoothings
+    chosen = choose_smoothings(mass, seed=seed, pairs=pairs) if smoothings is None else smoothings
     others = (_part(mass[fold != number], part, seed=seed) for number in range(FOLDS))
-    return tuple(_fit(other, chosen, seed=seed) for other in others), fold
+    return tuple(_fit(other, chosen, seed=seed, pairs=pairs) for other in others), fold
 
 
-def by_group(prior: Mixture, mass: Table, group: Codes | Ints, *, groups: int, shrinkage: float) -> tuple[Mixture, ...]:
+def by_group(
+    prior: Mixture, mass: Table, group: Codes | Ints, *, groups: int, shrinkage: float, pairs: bool = False
+) -> tuple[Mixture, ...]:
     """The mixture of each group of items: the same points, with weights between the group's own and everybody's.
 
     `mass` is (items, classes), `group` (items,). A group without items has everybody's weights, which count as
@@ -189,17 +208,20 @@ def by_group(prior: Mixture, mass: Table, group: Codes | Ints, *, groups: int, s
     """
     out = []
     for number in range(groups):
-        rows, times = np.unique(mass[group == number], axis=0, return_counts=True)
-        weights = em_weights(prior, rows, times, steps=STEPS, shrinkage=shrinkage) if len(rows) else prior.weights
+        rows, times = _distinct(mass[group == number], pairs=pairs)
+        rows, items = (both_sides(rows), np.tile(times / 2, 2)) if pairs else (rows, times)
+        weights = em_weights(prior, rows, items, steps=STEPS, shrinkage=shrinkage) if len(rows) else prior.weights
         out.append(Mixture(prior.points, weights))
     return tuple(out)
 
 
-def cross_fitted_by_group(mass: Table, group: Codes | Ints, *, seed: int = 0) -> tuple[tuple[Mixture, ...], Ints]:
+def cross_fitted_by_group(
+    mass: Table, group: Codes | Ints, *, seed: int = 0, pairs: bool = False
+) -> tuple[tuple[Mixture, ...], Ints]:
     """As `cross_fitted`, by fold and (items,) group; how far groups keep to everybody, held-out votes tell."""
     fold, groups = folds_of(len(mass), seed=seed), int(group.max()) + 1
-    chosen = choose_smoothings(mass, seed=seed, mixtures=True)
-    everybody = [fit_mixture(mass[fold != number], chosen, seed=seed) for number in range(FOLDS)]
+    chosen = choose_smoothings(mass, seed=seed, mixtures=True, pairs=pairs)
+    everybody = [fit_mixture(mass[fold != number], chosen, seed=seed, pairs=pairs) for number in range(FOLDS)]
     few = mass * np.minimum(1.0, FEW / mass.sum(axis=1, keepdims=True))
     best, result = -np.inf, None
     for shrinkage in SHRINKAGE:
@@ -207,7 +229,7 @@ def cross_fitted_by_group(mass: Table, group: Codes | Ints, *, seed: int = 0) ->
             mixture
             for number, prior in enumerate(everybody)
             for mixture in by_group(
-                prior, mass[fold != number], group[fold != number], groups=groups, shrinkage=shrinkage
+                prior, mass[fold != number], group[fold != number], groups=groups, shrinkage=shrinkage, pairs=pairs
             )
         )
         which = fold * groups + group
@@ -223,7 +245,7 @@ def folds_of(items: int, *, seed: int) -> Ints:
     return np.asarray(np.random.default_rng(seed).permutation(items) % FOLDS)
 
 
-def choose_smoothings(mass: Table, *, seed: int = 0, mixtures: bool = False) -> tuple[float, ...]:
+def choose_smoothings(mass: Table, *, seed: int = 0, mixtures: bool = False, pairs: bool = False) -> tuple[float, ...]:
     """The candidate that makes held-out items' votes likeliest; with `mixtures`, the Dirichlet prior is left out."""
     if mass.shape[1] > MANY and not mixtures:
         return ()
@@ -231,13 +253,13 @@ def choose_smoothings(mass: Table, *, seed: int = 0, mixtures: bool = False) -> 
     fold = folds_of(len(some), seed=seed)
 
     def likelihood(smoothings: tuple[float, ...]) -> float:
-        fitted = [_fit(some[fold != number], smoothings, seed=seed) for number in range(FOLDS)]
+        fitted = [_fit(some[fold != number], smoothings, seed=seed, pairs=pairs) for number in range(FOLDS)]
         return sum(float(fitted[number].log_likelihood(some[fold == number]).sum()) for number in range(FOLDS))
 
     return max((smoothing for smoothing in SMOOTHINGS if smoothing or not mixtures), key=likelihood)
 
 
-def em_weights(prior: Mixture, rows: Table | Counts, times: Ints, *, steps: int, shrinkage: float = 0.0) -> Floats:
+def em_weights(prior: Mixture, rows: Table | Counts, times: Any, *, steps: int, shrinkage: float = 0.0) -> Floats:
     """(points,) weights after some steps of EM from those of the prior; each raises the likelihood of the rows.
 
     `rows` are (rows, classes) votes, `times` (rows,) how many items have each, and `shrinkage` the items' worth of the
@@ -254,8 +276,13 @@ def em_weights(prior: Mixture, rows: Table | Counts, times: Ints, *, steps: int,
     return np.asarray(weights)
 
 
-def _fit(mass: Table, smoothings: tuple[float, ...], *, seed: int) -> Prior:
-    return fit_mixture(mass, smoothings, seed=seed) if smoothings else fit_dirichlet(mass)
+def _fit(mass: Table, smoothings: tuple[float, ...], *, seed: int, pairs: bool) -> Prior:
+    return fit_mixture(mass, smoothings, seed=seed, pairs=pairs) if smoothings else fit_dirichlet(mass, pairs=pairs)
+
+
+def _distinct(mass: Table, *, pairs: bool) -> tuple[Table, Ints]:
+    """The distinct rows, of `pairs` without their mirror images, and how many items have each."""
+    return np.unique(on_one_side(mass) if pairs else mass, axis=0, return_counts=True)
 
 
 def _part(mass: Table, part: float, *, seed: int) -> Table:

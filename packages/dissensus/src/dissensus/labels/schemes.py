@@ -11,6 +11,7 @@ from scipy.special import psi
 from dissensus.arrays import row_sum
 from dissensus.errors import InputError, choices
 from dissensus.labels.distribution import LabelDistribution, TieRule, one_hot
+from dissensus.votes.sides import both_sides
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +89,11 @@ def dirichlet(votes: Votes | CountedVotes, *, concentration: float | Floats | No
             likelihood of the Dirichlet-multinomial, so that few votes are shrunk as much as the panel warrants.
     """
     counts, total = votes.counts, _votes_of_each_item(votes)
-    a = fit_concentration(counts) if concentration is None else np.asarray(concentration, dtype=np.float64)
+    a = (
+        fit_concentration(both_sides(counts) if votes.pairs else counts)
+        if concentration is None
+        else np.asarray(concentration, dtype=np.float64)
+    )
     a = np.broadcast_to(a, (counts.shape[1],))
     if not (np.isfinite(a).all() and (a >= 0).all() and a.sum() > 0):
         raise InputError(f"labels: concentration {a.tolist()} must be finite, 0 or more, and not all 0")
@@ -129,8 +134,10 @@ def fit_concentration(counts: Any, *, max_iterations: int = 1000, tolerance: flo
 def majority(votes: Votes | CountedVotes, *, tie: TieRule = "first", seed: int = 0) -> LabelDistribution:
     """All probability on the most voted class, ties decided by the stated rule.
 
-    Judgements with several votes or unsures are read as equal-weighted first.
+    Judgements with several votes or unsures are read as equal-weighted first. Of preferences no side is the first: the
+    mass of a tie is split.
     """
+    tie = "split" if votes.pairs and tie == "first" else tie
     if votes.judgement is None:
         _votes_of_each_item(votes)
         return _distribution(votes, one_hot(votes.counts, tie=tie, seed=seed), "majority")
@@ -173,6 +180,7 @@ def _distribution(votes: Votes | CountedVotes, probabilities: Table, scheme: str
         ordered=votes.ordered,
         mean_uncertainty=mean_uncertainty,
         unsure_proportion=unsure_proportion,
+        pairs=votes.pairs,
     )
 
 

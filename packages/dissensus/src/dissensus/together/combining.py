@@ -30,6 +30,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.calibration import fit_calibrator
 from dissensus.evaluation.finite_panel.panel import draw_judgements
 from dissensus.labels.mixture import FEW, FOLDS, choose_smoothings, fit_prior, folds_of, next_vote
+from dissensus.votes.sides import both_sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,7 +146,7 @@ def learn_combination(
             f"learnt from at least {LEAST}; give more votes"
         )
     panel, models = panel.take(several), [model[:, several] for model in models]
-    chosen = choose_smoothings(panel.mass, seed=seed) if smoothings is None else smoothings
+    chosen = choose_smoothings(panel.mass, seed=seed, pairs=panel.pairs) if smoothings is None else smoothings
     half = folds_of(len(panel), seed=seed) % 2
     kinds = [_best_kind(panel, model, half) for model in models]
     parts = [
@@ -155,7 +156,7 @@ def learn_combination(
     calibrators = _calibrators(panel, models, kinds)
     signals = _calibrated(models, calibrators)[1]
     return Combination(
-        prior=fit_prior(panel.mass, smoothings=chosen, seed=seed),
+        prior=fit_prior(panel.mass, smoothings=chosen, seed=seed, pairs=panel.pairs),
         calibrators=calibrators,
         strengths=np.exp(fitted[:-5]),
         slopes=fitted[-5:-3],
@@ -171,7 +172,7 @@ def cross_fitted_combinations(
 ) -> tuple[tuple[Combination, ...], Ints]:
     """A combination for each of some folds of the items, learnt from the others, and (items,) the fold of each."""
     fold = folds_of(len(panel), seed=seed)
-    chosen = choose_smoothings(panel.mass, seed=seed)
+    chosen = choose_smoothings(panel.mass, seed=seed, pairs=panel.pairs)
     others = [np.flatnonzero(fold != number) for number in range(FOLDS)]
     return tuple(
         learn_combination(panel.take(rows), [model[:, rows] for model in models], smoothings=chosen, seed=seed)
@@ -216,7 +217,7 @@ def _part(
     # Each time that an item is drawn, other votes of it are.
     times = [draw_judgements(mine, few, rng) for _ in range(-(-wanted // len(mine)))]
     votes = np.concatenate(times)[np.arange(wanted) // len(mine) * len(mine) + rows]
-    prior = fit_prior(theirs.mass, smoothings=smoothings, seed=seed)
+    prior = fit_prior(theirs.mass, smoothings=smoothings, seed=seed, pairs=panel.pairs)
     return _Part(
         prior,
         calibrated[:, rows],
@@ -330,7 +331,10 @@ def _calibrators(panel: Panel, models: Sequence[Runs], kinds: Sequence[Kind]) ->
     made = []
     for kind, model in zip(kinds, models, strict=True):
         known = _predicted(model)
-        made.append(fit_calibrator(kind, panel.shares[known], _floored(model[:, known])))
+        people, said = panel.shares[known], _floored(model[:, known])
+        if panel.pairs:
+            people, said = both_sides(people), np.concatenate([said, said[..., ::-1]], axis=-2)
+        made.append(fit_calibrator(kind, people, said))
     return tuple(made)
 
 

@@ -15,7 +15,7 @@ Intervals are percentile bootstrap intervals over items.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ from dissensus.bootstrap import (
 )
 from dissensus.errors import InputError
 from dissensus.frames import Framed
+from dissensus.votes.sides import on_one_side, symmetric
 from dissensus.votes.table import Votes, check_counts, votes_from_counts
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def krippendorff_alpha(
     else:
         _refuse_several_votes(votes, level)
         places = _places(votes, rows, scale)
-        recipe = _interval(places) if level == "interval" else _ordinal(rows, resamples=resamples, seed=seed)
+        recipe = _interval(rows, places) if level == "interval" else _ordinal(rows, resamples=resamples, seed=seed)
     return _estimates(rows, [recipe], resamples=resamples, seed=seed)[f"krippendorff_alpha_{level}"]
 
 
@@ -161,7 +162,7 @@ def agreement(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0) -> A
     rows, seed = _rows(votes), _replayable(seed)
     recipes = [_nominal(rows)]
     if votes.ordered and single_choice(votes):
-        recipes.append(_interval(_places(votes, rows, None)))
+        recipes.append(_interval(rows, _places(votes, rows, None)))
         recipes.append(_ordinal(rows, resamples=resamples, seed=seed))
     result = _estimates(rows, recipes, resamples=resamples, seed=seed)
     return Agreement({name: result[name] for name in TITLES if name in result})
@@ -238,23 +239,28 @@ class _PairableItems:
     """Items with two judgements or more; those that are alike are one row, which stands for `times` items.
 
     `mass` is (rows, classes) judgements for each class, w_k; `judgements` (rows,) their number, m; `own` (rows,) the
-    agreement of each judgement with itself, summed: the squares of its weights.
+    agreement of each judgement with itself, summed: the squares of its weights; `pairs` says that they are preferences.
     """
 
     mass: Table
     judgements: Floats
     own: Floats
     times: Ints
+    pairs: bool = False
 
     def __getitem__(self, block: slice) -> _PairableItems:
-        return _PairableItems(self.mass[block], self.judgements[block], self.own[block], self.times[block])
+        return replace(self, **{name: getattr(self, name)[block] for name in ("mass", "judgements", "own", "times")})
+
+    def pooled(self, sums: Table) -> Table:
+        """(n, classes) sums over items; of preferences, over both ways to name the sides of each."""
+        return np.asarray(symmetric(sums)) if self.pairs else sums
 
 
 def _rows(votes: Votes | ArrayLike) -> _PairableItems:
     if not isinstance(votes, Votes):
         return _grouped(_count_table(votes))
     if votes.n_judgements == len(votes):
-        return _grouped(votes.counts)
+        return _grouped(votes.counts, pairs=votes.pairs)
     pairable = _pairable(votes.panel_size)
     own = np.bincount(votes.item, weights=vote_weights(votes) ** 2, minlength=len(votes.items))
     return _PairableItems(
@@ -265,10 +271,11 @@ def _rows(votes: Votes | ArrayLike) -> _PairableItems:
     )
 
 
-def _grouped(counts: Counts) -> _PairableItems:
-    rows, times = distinct_rows(counts[_pairable(counts.sum(axis=1))])
+def _grouped(counts: Counts, *, pairs: bool = False) -> _PairableItems:
+    some = counts[_pairable(counts.sum(axis=1))]
+    rows, times = distinct_rows(on_one_side(some) if pairs else some)
     judgements = rows.sum(axis=1).astype(np.float64)
-    return _PairableItems(mass=rows.astype(np.float64), judgements=judgements, own=judgements, times=times)
+    return _PairableItems(mass=rows.astype(np.float64), judgements=judgements, own=judgements, times=times, pairs=pairs)
 
 
 def _pairable(judgements: Ints) -> Ints:
@@ -342,7 +349,7 @@ def _nominal(rows: _PairableItems) -> _Recipe:
 
     def values(sums: Table) -> dict[str, Floats]:
         items, n, own, pairs, agreeing, coincident, agreement = sums[:, :7].T
-        mass, shares = np.split(sums[:, 7:], 2, axis=1)
+        mass, shares = map(rows.pooled, np.split(sums[:, 7:], 2, axis=1))
         observed = 1 - agreement / items
         pooled, mean = mass / n[:, None], shares / items[:, None]
         return {
@@ -380,7 +387,7 @@ def _places(votes: Votes | ArrayLike, rows: _PairableItems, scale: ArrayLike | N
     return places
 
 
-def _interval(places: Floats) -> _Recipe:
+def _interval(rows: _PairableItems, places: Floats) -> _Recipe:
     distance = (places[:, None] - places) ** 2
 
     def columns(rows: _PairableItems) -> Table:
@@ -388,7 +395,7 @@ def _interval(places: Floats) -> _Recipe:
         return np.column_stack([w, ((w @ distance) * w).sum(axis=1) / (rows.judgements - 1)])
 
     def values(sums: Table) -> dict[str, Floats]:
-        pooled, observed = sums[:, :-1], sums[:, -1]
+        pooled, observed = rows.pooled(sums[:, :-1]), sums[:, -1]
         n = pooled.sum(axis=1)
         expected = ((pooled @ distance) * pooled).sum(axis=1)
         return {"krippendorff_alpha_interval": _one_minus(observed / n, expected / (n * (n - 1)))}
@@ -409,7 +416,7 @@ def _ordinal(rows: _PairableItems, *, resamples: int, seed: int) -> _Recipe:
         return np.column_stack([w, w * (m / (m - 1))[:, None]])
 
     def values(sums: Table) -> dict[str, Floats]:
-        pooled, within = np.split(sums, 2, axis=1)
+        pooled, within = map(rows.pooled, np.split(sums, 2, axis=1))
         n = pooled.sum(axis=1)
         # From -1/2 to 1/2 about their mean, so that what follows cancels little.
         rank = (np.cumsum(pooled, axis=1) - pooled / 2) / n[:, None] - 0.5

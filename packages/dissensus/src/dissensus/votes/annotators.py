@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from dissensus.arrays import group_medians
 from dissensus.errors import InputError
 from dissensus.votes.agreement import class_mass, vote_weights
+from dissensus.votes.sides import symmetric
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Names, Table
@@ -134,6 +135,7 @@ def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None,
     low, high = wilson(agreement, compared, level)
     cell = votes.annotators.code.astype(np.int64) * n_classes + votes.label
     own = np.bincount(cell, weights=weight * together, minlength=n_annotators * n_classes)
+    habits = own.reshape(n_annotators, n_classes).astype(np.float64)
     by = votes.judgement_annotator
     judgements, unknown = np.bincount(by, minlength=n_annotators), np.full(n_annotators, np.nan)
     unsure = np.bincount(by[unsure_judgements(votes)], minlength=n_annotators)
@@ -145,7 +147,7 @@ def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None,
         agreement=agreement,
         low=low,
         high=high,
-        expected=_chance(own.reshape(n_annotators, n_classes).astype(np.float64), rest),
+        expected=_chance(symmetric(habits) if votes.pairs else habits, rest),
         seconds=unknown if votes.seconds is None else group_medians(votes.seconds, by, groups=n_annotators),
         unsure_rate=unknown if votes.unsure is None else _ratio(unsure, judgements),
         level=level,

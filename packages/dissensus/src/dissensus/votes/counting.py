@@ -53,6 +53,7 @@ class CountedVotes:
         counts: (items, classes) votes.
         ordered: whether the classes are a scale, lowest first.
         left_out: votes of models, which are not among them.
+        pairs: false, as they are never read as preferences.
         judgement: None, as in `Votes` that are single choices.
         unsure: None, as in `Votes` that are all yes.
     """
@@ -62,6 +63,7 @@ class CountedVotes:
     counts: Counts
     ordered: bool = False
     left_out: int = 0
+    pairs: ClassVar[bool] = False
     judgement: ClassVar[None] = None
     unsure: ClassVar[None] = None
 

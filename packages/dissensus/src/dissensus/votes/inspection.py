@@ -29,6 +29,7 @@ from dissensus.votes.annotators import (
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.reading import votes_in
 from dissensus.votes.reliability import SplitHalf, split_half_reliability
+from dissensus.votes.sides import PositionBias, on_one_side, position_bias, symmetric
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Table
@@ -174,6 +175,7 @@ class Inspection(Framed):
         contested: the items of highest entropy; among equals those with more judgements, then in item order.
         notes: why something is missing.
         models: the votes of models, which are in none of the numbers above; None where there are none.
+        position: of preferences, the position bias of each annotator and model; else empty.
     """
 
     votes: int
@@ -201,6 +203,7 @@ class Inspection(Framed):
     contested: tuple[Contested, ...]
     notes: tuple[str, ...]
     models: ModelVotes | None = None
+    position: tuple[PositionBias, ...] = ()
 
     def __repr__(self) -> str:
         return f"Inspection({self.votes:,} votes, {self.items:,} items, {len(self.classes)} classes)"
@@ -255,6 +258,11 @@ class Inspection(Framed):
             **{TITLES[name]: estimate for name, estimate in self.agreement.items()},
             **{f"split-half, {name}": estimate for name, estimate in halves.items() if estimate is not None},
         }
+
+    def biased(self) -> list[PositionBias]:
+        """Position biases of those with enough judgements, models first, then the clearest first."""
+        known = [one for one in self.position if one.judgements >= FEWEST and one.low is not None]
+        return sorted(known, key=lambda one: (not one.model, -abs(one.bias)))
 
     def sentences(self) -> tuple[str, ...]:
         """How much people agree, how many majorities more votes would change, whom to look at, and what models gave."""
@@ -321,13 +329,14 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
         class_alpha=by_class,
         split_half=halves,
         annotator_agreement=_annotators(votes, notes),
-        to_change=_to_change(mass[seen], seed=seed),
+        to_change=_to_change(mass[seen], pairs=votes.pairs, seed=seed),
         seconds=_seconds(votes, notes),
         over_time=_over_time(votes, mass),
         unsure_rate=None if votes.unsure is None else float(unsure_judgements(votes).mean()),
         contested=_contested(votes, entropy, contested),
         notes=(*notes, *(() if votes.unsure is not None else ("unsure rate: the votes hold no responses of unsure",))),
         models=ModelVotes(everybody.n_model_votes, left_out, models_beside_people(everybody)) if left_out else None,
+        position=position_bias(everybody),
     )
 
 
@@ -384,7 +393,7 @@ def _classes(votes: Votes) -> tuple[ClassCount, ...]:
     )
 
 
-def _to_change(mass: Table, *, seed: Seed) -> float:
+def _to_change(mass: Table, *, pairs: bool, seed: Seed) -> float:
     """The expected number of items whose most voted class is not the one that most people would choose.
 
     What people would choose of an item has a Dirichlet posterior: its votes, and one more that is spread as all votes
@@ -393,6 +402,7 @@ def _to_change(mass: Table, *, seed: Seed) -> float:
     if mass.shape[1] < 2:
         return 0.0
     shares = mass.sum(axis=0) / mass.sum()
+    mass, shares = (on_one_side(mass), symmetric(shares)) if pairs else (mass, shares)
     rows, times = np.unique(mass, axis=0, return_counts=True)
     rng = np.random.default_rng(seed)
     other = np.empty(len(rows))
@@ -541,6 +551,10 @@ def _summary(inspection: Inspection) -> list[str]:
         lines.append("models beside people")
         for row in inspection.models.rows():
             compare(row)
+    if inspection.biased():
+        lines.append("position bias: preference for the side shown on the left, beyond that of others")
+        for one in inspection.biased()[:5]:
+            say(one.annotator, f"{one.bias:+.3f} [{one.low:+.3f}, {one.high:+.3f}], {one.judgements:,} judgements")
     if inspection.contested:
         lines.append("most contested items")
         for item in inspection.contested[:5]:

@@ -21,13 +21,17 @@ OWN: Final = "dissensus"
 """The key of a Parquet file's metadata, or of the file beside one of another kind, that holds what its columns of votes
 cannot say, as JSON. Older files have a column of this name, with it in the first cell."""
 
+SWAPPED: Final = "swapped"
+"""The column that says of each preference whether the pair was shown the other way round than its item names it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Own:
     """How votes were written.
 
     `format` is long, sets, wide or counts; `text` names item, annotator or columns of attributes whose names are text,
-    though all may look like numbers; `models` are the annotators of a wide table who are models.
+    though all may look like numbers; `models` are the annotators of a wide table who are models; `pairs` says that the
+    votes are preferences.
     """
 
     format: str
@@ -38,10 +42,11 @@ class Own:
     text: tuple[str, ...] = ()
     separator: str | None = None
     models: tuple[str, ...] = ()
+    pairs: bool = False
 
     def to_json(self) -> str:
-        """As it stands in a file; models are named only where there are any."""
-        said = {name: value for name, value in asdict(self).items() if name != "models" or value}
+        """As it stands in a file; models and pairs are named only where there are any."""
+        said = {name: value for name, value in asdict(self).items() if name not in ("models", "pairs") or value}
         return json.dumps(said, ensure_ascii=False)
 
 
@@ -110,6 +115,7 @@ def read_own(table: OpenTable) -> Own | None:
             text=_names(own["text"]),
             separator=None if own["separator"] is None else str(own["separator"]),
             models=_names(own.get("models", [])),
+            pairs=bool(own.get("pairs", False)),
         )
     except (ValueError, KeyError, TypeError):
         return None

@@ -72,7 +72,8 @@ from dissensus.votes.grid import (
 from dissensus.votes.kinds import mark_models
 from dissensus.votes.lists import holds_several, one_row_a_vote, parsed, with_lists
 from dissensus.votes.official import OFFICIAL
-from dissensus.votes.own import OWN, read_own
+from dissensus.votes.own import OWN, SWAPPED, read_own
+from dissensus.votes.preferences import as_preferences, pair_options
 from dissensus.votes.roles import finer_items, item_by_values, item_columns, label_columns, label_readings
 from dissensus.votes.rows import Duplicates, votes_from_rows
 from dissensus.votes.scales import binned, refuse_labels
@@ -87,6 +88,8 @@ if TYPE_CHECKING:
     from dissensus.votes.own import Own
     from dissensus.votes.roles import Readings
 
+PREFERENCES: Final = "preferences"
+
 FORMATS: Final = {
     "long": "one row per vote, or per response of yes, no or unsure",
     "wide": "one row per item, one column per annotator",
@@ -94,6 +97,7 @@ FORMATS: Final = {
     "sets": "one row per judgement, with several labels in a cell or a list",
     "lists": "one row per item, with the votes of several people in a cell or a list",
     "flags": "one row per judgement, one column per class: 1 where it is selected, else 0",
+    PREFERENCES: "votes on pairs, as rows, a column per annotator or a nested file: left, right, a tie, or degrees",
     **{official.name: official.what for official in OFFICIAL.values()},
 }
 """The formats that `read_votes` knows, and what each holds."""
@@ -131,6 +135,7 @@ class Options:
     drop_repeated: bool = False
     dropped: str | None = None
     panel: str | None = None
+    sides: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for option in fields(self):
@@ -188,6 +193,7 @@ def read_votes(
     drop_repeated: bool = False,
     dropped: str | None = None,
     panel: int | str | None = None,
+    sides: Sequence[str] | None = None,
 ) -> Votes:
     """Votes of a file, a frame or a list of dictionaries, or of an official file of a known dataset.
 
@@ -231,6 +237,8 @@ def read_votes(
         dropped: a CSV file to write that names what these left out, and why.
         panel: how many people judged each item, or the column that says so, of a table of how many of them chose each
             class (numbers, shares or percentages); with `label`, of that class alone.
+        sides: of preferences, the two columns that name the sides of a pair (`model_a`, `model_b` are found), or one
+            that holds both with `separator` between them, or the places of both in the names of items (2, 3).
 
     Raises:
         InputError: with the file, the line or item, what is wrong and what would be right.
@@ -275,6 +283,10 @@ def understand(source: Any, options: Options | None = None) -> Reading:
         raise InputError(f"{shown}: there is no format '{options.format}'{choices(options.format, FORMATS)}")
     if options.duplicates not in get_args(Duplicates):
         raise InputError(f"{shown}: duplicates= cannot be '{options.duplicates}'; choose refuse, first or last")
+    if options.format == PREFERENCES:
+        options = replace(options, format=None, sides=options.sides or ())
+    elif options.sides is not None:
+        raise InputError(f"{shown}: sides= are those of pairs; choose format='preferences' too")
     if isinstance(source, str | Path):
         reading = _understand_file(Path(source), options)
     elif hasattr(source, "read"):
@@ -312,7 +324,11 @@ def _understand_open_file(file: Any, options: Options) -> Reading:
 
 def _understand_file(path: Path, options: Options) -> Reading:
     chosen = options.format
-    if chosen is None:
+    if options.sides is not None and extension(path) == ".json" and path.is_file() and _is_nested(path):
+        inner = replace(options, format="alttest", sides=None, separator=None, classes=None, ordered=None)
+        reading = _read_official(path, OFFICIAL["alttest"], inner)
+        return _with_preferences(reading, options, columns=[])
+    if chosen is None and options.sides is None:
         chosen = next(
             (name for name, known in OFFICIAL.items() if _may_be(known, options) and known.detect(path)), None
         )
@@ -324,7 +340,7 @@ def _understand_file(path: Path, options: Options) -> Reading:
         _refuse_options(path, options, "counts", "item", "duplicates", "annotators", "missing", "panel", *_LONG_COLUMNS)
         votes = votes_from_npy(path, classes=options.classes, ordered=options.ordered)
         return Reading(votes=votes, format="counts", notes=(Plain("items are numbered from 0"),))
-    if kind in ("text", "JSON") and chosen is None:
+    if kind in ("text", "JSON") and chosen is None and options.sides is None:
         raise InputError(
             f"{path}: a {extension(path)} file can hold anything; choose one of these",
             readings=_NESTED if kind == "JSON" and _is_nested(path) else _TABLES,
@@ -357,8 +373,18 @@ def _is_nested(path: Path) -> bool:
     )
 
 
+def _with_preferences(reading: Reading, options: Options, *, columns: Sequence[str]) -> Reading:
+    notes = list(reading.notes)
+    votes = as_preferences(reading.votes, options, columns=columns, notes=notes)
+    return replace(reading, votes=votes, format=PREFERENCES, notes=tuple(notes))
+
+
 def _understand_table(table: OpenTable, options: Options) -> Reading:
     own = read_own(table)
+    if options.sides is not None and (own is None or not own.pairs):
+        table, options = pair_options(table, options)
+        inner = replace(options, sides=None, separator=None, ordered=None)
+        return _with_preferences(_understand_table(table, inner), options, columns=table.columns)
     if own is not None and options.format in (None, own.format):
         options = _as_written(own, options, table)
     else:
@@ -374,6 +400,10 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
     if own is not None:
         models = [escape(name) for name in own.models]
         votes = mark_models(reading.votes, models) if models else reading.votes
+        if own.pairs:
+            shown = table.rows([SWAPPED]).table[SWAPPED].cast(pl.String) if SWAPPED in table.columns else None
+            turned = np.zeros(len(votes), dtype=np.bool_) if shown is None else (shown == "true").to_numpy()
+            reading, votes = replace(reading, format=PREFERENCES, notes=()), replace(votes, swapped=turned)
         return replace(reading, votes=votes, notes=tuple(map(Plain, reading.notes)))
     votes = reading.votes
     alike = []
@@ -452,6 +482,7 @@ def _as_written(own: Own, options: Options, table: OpenTable) -> Options:
         format=own.format,
         attributes=options.attributes or tuple(name for name in own.attributes if name in table.columns),
         item_attributes=options.item_attributes or tuple(name for name in own.item_attributes if name in table.columns),
+        sides=None,
         classes=own.classes if options.classes is None else options.classes,
         ordered=own.ordered if options.ordered is None else options.ordered,
         separator=own.separator if options.separator is None else options.separator,
@@ -657,7 +688,7 @@ def _choose_item(
         several = annotator is not None and rows.table.schema[annotator] == pl.List
         row_is_item = label is not None and (annotator is None or several) and holds_several(rows.table[label])
         return item_by_values(rows, candidates, None if several else annotator, row_is_item=row_is_item, notes=notes)
-    if annotator is not None and (ways := finer_items(table.rows().table, None, annotator, (label,))):
+    if annotator is not None and (ways := finer_items(table.rows().table, [], annotator, (label,))):
         raise InputError(
             f"{table.path}: none of the columns {listed(table.columns)} is known to hold the item; name it with item=",
             readings={f"'{way}' names it: so nobody judges one twice": {"item": way} for way in ways},
@@ -695,9 +726,10 @@ def _rows_with_item(table: OpenTable, columns: Columns, own: Own | None) -> Rows
 def _finer(table: OpenTable, columns: Columns) -> list[str]:
     """Other columns that may name the items, where people seem to judge some twice."""
     others = (columns.label, columns.response, columns.seconds, columns.time, columns.kind, *columns.attributes)
-    if columns.annotator is None or columns.item not in table.columns:
+    item = item_parts(columns.item, table.columns) or [columns.item]
+    if columns.annotator is None or not {*item} <= {*table.columns}:
         return []
-    return finer_items(table.rows().table, columns.item, columns.annotator, others)
+    return finer_items(table.rows().table, item, columns.annotator, others)
 
 
 def _other_labels(table: OpenTable, columns: Columns) -> Readings:

@@ -12,6 +12,7 @@ from dissensus.arrays import places_within
 from dissensus.bootstrap import Estimate, Seed, percentile_estimate, resampled_sums
 from dissensus.errors import InputError
 from dissensus.votes.agreement import vote_weights
+from dissensus.votes.sides import symmetric
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Floats, Ints, Table
@@ -77,14 +78,15 @@ def split_half_reliability(votes: Votes, *, splits: int = 20, resamples: int = 1
     probabilities = np.sum([sums[:, : n_classes + 2] for sums in strata], axis=0)
     return SplitHalf(
         entropy=_reliability(strata[0][:, n_classes + 2 :] / deep.sum()) if deep.sum() >= 2 else None,
-        probabilities=_reliability(probabilities / items.size),
+        probabilities=_reliability(probabilities / items.size, pairs=votes.pairs),
         splits=splits,
     )
 
 
-def _reliability(mean: Table) -> Estimate:
+def _reliability(mean: Table, *, pairs: bool = False) -> Estimate:
     """From means over items, of the halves' mean (one column per class, or one of entropy), product and mean square."""
-    centre = (mean[:, :-2] ** 2).sum(axis=1)
+    middle = symmetric(mean[:, :-2]) if pairs else mean[:, :-2]
+    centre = (middle**2).sum(axis=1)
     covariance, variance = mean[:, -2] - centre, mean[:, -1] - centre
     r = np.divide(covariance, variance, out=np.full_like(variance, np.nan), where=variance > 1e-12)
     return percentile_estimate(2 * r / (1 + np.abs(r)))

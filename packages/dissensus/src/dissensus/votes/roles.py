@@ -85,20 +85,18 @@ def _numbers(table: pl.DataFrame, name: str) -> pl.Series:
     return table[name].value_counts(name="\0rows")["\0rows"].cast(pl.Float64)
 
 
-def finer_items(table: pl.DataFrame, item: str | None, annotator: str, taken: Collection[str | None]) -> list[str]:
+def finer_items(table: pl.DataFrame, item: Sequence[str], annotator: str, taken: Collection[str | None]) -> list[str]:
     """What names items so that nobody judges one twice: one column, or several with commas between them."""
     n = table.height
     flat = [
         name
         for name, dtype in table.schema.items()
-        if name not in (item, annotator, *taken) and not dtype.is_nested() and dtype != pl.Binary
+        if name not in (*item, annotator, *taken) and not dtype.is_nested() and dtype != pl.Binary
         # Two rows in three of their own: a time, a remark, or a number of rows.
         if 3 * table[name].n_unique() <= 2 * n and not table[name].null_count()
     ]
-    alone = [
-        name for name in (*item_columns(flat), *flat) if item is not None and n == table.n_unique([name, annotator])
-    ]
-    together = [] if item is None else [item]
+    alone = [name for name in (*item_columns(flat), *flat) if len(item) == 1 and n == table.n_unique([name, annotator])]
+    together = list(item)
     for name in [] if alone else flat:
         if not together or table.n_unique([*together, name]) > table.n_unique(together):
             together.append(name)

@@ -86,6 +86,9 @@ class Votes:
         ordered: whether the classes are a scale, lowest first.
         none: the index in `classes` of the class `none`, where every class was answered with yes, no or unsure;
             None for single choices.
+        swapped: (votes,) of preferences, true where a pair was shown with its sides the other way round than its item
+            names them; None for votes that are no preferences. The classes of preferences run from left to right: with
+            the sides swapped, the class at the mirrored place says the same.
         notes: how they were read, in sentences: the format and its columns first, then whatever was odd.
 
     Votes are equal where all but their notes is, in the same order; like frames they are not hashable.
@@ -109,11 +112,12 @@ class Votes:
     item_attributes: Mapping[str, Names] = field(default_factory=dict)
     ordered: bool = False
     none: int | None = None
+    swapped: Mask | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         code = None if self.annotators is None else self.annotators.code
-        columns = {name: getattr(self, name) for name in ("unsure", "by_model", "judgement", "label")}
+        columns = {name: getattr(self, name) for name in ("unsure", "by_model", "judgement", "label", "swapped")}
         for name, column in ({"annotator": code} | columns).items():
             if column is not None and column.shape != self.item.shape:
                 raise InputError(
@@ -164,7 +168,8 @@ class Votes:
         """Both together: items, annotators and classes of one name are the same; `self.notes` stay in front."""
         # A class that nobody chose in one file is none of its classes; on a scale its place counts.
         plain = not (self.ordered or other.ordered) and self.none is None and other.none is None
-        for name in () if plain else ("classes", "ordered", "none"):
+        plain &= not (self.pairs or other.pairs)
+        for name in () if plain else ("classes", "ordered", "none", "pairs"):
             if getattr(self, name) != getattr(other, name):
                 raise InputError(
                     f"votes: {name} is {getattr(self, name)} here and {getattr(other, name)} there; read both with the "
@@ -205,6 +210,7 @@ class Votes:
             annotators=annotators,
             unsure=_end_to_end(self.unsure, other.unsure, rows, missing=False),
             by_model=_end_to_end(self.by_model, other.by_model, rows, missing=False),
+            swapped=_end_to_end(self.swapped, other.swapped, rows, missing=False),
             judgement=judgement,
             seconds=_end_to_end(self.seconds, other.seconds, judged, missing=np.nan),
             time=_end_to_end(self.time, other.time, judged, missing="NaT"),
@@ -257,6 +263,11 @@ class Votes:
         from dissensus.table_file import hugging_face
 
         return hugging_face(self.to_polars())
+
+    @property
+    def pairs(self) -> bool:
+        """Whether they are preferences: votes on pairs, whose sides may be swapped."""
+        return self.swapped is not None
 
     @property
     def annotator_attributes(self) -> Mapping[str, Names]:
@@ -345,7 +356,8 @@ class Votes:
         """The votes of one kind: as a file without those of the other would be read."""
         assert self.by_model is not None
         mine = self.by_model == model
-        classes = _without(self.label, mine, len(self.classes))
+        # Of a pair, a class that nobody chose is still a place between left and right.
+        classes = np.arange(len(self.classes)) if self.pairs else _without(self.label, mine, len(self.classes))
         if self.none is not None and self.none not in classes:
             classes = np.sort(np.append(classes, self.none))
         some = self._only(mine)
@@ -421,6 +433,7 @@ class Votes:
             annotators=None if self.annotators is None else self.annotators.of_votes(rows),
             unsure=None if self.unsure is None else self.unsure[rows],
             by_model=None if self.by_model is None else self.by_model[rows],
+            swapped=None if self.swapped is None else self.swapped[rows],
             judgement=judgement,
             seconds=None if self.seconds is None else self.seconds[chosen],
             time=None if self.time is None else self.time[chosen],

@@ -15,7 +15,7 @@ from dissensus.table_file import is_text, writable_kind, write_table
 from dissensus.votes.cells import MISSING, SEPARATORS, class_names, in_order, variants
 from dissensus.votes.columns import KIND, SYNONYMS
 from dissensus.votes.grid import NPY
-from dissensus.votes.own import OWN, Own, refuse_other_file_beside, write_side_file
+from dissensus.votes.own import OWN, SWAPPED, Own, refuse_other_file_beside, write_side_file
 from dissensus.votes.table import KINDS, NONE
 from dissensus.whole_file import whole_file
 
@@ -102,6 +102,7 @@ def _own(votes: Votes, format: str, path: Path) -> Own:  # noqa: A002
         models=tuple(map(str, named["annotator"][votes.model_annotators].tolist()))
         if format == "wide" and votes.annotators is not None
         else (),
+        pairs=votes.pairs,
     )
 
 
@@ -111,7 +112,7 @@ def _is_plain(votes: Votes, own: Own) -> bool:
     questions = votes.classes[:-1] if _has_responses(votes) else votes.classes
     names = [votes.items, *([] if votes.annotators is None else [votes.annotators.names])]
     return (
-        not (own.ordered or own.attributes or own.item_attributes)
+        not (own.ordered or own.attributes or own.item_attributes or own.pairs)
         and (bool(used.all()) or _has_responses(votes))
         and in_order(class_names(questions)) == tuple(questions)
         and not any(_ODD.search(name) or name in (*MISSING, "label") for name in questions)
@@ -195,8 +196,11 @@ def _wide(votes: Votes, path: Path) -> pl.DataFrame:
         )
     if votes.judgement is not None or votes.unsure is not None or votes.none is not None:
         raise InputError(f"{path}: a cell of a wide table holds one plain vote; choose format='long' or format='sets'")
-    if votes.seconds is not None or votes.time is not None or votes.annotator_attributes:
-        raise InputError(f"{path}: a wide table has no place for seconds, times and attributes; choose format='long'")
+    shown = votes.swapped is not None and bool(votes.swapped.any())
+    if votes.seconds is not None or votes.time is not None or votes.annotator_attributes or shown:
+        raise InputError(
+            f"{path}: a wide table has no place for seconds, times, attributes and swapped sides; choose format='long'"
+        )
     _require_votes(votes, path)
     columns = [str(name) for name in votes.annotators.names.tolist()]
     grid = np.full((len(columns), len(votes.items)), -1, dtype=np.int64)
@@ -244,7 +248,7 @@ def _require_votes(votes: Votes, path: Path) -> None:
 
 def _judgements(votes: Votes, path: Path) -> pl.DataFrame:
     """One row per judgement: item, annotator, seconds, time and attributes, as far as they are known."""
-    kind = () if votes.by_model is None else (KIND,)
+    kind = (*(() if votes.by_model is None else (KIND,)), *((SWAPPED,) if votes.pairs else ()))
     about, about_items = votes.annotator_attributes, votes.item_attributes
     taken = [name for name in (*about, *about_items) if name in (*SYNONYMS, TIME, OWN, *kind)]
     taken += [name for name in about_items if name in about]
@@ -258,6 +262,8 @@ def _judgements(votes: Votes, path: Path) -> pl.DataFrame:
     if votes.judgement_by_model is not None:
         code = votes.judgement_by_model.astype(np.int64)
         columns[KIND] = pl.Series(KIND, KINDS, dtype=pl.Enum(KINDS)).gather(code)
+    if votes.swapped is not None:
+        columns[SWAPPED] = pl.Series(votes.swapped)
     if votes.seconds is not None:
         columns["seconds"] = pl.Series(votes.seconds).fill_nan(None)
     if votes.time is not None:

@@ -64,9 +64,10 @@ def best_achievable(names: Iterable[str], panel: Panel, *, resamples: int = 1000
         seed: random seed.
     """
     wanted = list(dict.fromkeys(names))
-    brackets = _brackets([name for name in wanted if panel.single or name in QUADRATIC], panel, seed=seed)
+    known = [name for name in wanted if panel.single or name in QUADRATIC]
+    brackets = _brackets(known, panel.with_mirror_images(), seed=seed)
     return {
-        name: _finding(name, panel, brackets[name], resamples=resamples, seed=seed)
+        name: _finding(name, panel, brackets[name].first(len(panel)), resamples=resamples, seed=seed)
         if name in brackets
         else withheld(_why_not(name, panel))
         for name in wanted
@@ -122,7 +123,8 @@ def _span(name: str, panel: Panel) -> float:
     """From the ideal score to that of a constant, everybody's shares of the classes."""
     metric = METRICS["kl" if name == "entce" else name]
     human = panel.shares
-    constant = np.broadcast_to(panel.mass.sum(axis=0) / panel.mass.sum(), human.shape)
+    everybody = panel.with_mirror_images().mass
+    constant = np.broadcast_to(everybody.sum(axis=0) / everybody.sum(), human.shape)
     if metric.per_item is not None:
         score = float(metric.per_item(human, constant).mean())
     else:

@@ -151,7 +151,8 @@ def _bracketed(name: str, panel: Panel, runs: Runs, *, resamples: int, seed: int
     counts, size = panel.counts, panel.size
     crossed = shared(panel) and resamples > 1
     sizes = np.unique(np.concatenate([size, np.maximum(size - 1, 1)])) if crossed else np.unique(size)
-    bracket_of = BRACKETED[name](counts, runs, sizes)
+    mirrored = np.concatenate([runs, runs[..., ::-1]], axis=1) if panel.pairs else runs
+    bracket_of = BRACKETED[name](panel.with_mirror_images().counts, mirrored, sizes)
     whole = [bracket_of(counts, size, q) for q in runs]
     low, middle, high = (np.stack([getattr(bracket, end) for bracket in whole]) for end in ("low", "middle", "high"))
     part = None

@@ -11,6 +11,7 @@ import numpy as np
 from dissensus.arrays import places_of, places_within
 from dissensus.errors import InputError
 from dissensus.labels.schemes import UNSURE_WEIGHT, judgement_vectors
+from dissensus.votes.sides import both_sides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,7 @@ class Panel:
         item: (judgements,) the item of each judgement; None where only counts are known.
         vectors: (judgements, classes) the judgements themselves; None likewise.
         annotator: (judgements,) who judged, as a whole number; None where that is not known.
+        pairs: whether they are preferences, whose sides may be swapped.
     """
 
     mass: Table
@@ -43,6 +45,7 @@ class Panel:
     item: Codes | None = None
     vectors: csr_array | None = None
     annotator: Codes | None = None
+    pairs: bool = False
 
     def __len__(self) -> int:
         return len(self.size)
@@ -66,11 +69,18 @@ class Panel:
         # What lies below a step is 0 or 1 of a single vote, and its own square.
         squares = mass = cumulated(self.mass)
         if self.item is None or self.vectors is None:
-            return replace(self, mass=mass, squares=squares)
+            return replace(self, mass=mass, squares=squares, pairs=False)
         below = cumulated(self.vectors.toarray())
         if not self.single:
             squares = np.stack([np.bincount(self.item, column, len(self)) for column in (below**2).T], axis=1)
-        return replace(self, mass=mass, squares=squares, vectors=type(self.vectors)(below))
+        return replace(self, mass=mass, squares=squares, vectors=type(self.vectors)(below), pairs=False)
+
+    def with_mirror_images(self) -> Panel:
+        """Preferences beside those on the swapped pairs, items of their own after them; other panels as they are."""
+        if not self.pairs:
+            return self
+        mass, squares = both_sides(self.mass), both_sides(self.squares)
+        return Panel(mass=mass, squares=squares, size=np.tile(self.size, 2), single=self.single)
 
     def take(self, chosen: Mask | Ints) -> Panel:
         """The panel of the chosen items, in that order; each at most once."""
@@ -131,7 +141,7 @@ def _from_counts(labels: LabelDistribution) -> Panel:
             f"panel: item {labels.items[item]} has {total[item]:.0f} votes in {labels.panel_size[item]} judgements; "
             "give the votes too, so that each judgement can be taken as a whole"
         )
-    return Panel(mass=counts, squares=counts, size=total.astype(np.int64), single=True)
+    return Panel(mass=counts, squares=counts, size=total.astype(np.int64), single=True, pairs=labels.pairs)
 
 
 def _from_votes(labels: LabelDistribution, votes: Votes) -> Panel:
@@ -154,6 +164,7 @@ def _from_votes(labels: LabelDistribution, votes: Votes) -> Panel:
         item=item,
         vectors=vectors,
         annotator=votes.judgement_annotator,
+        pairs=votes.pairs,
     )
     return everything.take(rows)
 

@@ -33,6 +33,7 @@ from dissensus.evaluation.finite_panel.panel import cumulated, draw_judgements, 
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, clustered, shared, with_annotators
 from dissensus.evaluation.metrics.distances import FLOOR
 from dissensus.labels.mixture import FOLDS, choose_smoothings, cross_fitted, cross_fitted_by_group, fit_prior
+from dissensus.votes.sides import both_sides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -195,20 +196,23 @@ def people_ruler(
     notes = [_reach(panel, most)]
     known_votes = panel.mass if training is None else training
     # Chosen once, for what is learnt from all items and from half of them.
-    chosen = choose_smoothings(known_votes, seed=seed) if question is None else ()
+    chosen = choose_smoothings(known_votes, seed=seed, pairs=panel.pairs) if question is None else ()
 
     def learnt(part: float) -> tuple[tuple[Prior, ...], Ints]:
         if training is None:
-            return cross_fitted(panel.mass, smoothings=chosen, seed=seed, part=part)
-        prior = fit_prior(training, smoothings=chosen, seed=seed, part=part)
+            return cross_fitted(panel.mass, smoothings=chosen, seed=seed, part=part, pairs=panel.pairs)
+        prior = fit_prior(training, smoothings=chosen, seed=seed, part=part, pairs=panel.pairs)
         return (prior,), np.zeros(len(panel), dtype=np.int64)
 
-    priors, prior_of = learnt(1.0) if question is None else cross_fitted_by_group(panel.mass, question, seed=seed)
+    if question is None:
+        priors, prior_of = learnt(1.0)
+    else:
+        priors, prior_of = cross_fitted_by_group(panel.mass, question, seed=seed, pairs=panel.pairs)
     if training is None or question is not None:
         notes.append(f"people's forecasts are learnt from {FOLDS} folds of the scored items")
     if nobody is None and question is None:
         known = None if training is None else training / training.sum(axis=1, keepdims=True)
-        nobody = marginal(panel.shares, training=known).probabilities[0]
+        nobody = marginal(panel.shares, training=known, pairs=panel.pairs).probabilities[0]
     per_item, without = _scores(panel, most, priors, prior_of, score, seed=seed)
     learning = np.zeros(most + 1)
     if question is None:
@@ -244,10 +248,12 @@ def _lost_by_a_mean(panel: Panel, question: Codes | Ints | None, items: int | No
     lost = 0.0
     for one in np.unique(of).tolist():
         shares = panel.shares[of == one]
+        size = len(shares)
+        shares = both_sides(shares) if panel.pairs else shares
         shares = cumulated(shares) if score == "rps" else shares
         mean = shares.mean(axis=0) * 2 if score == "soft_nll" else np.ones(shares.shape[1])
         excess = np.divide(shares.var(axis=0), mean, out=np.zeros(len(mean)), where=mean > 0).sum()
-        lost += float(excess) / (items or max(len(shares) - 1, 1)) * len(shares) / len(panel)
+        lost += float(excess) / (items or max(size - 1, 1)) * size / len(panel)
     return lost
 
 

@@ -51,7 +51,7 @@ def other_votes(votes: Votes, rows: Ints) -> Table:
     voted = np.flatnonzero(votes.panel_size > 0)
     if len(voted) < 2 * FOLDS:
         return _forecast(votes.counts, item, own=label)
-    priors, fold = cross_fitted(votes.counts[voted].astype(np.float64))
+    priors, fold = cross_fitted(votes.counts[voted].astype(np.float64), pairs=votes.pairs)
     others = votes.counts[item].astype(np.float64)
     others[np.arange(len(rows)), label] -= 1
     of = fold[np.searchsorted(voted, item)]
