@@ -107,3 +107,12 @@ def test_gains_are_a_table() -> None:
     assert rows[1]["soft_nll"]["value"] < rows[0]["soft_nll"]["value"] + 0.05
     assert both.to_polars().height == 3
     assert "worth" in repr(both)
+    assert " beat two people" in both.verdict[-1]
+    none, one, two = both.gains
+    assert none.of_one_more is not None
+    assert one.of_one_more is not None
+    assert two.of_one_more is None, "of three votes none is left to score three"
+    # All items have as many votes: a vote more gains what it gains, whatever the model says.
+    by_votes = [gain.of_votes.value + gain.soft_nll.value for gain in both.gains]
+    assert none.of_one_more.value == pytest.approx(by_votes[1] - none.soft_nll.value)
+    assert one.of_one_more.value == pytest.approx(by_votes[2] - one.soft_nll.value)

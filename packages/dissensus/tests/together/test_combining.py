@@ -176,6 +176,12 @@ def test_one_person_handed_in_as_a_model_adds_one_person() -> None:
     counts = words()
     person = draw_votes(counts, np.ones(len(counts), dtype=np.int64), np.random.default_rng(1))
     gains = gains_of(learn(panel_of(counts - person), [person[None].astype(np.float64)]), resamples=200)
+    # A person more is a person more, so that one vote and this model are two people.
+    for gain in gains[:3]:
+        assert gain.of_one_more is not None
+        assert gain.of_one_more.low is not None
+        assert gain.of_one_more.high is not None
+        assert gain.of_one_more.low - 0.01 <= 0 <= gain.of_one_more.high + 0.01
     for gain in gains[:4]:
         low, high = gain.people.low, gain.people.high
         assert gain.people.value == pytest.approx(1, abs=0.3)

@@ -110,6 +110,8 @@ def _print(result: StandIn) -> None:
     out.print()
     out.print(short_table(_overall(result)))
     out.print(plain(f"agreement: {result.score}; worth: as many people's votes forecast the others' as well"))
+    if result.panel is not None:
+        say([str(result.panel)])
     name, best = next(iter(result.models.items()))
     parts = sorted(best.parts, key=lambda part: part.model_as_good)[:MOST_PARTS]
     if parts:

@@ -53,6 +53,8 @@ class Gain:
         items: how many have more than n judgements.
         soft_nll: of both together, in nats.
         of_votes: how much less that is than of n votes alone, by people's best forecast.
+        of_one_more: and than of n + 1 votes alone: above 0 the models do more than another person; None where too few
+            items have n + 2 judgements.
         of_models: and than of the models alone, calibrated.
         worth: both together, in people.
     """
@@ -61,6 +63,7 @@ class Gain:
     items: int
     soft_nll: Estimate
     of_votes: Estimate
+    of_one_more: Estimate | None
     of_models: Estimate
     worth: Worth
 
@@ -119,6 +122,11 @@ class Combined(Framed):
             lines.append(f"{number(gain.votes, 'vote')} and {models}: worth {gain.worth}.")
             if gain.of_votes.low is not None and gain.of_votes.low <= 0:
                 lines.append(f"Not shown to be more than the votes alone: soft NLL is {gain.of_votes} nats lower.")
+        for gain in others[:1]:
+            more = gain.of_one_more
+            if more is not None and more.low is not None and more.high is not None:
+                beat = "beat" if more.low > 0 else "do not beat" if more.high < 0 else "are not shown to beat"
+                lines.append(f"One vote and {models} {beat} two people: soft NLL is {more} nats lower.")
         return tuple(lines)
 
     def __repr__(self) -> str:
@@ -312,6 +320,7 @@ def gains_of(learnt: Learnt, *, resamples: int = 1000, seed: int = 0) -> tuple[G
                 items=int(np.isfinite(scores).sum()),
                 soft_nll=estimate(scores),
                 of_votes=estimate(ruler.per_item[n] - scores),
+                of_one_more=estimate(ruler.per_item[n + 1] - scores) if n < ruler.most else None,
                 of_models=estimate(alone - scores),
                 worth=worth_of_scores(ruler, scores[None], of_classes, **drawn),
             )

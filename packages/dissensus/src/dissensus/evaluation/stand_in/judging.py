@@ -13,6 +13,7 @@ from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.panel import Panel
 from dissensus.evaluation.stand_in.alternative_annotator import ENOUGH_ITEMS, SAME, alternative_annotator_test
 from dissensus.evaluation.stand_in.answers import answers_in
+from dissensus.evaluation.stand_in.diversity import diversity
 from dissensus.evaluation.stand_in.mixed_panel import people_saved
 from dissensus.frames import Framed
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
     from dissensus.evaluation.stand_in.alternative_annotator import Alignment, AlternativeAnnotatorTest, Score
     from dissensus.evaluation.stand_in.answers import Answers
+    from dissensus.evaluation.stand_in.diversity import Diversity
     from dissensus.evaluation.stand_in.mixed_panel import Saved
     from dissensus.votes.table import Votes
 
@@ -124,11 +126,13 @@ class StandIn(Framed):
         models: by name, the highest advantage probability first.
         conditions: sentences on what the verdicts hold for.
         score: the alignment score, in words.
+        panel: how many opinions the models are; None where that is not known.
     """
 
     models: dict[str, Judged]
     conditions: tuple[str, ...]
     score: str
+    panel: Diversity | None = None
 
     def __repr__(self) -> str:
         models = f"{len(self.models)} {'model' if len(self.models) == 1 else 'models'}"
@@ -150,7 +154,8 @@ class StandIn(Framed):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        return {"score": self.score, "conditions": list(self.conditions), "models": json_value(self.models)}
+        about = {"score": self.score, "conditions": list(self.conditions), "panel": json_value(self.panel)}
+        return {**about, "models": json_value(self.models)}
 
 
 def stand_in(
@@ -240,6 +245,7 @@ def stand_in(
         models={name: judged[name] for name in best},
         conditions=_conditions(votes, judged, expert),
         score=words[chosen] if isinstance(chosen, str) else "mean similarity with the others",
+        panel=diversity(votes, list(models.values()), least_people=least_people, resamples=resamples, seed=seed),
     )
 
 
