@@ -34,11 +34,11 @@ from sklearn.linear_model import LogisticRegression
 
 from dissensus.bootstrap import Estimate, percentile_estimate
 from dissensus.evaluation.comparison.resampling import resampled_means
-from dissensus.evaluation.finite_panel.panel import Panel
-from dissensus.evaluation.finite_panel.people_ruler import people_ruler
+from dissensus.evaluation.finite_panel.panel import Panel, draw_judgements
+from dissensus.evaluation.finite_panel.people_ruler import losses, people_ruler
 from dissensus.evaluation.stand_in import named_answers, stand_in
 from dissensus.labels.mixture import folds_of
-from dissensus.together.combined import Learnt, gains_of, learn, scores_together
+from dissensus.together.combined import gains_of, learn
 from dissensus.together.combining import learn_combination
 from dissensus.votes.official.judged_json import read_alttest
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 SETS = ("cebab_aspects", "summeval", "lgbteen", "10k_prompts")
 FEW = (25, 50, 100, 200)
 DRAWS = 10
+VOTES_DRAWN = 20
 
 
 def verdict(difference: Estimate | None) -> str:
@@ -101,10 +102,13 @@ def learnt_from_few(counts: Any, models: Sequence[Runs], items: int, *, seed: in
     some, others = order[:items], order[items:]
     combination = learn_combination(panel_of(counts[some]), [model[:, some] for model in models], seed=seed)
     rest = panel_of(counts[others])
-    held = Learnt(rest, [model[:, others] for model in models], (combination,), np.zeros(len(others), dtype=np.int64))
-    ruler = people_ruler(rest, seed=seed)
+    ruler, rng = people_ruler(rest, seed=seed), np.random.default_rng(seed)
     assert not isinstance(ruler, str)
-    scores, _ = scores_together(held, ruler, 1, seed=seed)
+    pseudo, scores = combination.pseudo_votes([model[:, others] for model in models]), np.zeros(len(others))
+    for _ in range(VOTES_DRAWN):
+        votes = draw_judgements(rest, np.ones(len(others), dtype=np.int64), rng)
+        left = (rest.mass - votes) / np.maximum(rest.size - 1, 1)[:, None] / VOTES_DRAWN
+        scores += (left * losses(combination.forecast(pseudo, votes), "soft_nll")).sum(axis=1)
     return float(np.nanmean(ruler.per_item[2] - scores))
 
 

@@ -427,3 +427,62 @@ def test_a_table_of_numbers_stays_one(tmp_path: Path) -> None:
     holds(read_predictions(write(tmp_path / "p.jsonl", records), CLASSES), TABLE, ["a", "b"])
     with pytest.raises(InputError, match="it holds numbers for each class, and no answers"):
         read_predictions(tmp_path / "p.jsonl", CLASSES, answers={"A": "Cat"})
+
+
+CLEAR = {
+    "a fenced object": '```json\n{"Cat": 0.7, "Dog": 0.2, "Owl": 0.1}\n```',
+    "a thought before it": '<think>{"Cat": 0, "Dog": 1, "Owl": 0}? No.</think>{"Cat": 0.7, "Dog": 0.2, "Owl": 0.1}',
+    "a thought whose beginning is gone": "The ears say Dog.</think>\n{'Cat': '70%', 'Dog': '20%', 'Owl': '10%'}",
+    "another way to end a thought": 'Dog?<|channel|>final<|message|>{"Cat": 70, "Dog": 20, "Owl": 10}',
+    "a draft and the last word": 'First {"Cat": 0.1, "Dog": 0.9}. Now: {"Cat": 0.7, "Dog": 0.2, "Owl": 0.1}.',
+    "an object in an object": '{"why": "a {big} one", "probabilities": {"Cat": 0.7, "Dog": 0.2, "Owl": 0.1}}',
+    "a list of answers": '[{"label": "Cat", "probability": 70}, {"label": "Dog", "probability": 20}, '
+    '{"label": "Owl", "probability": 10}]',
+}
+ANSWERED = (
+    "<think>Dog? Cat?</think>\n\nOwl",
+    "It looks at me. Answer: Dog.\nNo, wait.\n**Final answer:** Owl.",
+    "The answer is Owl",
+    "So it must be \\boxed{Owl}",
+    "I prefer the last. [[Owl]]",
+    "<answer>\nOwl\n</answer>",
+    '{"reasoning": "not a {dog}", "final_answer": "Owl", "confidence": 0.9}',
+    '{"winner": "owl"}',
+)
+UNREAD = (
+    "<think>An Owl, I suppose",
+    "I'm sorry, but I can't help with that.",
+    "I cannot tell a Cat from an Owl here.",
+    "Cat or Owl",
+    "Cat, Owl",
+    "Answer: Cat or Owl",
+    '[{"label": "Cat", "probability": 0.7}, {"label": "Dog"}]',
+    '[{"label": "Cat", "probability": 0.7}, {"label": "Cat", "probability": 0.2}]',
+)
+
+
+@pytest.mark.parametrize("said", CLEAR)
+def test_a_distribution_is_read_however_it_is_wrapped(tmp_path: Path, said: str) -> None:
+    records = [{"item": "a", "output": CLEAR[said]}, {"item": "b", "choices": [{"message": {"content": CLEAR[said]}}]}]
+    holds(read_predictions(write(tmp_path / "p.jsonl", records), CLASSES), [TABLE[0]] * 2, ["a", "b"])
+
+
+def test_an_answer_is_what_a_text_came_to_and_what_names_none_stays_unread(tmp_path: Path) -> None:
+    every = (*ANSWERED, *UNREAD[: len(ANSWERED)])
+    records = [{"item": str(n), "response": text} for n, text in enumerate(every)]
+    table = [[0, 0, 1, 0]] * len(ANSWERED) + [[0, 0, 0, 1]] * len(UNREAD)
+    found = read_predictions(write(tmp_path / "p.jsonl", records), CLASSES)
+    holds(found, table, [str(n) for n in range(len(every))], outside=True)
+    with pytest.raises(InputError, match=r"8 of 8 answers name none of the classes .*first '<think>An Owl"):
+        read_predictions(write(tmp_path / "q.jsonl", records[len(ANSWERED) :]), CLASSES)
+
+
+def test_several_choices_share_what_one_would_have_and_a_rating_may_be_a_number(tmp_path: Path) -> None:
+    several = [{"item": "a", "output": '{"answer": ["Cat", "Owl"]}'}, {"item": "b", "output": "{'choice': ['Dog']}"}]
+    holds(read_predictions(write(tmp_path / "p.jsonl", several), CLASSES), [[0.5, 0, 0.5], [0, 1, 0]], ["a", "b"])
+    rated = ['{"rating": 2, "why": "short"}', '```{"answer": "3", "confidence": 0.8}```', "Rating: 1"]
+    path = write(tmp_path / "q.jsonl", [{"item": n, "output": text} for n, text in enumerate(rated)])
+    assert read_predictions(path, ("1", "2", "3")).probabilities[0].argmax(axis=1).tolist() == [1, 2, 0]
+    # A class may be called like a key.
+    named = write(tmp_path / "r.jsonl", [{"item": "a", "output": '{"text": 20, "label": 30, "image": 50}'}])
+    assert read_predictions(named, ("text", "label", "image")).probabilities[0, 0].tolist() == [0.2, 0.3, 0.5]

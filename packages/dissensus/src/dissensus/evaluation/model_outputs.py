@@ -7,7 +7,6 @@ and probability that a file gives to none, count as the class `NO_CLASS`, which 
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 import re
@@ -20,11 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.evaluation.answer_texts import ANSWER_KEYS, Answers, number_of, object_in, stated, summed, verbalised
 from dissensus.evaluation.probabilities import Predictions
 from dissensus.table_file import columns_of, kind_of, open_bytes, open_file, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from dissensus.table_file import Rows
@@ -35,22 +35,6 @@ NO_CLASS: Final = "(no class)"
 ITEM_KEYS: Final = ("item", "item_id", "uid", "custom_id", "id", "doc_id", "request_id")
 """Where a record may have its item, the likeliest first."""
 
-ANSWER_KEYS: Final = (
-    "answer",
-    "label",
-    "prediction",
-    "predicted_label",
-    "predicted",
-    "pred",
-    "y_pred",
-    "generated_text",
-    "completion",
-    "output",
-    "response",
-    "text",
-)
-"""Where a record or a column may have an answer in words, the likeliest first."""
-
 SAMPLES_KEYS: Final = ("answers", "answer", "samples", "responses", "response", "completions", "generations")
 """Where a record may have several sampled answers as a list of texts."""
 
@@ -59,13 +43,6 @@ ALSO: Final = (".npz", ".npy", ".eval")
 
 LOOKED_AT: Final = 20
 """Records at the start of a file of which one must show its form; any of them may be a refusal or an error."""
-
-LIKE_A_NUMBER: Final = re.compile(r"(about |approx\S* |[~≈<>≤≥]\s*)?\d[\d.,]*\s*(%|percent)?")
-"""A number in words, or written as in another country: 0,3 could be 0.3, and 1,000 could be 1000."""
-
-Answers = dict[str, float]
-"""By what the model said, its probability, together at most 1 unless it was stated in words; empty where a record is
-written in a form, and what it says cannot be read."""
 
 Record = tuple[str | int | None, Answers | None]
 """The item that a record is about, where it says, and what it says of it, where that is written in the file's form."""
@@ -120,7 +97,7 @@ def pipeline_scores(record: Any) -> Answers | None:
     """Hugging Face pipelines: `[{"label": ..., "score": ...}, ...]`, or the best label alone."""
     candidates = [*record.values(), [record]] if isinstance(record, dict) else [record]
     scores = next(filter(_is_scores, map(_unwrapped, candidates)), None)
-    return None if scores is None else _summed((str(row["label"]), number_of(row["score"])) for row in scores)
+    return None if scores is None else summed((str(row["label"]), number_of(row["score"])) for row in scores)
 
 
 def _unwrapped(value: Any) -> Any:
@@ -140,7 +117,7 @@ def _is_list_of(kind: type, value: Any) -> bool:
 def chat_logprobs(record: Any) -> Answers | None:
     """OpenAI chat completions (alone, or as lines of a batch's output), vLLM's server, and its offline outputs."""
     tokens = [_token_logprobs(choice.get("logprobs")) for choice in _choices(record)]
-    return _mean([_summed((token, _exp(value)) for token, value in pairs) for pairs in tokens if pairs])
+    return _mean([summed((token, _exp(value)) for token, value in pairs) for pairs in tokens if pairs])
 
 
 def _token_logprobs(logprobs: Any) -> list[tuple[str, Any]]:
@@ -169,12 +146,12 @@ def harness_samples(record: Any) -> Answers | None:
     if isinstance(choices[0], dict):
         # Settings of a generation: replies are texts, several where it was repeated.
         texts = [text for reply in replies for text in (reply if isinstance(reply, list) else [reply])]
-        return _summed((str(text), 1 / len(texts)) for text in texts)
+        return summed((str(text), 1 / len(texts)) for text in texts)
     numbers = np.array([number_of(_first(reply)) for reply in replies])
     if len(choices) != len(numbers) or not np.isfinite(numbers.max()):
         return {}
     shares = np.exp(numbers - numbers.max())
-    return _summed(zip(map(str, choices), (shares / shares.sum()).tolist(), strict=True))
+    return summed(zip(map(str, choices), (shares / shares.sum()).tolist(), strict=True))
 
 
 def inspect_sample(record: Any) -> Answers | None:
@@ -186,29 +163,29 @@ def inspect_sample(record: Any) -> Answers | None:
     if answer is None:
         choices = record["output"].get("choices") or []
         if choices:
-            return _mean([_stated(_words(choice["message"]["content"])) for choice in choices])
+            return _mean([stated(_words(choice["message"]["content"])) for choice in choices])
         answer = record["output"].get("completion", "")
-    return _stated(str(answer))
+    return stated(str(answer))
 
 
 def words(record: Any) -> Answers | None:
     """A distribution or an answer in words: `{"A": "15%", "B": "85%"}`, or a text that may hold such an object."""
     if not isinstance(record, dict):
-        return _stated(record) if isinstance(record, str) else None
+        return stated(record) if isinstance(record, str) else None
     choices = _choices(record)
     if choices:
         texts = [(choice.get("message") or {}).get("content", choice.get("text")) for choice in choices]
-        return _mean([{} if text is None else _stated(_words(text)) for text in texts])
+        return _mean([{} if text is None else stated(_words(text)) for text in texts])
     for key in ("distribution", *ANSWER_KEYS):
         value = record.get(key)
         if isinstance(value, dict):
-            return _verbalised(value)
+            return verbalised(value)
         if isinstance(value, str):
-            return _stated(value)
+            return stated(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return {str(value): 1.0}
     sampled: list[str] = next((record[key] for key in SAMPLES_KEYS if _is_list_of(str, record.get(key))), [])
-    return _mean(list(map(_stated, sampled)))
+    return _mean(list(map(stated, sampled)))
 
 
 FORMS: Final[dict[str, Callable[[Any], Answers | None]]] = {
@@ -262,60 +239,6 @@ def _words(content: Any) -> str:
     return str(content)
 
 
-def _stated(text: str) -> Answers:
-    """An answer in words, or the distribution that it holds as an object of JSON or Python."""
-    held = object_in(text)
-    if isinstance(held, dict) and held:
-        # An object such as {"answer": "A", "confidence": 0.8}: the answer is in it.
-        inner = next((held[key] for key in ANSWER_KEYS if isinstance(held.get(key), str)), None)
-        if inner is not None and math.isnan(number_of(inner)):
-            return {inner: 1.0}
-        # Beside numbers there may be a reason in words; what only looks like a number leaves nothing that can be read.
-        numbers = {
-            name: value
-            for name, value in held.items()
-            if not math.isnan(number_of(value)) or (isinstance(value, str) and LIKE_A_NUMBER.fullmatch(value.strip()))
-        }
-        with suppress(InputError):
-            return _verbalised(numbers) or {text: 1.0}
-    return {text: 1.0}
-
-
-def object_in(text: str) -> dict[Any, Any] | list[Any] | None:
-    """The first object, or else list, of plain values in a text, as JSON or as Python prints it; None where none is."""
-    for part in [*re.findall(r"\{[^{}]*\}", text), *re.findall(r"\[[^\[\]{}]*\]", text)]:
-        for read in (json.loads, ast.literal_eval):
-            with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-                value = read(part)
-                if isinstance(value, dict | list):
-                    return value
-    return None
-
-
-def _verbalised(stated: Mapping[str, Any]) -> Answers:
-    """Numbers or percentages by answer; what lacks to 1, or to 100 %, is nothing said.
-
-    Numbers without a sign are percent where one is more than 1 and all together more than 1.5: 0.9 and 0.8 are two
-    probabilities that do not fit together.
-    """
-    shares = {str(name): number_of(value) for name, value in stated.items()}
-    if any(share < 0 or share == math.inf for share in shares.values()):
-        raise InputError("a stated probability is negative or endless")
-    signed = [isinstance(value, str) and "%" in value for value in stated.values()]
-    if any(signed) and any(0 < share < 1 and not sign for share, sign in zip(shares.values(), signed, strict=True)):
-        raise InputError("beside percentages a number below 1 could be a probability or less than 1 %")
-    percent = any(signed) or (max(shares.values(), default=0.0) > 1 and sum(shares.values()) > 1.5)
-    return _summed((name, share / (100.0 if percent else 1.0)) for name, share in shares.items())
-
-
-def number_of(value: Any) -> float:
-    """A number, which harnesses and models also write as text, maybe with a percent sign; NaN where it is none."""
-    try:
-        return float(value.strip().rstrip("%")) if isinstance(value, str) else float(value)
-    except (TypeError, ValueError):
-        return math.nan
-
-
 def _exp(logprob: Any) -> float:
     # What is beyond all numbers is no probability.
     return math.exp(number_of(logprob)) if number_of(logprob) < 700 else math.nan
@@ -328,21 +251,10 @@ def _first(reply: Any) -> Any:
     return reply
 
 
-def _summed(pairs: Iterable[tuple[str, float]]) -> Answers:
-    """Probabilities by answer; tokens that differ in white space alone stay apart until they are mapped.
-
-    One that is no number leaves nothing: what the others would be without it is not known.
-    """
-    summed: Answers = {}
-    for answer, share in pairs:
-        summed[answer] = summed.get(answer, 0.0) + share
-    return summed if all(map(math.isfinite, summed.values())) else {}
-
-
 def _mean(sampled: Sequence[Answers]) -> Answers | None:
     """The mean of several answers about one item; None where there is none."""
     pairs = ((answer, share / len(sampled)) for answers in sampled for answer, share in answers.items())
-    return _summed(pairs) if sampled else None
+    return summed(pairs) if sampled else None
 
 
 # Files ----------------------------------------------------------------------------------------------------------------
@@ -430,7 +342,7 @@ def _answer_column(path: Path, classes: Sequence[str], item: str | None) -> tupl
 
 def _column_records(cells: Any, items: Sequence[str | int | None]) -> tuple[str, list[Record]]:
     """The form, and what each cell of a column says about its item."""
-    answers = (_stated(answer or "") for answer in cells.cast(str).to_list())
+    answers = (stated(answer or "") for answer in cells.cast(str).to_list())
     return f"answers in the column '{cells.name}'", list(zip(items, answers, strict=True))
 
 
@@ -539,16 +451,16 @@ def _tallied(
     places: dict[str | int, int] = {}
     item = [places.setdefault(n if name is None else name, len(places)) for n, (name, _) in enumerate(records)]
     names, times = list(places), np.bincount(item)
-    table, stated = np.zeros((len(names), len(classes) + 1)), form not in NUMBERS
+    table, in_words = np.zeros((len(names), len(classes) + 1)), form not in NUMBERS
     unread, too_much = [], []
     for record, (_, answers) in enumerate(records):
         total = sum((answers or {}).values())
-        if stated and total > 1 + 1e-3:
+        if in_words and total > 1 + 1e-3:
             too_much.append(record)
         read = [(_class_of(answer, meaning), mass) for answer, mass in (answers or {}).items()]
         for place, mass in read:
             if place >= 0:
-                table[item[record], place] += mass / max(1.0, total) if stated else mass
+                table[item[record], place] += mass / max(1.0, total) if in_words else mass
         if all(place < 0 for place, _ in read):
             unread.append(record)
     table /= times[:, None]

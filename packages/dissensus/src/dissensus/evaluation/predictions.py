@@ -11,7 +11,8 @@ from scipy.special import softmax
 
 from dissensus.array_file import read_npy, read_npz
 from dissensus.errors import InputError, choices
-from dissensus.evaluation.model_outputs import ALSO, item_column, number_of, object_in, read_outputs
+from dissensus.evaluation.answer_texts import number_of, object_in
+from dissensus.evaluation.model_outputs import ALSO, item_column, read_outputs
 from dissensus.evaluation.probabilities import Given, Predictions, checked_logits, checked_probabilities
 from dissensus.item_names import places_of_items
 from dissensus.table_file import kind_of, open_bytes, open_file, read_rows

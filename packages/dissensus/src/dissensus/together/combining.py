@@ -321,7 +321,9 @@ def _best_kind(panel: Panel, model: Runs, half: Ints) -> Kind:
         for this in (0, 1):
             (calibrator,) = _calibrators(panel.take(half == this), [model[:, half == this]], [kind])
             other = (half != this) & _predicted(model)
-            total -= float((panel.shares[other] * np.log(calibrator(_floored(model[:, other])))).sum())
+            # Learnt from a few items, a calibrator may give a class nothing at all.
+            said = np.maximum(calibrator(_floored(model[:, other])), NOTHING)
+            total -= float((panel.shares[other] * np.log(said)).sum())
         return total
 
     return min(KINDS, key=surprise)
