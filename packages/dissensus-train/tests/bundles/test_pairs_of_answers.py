@@ -9,8 +9,11 @@ import polars as pl
 import pytest
 
 from dissensus.errors import InputError
+from dissensus.votes.reading import Options
 from dissensus_train.bundles import export_bundle, load_model
 from dissensus_train.studies import read_study, run
+from dissensus_train.studies.beginning import first_study
+from dissensus_train.studies.data import study_data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 STUDY = """\
 [dataset]
 votes = "votes.csv"
-format = "counts"
+format = "preferences"
 texts = "texts.csv"
 text = {text}
 encoder = "{encoder}"
@@ -31,6 +34,13 @@ models = ["pair-linear", "pair-spread"]
 epochs = 2
 batch_size = 16
 """
+
+
+def preferred(path: Path, items: list[str]) -> None:
+    """Three votes on each pair."""
+    said = np.random.default_rng(1).choice(["A", "tie", "B"], (len(items), 3), p=[0.4, 0.3, 0.3])
+    rows = [(item, f"p{k}", said[n, k]) for n, item in enumerate(items) for k in range(3)]
+    pl.DataFrame(rows, schema=["item", "annotator", "winner"], orient="row").write_csv(path)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +57,7 @@ def test_a_bundle_of_a_pair_network_says_the_mirror_image_of_swapped_answers(
     }
     items = [f"i{number}" for number in range(60)]
     pl.DataFrame({"item": items, **texts}).write_csv(tmp_path / "texts.csv")
-    counts = generator.multinomial(3, [0.4, 0.3, 0.3], 60)
-    pl.DataFrame({"item": items, "left": counts[:, 0], "tie": counts[:, 1], "right": counts[:, 2]}).write_csv(
-        tmp_path / "votes.csv"
-    )
+    preferred(tmp_path / "votes.csv", items)
     (tmp_path / "study.toml").write_text(STUDY.format(text=columns, encoder=encoder))
     scored = run(tmp_path / "study.toml", tmp_path / "store", engine="loop", device="cpu")
     assert len(scored.systems) == 4
@@ -67,7 +74,7 @@ def test_a_bundle_of_a_pair_network_says_the_mirror_image_of_swapped_answers(
 def test_three_columns_are_not_for_words_nor_people_for_pairs(tmp_path: Path) -> None:
     study = STUDY.format(text=["a", "b", "c"], encoder="tfidf")
     items = [f"i{number}" for number in range(30)]
-    pl.DataFrame({"item": items, "left": 1, "tie": 3, "right": 1}).write_csv(tmp_path / "votes.csv")
+    preferred(tmp_path / "votes.csv", items)
     pl.DataFrame({"item": items, "a": "one two", "b": "three", "c": "four"}).write_csv(tmp_path / "texts.csv")
     (tmp_path / "study.toml").write_text(study)
     with pytest.raises(InputError, match="tfidf reads one or two columns"):
@@ -76,3 +83,21 @@ def test_three_columns_are_not_for_words_nor_people_for_pairs(tmp_path: Path) ->
     (tmp_path / "study.toml").write_text(known)
     with pytest.raises(InputError, match="favour a side"):
         read_study(tmp_path / "study.toml")
+
+
+def test_a_first_study_of_preferences_has_a_pair_network_which_other_votes_are_refused(tmp_path: Path) -> None:
+    items = [f"i{number}" for number in range(30)]
+    preferred(tmp_path / "votes.csv", items)
+    pl.DataFrame({"item": items, "response_a": "one two", "response_b": items}).write_csv(tmp_path / "texts.csv")
+    path = tmp_path / "study.toml"
+    text, _ = first_study(
+        tmp_path / "votes.csv", tmp_path / "texts.csv", path=path, options=Options(format="preferences")
+    )
+    path.write_text(text)
+    study = read_study(path)
+    assert (study.models, study.format, len(study.parts)) == (("pair",), "preferences", 1)
+    assert "annotator-bias" not in text
+    assert study_data(study).human.classes == ("left", "tie", "right")
+    path.write_text(text.replace('format = "preferences"', 'format = "long"\nreading = { label = "winner" }'))
+    with pytest.raises(InputError, match="pair compares two answers, and the votes are no preferences"):
+        study_data(read_study(path))

@@ -54,6 +54,9 @@ def first_study(
     kept = () if options is None else options.given(*(set(options.__dataclass_fields__) - {"format", "dropped"}))
     given = {name: getattr(options, name) for name in kept}
     texts = shown is not None and shown.kind == "texts"
+    models = f'models = ["simple-ffn"]    # or linear, deeper-ffn{"" if texts else ", lenet"}, "nets.py:my_net"'
+    if said.pairs:
+        models = 'models = ["pair"]    # a score for each answer; or pair-linear, pair-spread (divided is not equal)'
     lines = [
         f"# Written by `dissensus study init {votes.name} {items.name}`. Every line may be changed.",
         f"name = {toml_value(path.stem)}",
@@ -83,11 +86,11 @@ def first_study(
         "[grid]",
         f"targets = [{toml_value('frequency')}]    # classes: {_classes(said)}",
         f"deliveries = {toml_value(_deliveries(said))}    # the first is what the others are compared with",
-        f'models = ["simple-ffn"]    # or linear, deeper-ffn{"" if texts else ", lenet"}, "nets.py:my_net"'
+        models
         + (', "hf:NAME" to fine-tune' if texts else "")
         + (
             ""
-            if said.annotators is None
+            if said.annotators is None or said.pairs
             else ', { name = "simple-ffn", people = "annotator-bias" } to learn each person'
         ),
         "seeds = 5",

@@ -28,6 +28,7 @@ from dissensus_train.studies.writing import toml_value
 from dissensus_train.training.annotator_side import VOTES
 from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.losses import loss_of
+from dissensus_train.training.models import PAIRS
 from dissensus_train.training.run import Run, class_weights, delivery_of, known_settings, selection_of
 
 if TYPE_CHECKING:
@@ -84,7 +85,12 @@ def study_data(study: Study, *, progress: Progress = silent) -> TrainingData:
 
 def check_deliveries(runs: Sequence[Run], data: TrainingData) -> None:
     """Refuse before training what would be refused in its middle, of all that does not depend on the network."""
-    for run in {(run.method, str(run.people), repr(run.training)): run for run in runs}.values():
+    for run in {(run.method, run.network, repr(run.training)): run for run in runs}.values():
+        if run.model in PAIRS and not data.human.pairs:
+            raise InputError(
+                f"{data.name}: {run.model} compares two answers, and the votes are no preferences; read them with "
+                "format='preferences', or choose another model"
+            )
         loss_of(run.training, data.folder)
         class_weights(run, data)
         delivery_of(run, data)(0)

@@ -108,7 +108,8 @@ class TrainingData:
         if self.votes is not None and self.votes.none is not None:
             # We add that class ourselves, for judgements that say No to every other; often nobody does.
             unseen[self.votes.none] = False
-        if unseen.any():
+        # A degree of preference that nobody chose is a place between others.
+        if unseen.any() and not self.human.pairs:
             missing = self.human.classes[int(unseen.argmax())]
             raise InputError(
                 f"{name}: nobody voted for class '{missing}' on any item of the split '{TRAIN}'; a model cannot learn "
