@@ -5,7 +5,7 @@ Votes:     read_votes, write_votes, votes_from_counts, inspect, agreement, load,
 Labels:    label, expand (to rows with weights, for scikit-learn), LabelDistribution
 Training:  deliver, loader, losses, hf, lightning, sklearn; whole studies: run, open_study, load_model
 Scores:    evaluate, Evaluator, metrics, report, plot; where a run ended: basins
-Questions: plan (how many items and votes?), stand_in (may a model take a person's place?)
+Questions: plan (how many items and votes?), stand_in (may a model take a person's place?), ranking (who wins?)
 Together:  combine (predictions and votes), prediction_sets (which classes hold a person's answer?), defer (when to ask)
 
 What takes votes takes whatever `read_votes` reads, too: a frame, a list of dictionaries, a path.
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation import evaluate as evaluate
     from dissensus.evaluation import metrics as metrics
     from dissensus.evaluation.stand_in import stand_in as stand_in
+    from dissensus.evaluation.who_wins import ranking as ranking
     from dissensus.labels import LabelDistribution as LabelDistribution
     from dissensus.labels import expand as expand
     from dissensus.labels import label as label
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from dissensus.votes import simulate_responses as simulate_responses
     from dissensus.votes import simulate_votes as simulate_votes
     from dissensus.votes import subsample as subsample
+    from dissensus.votes import swap_sides as swap_sides
     from dissensus.votes import votes_from_counts as votes_from_counts
     from dissensus.votes import write_votes as write_votes
     from dissensus.votes.agreement import agreement as agreement
@@ -87,12 +89,14 @@ __all__ = [
     "plan",
     "plot",
     "prediction_sets",
+    "ranking",
     "read_votes",
     "report",
     "simulate_responses",
     "simulate_votes",
     "stand_in",
     "subsample",
+    "swap_sides",
     "votes_from_counts",
     "write_votes",
 ]

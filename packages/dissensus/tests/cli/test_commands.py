@@ -378,3 +378,19 @@ def test_a_known_set_is_cut_by_what_describes_its_people() -> None:
         assert {group["name"] for group in groups} >= {"Singapore", "South Africa"}
     assert "did you mean 'age'?" in dissensus("votes", "inspect", "crehate", "--attribute", "ag").stderr
     assert "needs no --item" in dissensus("votes", "inspect", "crehate", "--item", "x").stderr
+
+
+def test_systems_are_ranked_from_a_file_of_preferences(tmp_path: Path) -> None:
+    said = [("x", "y", "model_a"), ("y", "x", "model_b"), ("y", "z", "tie"), ("x", "z", "model_a")] * 5
+    lines = [f"{k // 2},{a},{b},ann,{won}" for k, (a, b, won) in enumerate(said)]
+    (tmp_path / "pairs.csv").write_text("\n".join(["question_id,model_a,model_b,judge,winner", *lines]))
+    done = dissensus("votes", "ranking", tmp_path / "pairs.csv", "--duplicates", "first", "--force")
+    assert done.returncode == 0, done.stderr
+    assert "sides are now in order of alphabet" in done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert next(row[1] for row in rows if row and row[0] == "1") == "x"
+    told = json.loads(
+        dissensus("votes", "ranking", tmp_path / "pairs.csv", "--duplicates", "first", "--force", "--json").stdout
+    )
+    assert told["rankings"]["people"]["standings"][0]["system"] == "x"
+    assert dissensus("votes", "ranking", tmp_path / "pairs.csv", "--sides", "nothing").returncode == 2

@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import dissensus as dis
 from dissensus.report.items import cards, contested, distinct, largest_gaps
 from dissensus.report.tables import items_to_look_at
 from tests.report.subjects import people_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dissensus.report.subject import Subject
 
 
@@ -79,3 +82,32 @@ def test_items_worth_another_look_are_listed_with_why(plain: Subject) -> None:
     for record in table.records:
         assert record["gap"] == pytest.approx(gaps[by_name[record["item"]]], abs=1e-4)
     assert len(table.to_csv().splitlines()) == 1 + len(table.records)
+
+
+def test_pairs_stand_side_by_side_with_the_votes_and_the_model(tmp_path: Path) -> None:
+    said = [("x", "y", "left"), ("x", "y", "right"), ("y", "x", "left")]
+    rows = [
+        {
+            "item": f"question {k}",
+            "left": left,
+            "right": right,
+            "response_left": f"{left} says <b>{k}</b> and more",
+            "response_right": f"{right} says {k}",
+            "annotator": who,
+            "label": label if who == "ann" else "tie",
+        }
+        for k, (left, right, label) in enumerate(said * 4)
+        for who in ("ann", "ben", "cleo")
+    ]
+    votes = dis.read_votes(rows, format="preferences", item_attributes=["response_left", "response_right"])
+    model = np.full((len(votes.items), 3), 1 / 3)
+    dis.report(votes, tmp_path / "page.html", predictions=model)
+    page = (tmp_path / "page.html").read_text()
+    assert "<h3>Where people are divided</h3>" in page
+    assert "Most contested" not in page
+    shown = page[page.index("Where people are divided</h3>") :]
+    # The third pair was named the other way round: its texts are turned with it.
+    assert "x says &lt;b&gt;0&lt;/b&gt; and more" in shown
+    assert "x says 2" in shown
+    assert shown.index("x says 2") < shown.index("y says &lt;b&gt;2&lt;/b&gt; and more")
+    assert "tie 2, left 1" in shown

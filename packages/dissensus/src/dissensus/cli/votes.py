@@ -17,6 +17,7 @@ from dissensus.votes.privacy import LEAST_PEOPLE, few_digits, groups_of, key_fro
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dissensus.evaluation.who_wins import Ranking
     from dissensus.labels.uncertainty import Correlations
     from dissensus.votes.groups import OriginalAgreement
     from dissensus.votes.inspection import Inspection
@@ -93,6 +94,52 @@ def inspect(
         if correlations is not None:
             _print_correlations(correlations)
     next_step(typed("labels", source, "-o", "labels.csv", reading=reading))
+
+
+@app.command()
+@opt.command("ranking")
+def ranking(
+    source: str,
+    reading: Options,
+    question: str | None = None,
+    by: str | None = None,
+    length: str | None = None,
+    least_people: int = LEAST_PEOPLE,
+    json: Path | None = None,
+) -> None:
+    """Who wins? Systems ranked by preferences, and whether judges and groups of people rank them alike."""
+    from dissensus.evaluation.who_wins import ranking as rank
+
+    sides = None if length is None else tuple(name.strip() for name in length.split(","))
+    kept = [*reading.item_attributes, *([question] if question else []), *(sides or ())]
+    people = [*reading.attributes, *([by] if by else [])]
+    options = replace(
+        reading,
+        format=reading.format or "preferences",
+        item_attributes=tuple(dict.fromkeys(kept)),
+        attributes=tuple(dict.fromkeys(people)),
+    )
+    votes, how = votes_named(source, options)
+    result = rank(votes, question=question, by=by, length=sides, least_people=least_people)
+    if not json_alone(json, {"source": source, **reading_dict(how), **result.to_dict()}):
+        for one in (result.people, *(other.ranking for other in result.beside)):
+            lines = table("", "system", ">votes", ">wins", ">score", ">95 % interval", ">rank", title=_title(one))
+            for row in one.standings:
+                ends = "" if row.score.low is None else f"{row.score.low:+.2f} to {row.score.high:+.2f}"
+                rank_ends = f"{row.best_rank}-{row.worst_rank}" if row.best_rank < row.worst_rank else str(row.rank)
+                cells = f"{row.votes:,}", f"{row.wins:.1%}", f"{row.score.value:+.2f}", ends, rank_ends
+                lines.add_row(str(row.rank), plain(row.system), *cells)
+            _print_below(lines)
+        for other in result.beside:
+            console().print(plain(result.sentence(other)))
+    note(*result.notes)
+    next_step(typed("votes", "inspect", source, reading=options))
+
+
+def _title(one: Ranking) -> str:
+    effects = {"the side shown on the left": one.position, "a doubling of length": one.length}
+    told = [f"{name} gains {effect.value:+.2f}" for name, effect in effects.items() if effect is not None]
+    return plain(f"{one.name}: {one.votes:,} votes; {', '.join(told)}")
 
 
 @app.command()

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.arrays import places_of
 from dissensus.evaluation.metrics.distances import tvd
+from dissensus.votes.sides import side_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,12 +51,14 @@ class Card:
         image: a data URI, or None.
         remark: its votes in words, and why it is shown.
         bars: by who speaks (people, then each system), the parts of the classes.
+        sides: of a pair, what each side is called and its text, the left one first.
     """
 
     text: str
     image: str | None
     remark: str
     bars: tuple[tuple[str, tuple[Share, ...]], ...] = ()
+    sides: tuple[tuple[str, str], ...] = ()
 
 
 def images(features: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
@@ -151,7 +155,7 @@ def cards(subject: Subject, items: Ints, *, remarks: Sequence[str]) -> list[Card
     people, classes = subject.people, subject.people.classes
     colours = class_colours(len(classes), ordered=people.ordered)
     said = {name: subject.mean(name)[items] for name in subject.shown}
-
+    sides = _sides(subject, items)
     return [
         Card(
             text=str(subject.texts[item]),
@@ -161,8 +165,29 @@ def cards(subject: Subject, items: Ints, *, remarks: Sequence[str]) -> list[Card
                 ("people", bar(people.probabilities[item], classes, colours)),
                 *((name, bar(rows[place], classes, colours)) for name, rows in said.items()),
             ),
+            sides=sides[place] if sides else (),
         )
         for place, (item, image, remark) in enumerate(zip(items.tolist(), subject.picture(items), remarks, strict=True))
+    ]
+
+
+def _sides(subject: Subject, items: Ints) -> list[tuple[tuple[str, str], ...]]:
+    """Of pairs, what either side is called and says; the longest texts that votes have of both sides are shown."""
+    votes = subject.votes
+    if votes is None or not votes.pairs:
+        return []
+    about = {name: list(map(str, values.tolist())) for name, values in votes.item_attributes.items()}
+    texts = max(
+        (names for names in side_pairs(about) if names != ("left", "right")),
+        key=lambda names: sum(len(text) for name in names for text in about[name]),
+        default=None,
+    )
+    place = places_of(subject.people.items[items], votes.items).tolist()
+    nothing = [""] * len(votes.items)
+    shown = [about.get("left", nothing), about.get("right", nothing)]
+    told = [nothing, nothing] if texts is None else [about[name] for name in texts]
+    return [
+        tuple((shown[side][k] or name, told[side][k]) for side, name in enumerate(("left", "right"))) for k in place
     ]
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dissensus.votes.inspection import inspect as inspect
     from dissensus.votes.reading import read_votes as read_votes
     from dissensus.votes.sampling import subsample as subsample
+    from dissensus.votes.sides import swap_sides as swap_sides
     from dissensus.votes.simulate import Habits as Habits
     from dissensus.votes.simulate import simulate_responses as simulate_responses
     from dissensus.votes.simulate import simulate_votes as simulate_votes

@@ -1,0 +1,414 @@
+"""Who wins? Systems ranked by people's preferences between pairs of their answers, and as each judge would rank them.
+
+Davidson's model of Bradley and Terry's with ties (1970): of the pair of systems l and r, with eta = score_l - score_r +
+position (the side shown on the left) + length (a doubling of the answer), the three outcomes have chances
+in proportion to exp(eta / 2), exp(tie) and exp(-eta / 2). Of decided votes, a system that is 1 above another wins 73 %.
+Degrees count by their side alone.
+
+Intervals are for other questions and other people: each vote's influence on an estimate is summed by question and by
+annotator (Cameron, Gelbach and Miller 2011), as `people.two_way` does for means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.arrays import places_of
+from dissensus.bootstrap import Estimate, json_fields
+from dissensus.errors import InputError, choices
+from dissensus.evaluation.comparison.intervals import estimate_within
+from dissensus.evaluation.people.two_way import two_way_spread
+from dissensus.frames import Framed
+from dissensus.votes.kinds import people_alone
+from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dissensus.arrays import Counts, Floats, Ints, Mask, Table
+    from dissensus.votes.table import Votes
+
+SIDES: Final = ("left", "right")
+"""What describes items and names the systems of a pair."""
+
+PRIOR: Final = 0.01
+"""Precision of the normal prior of each parameter: a system that won every vote has a finite score."""
+
+STEPS: Final = 100
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a system stands.
+
+    Attributes:
+        system: its name.
+        votes: votes on pairs with it.
+        wins: its share of them; a tie is half a vote.
+        score: in logits, 0 in the mean of all systems; those at equal length, where length is looked at.
+        rank: 1 for the highest score.
+        best_rank: 1 and one more for each system that is significantly better.
+        worst_rank: as many as there are systems, less those that are significantly worse.
+    """
+
+    system: str
+    votes: int
+    wins: float
+    score: Estimate
+    rank: int
+    best_rank: int
+    worst_rank: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranking:
+    """Systems as some votes rank them.
+
+    Attributes:
+        name: whose votes.
+        standings: the systems, the best first.
+        position: what the side shown on the left gains by being there, in logits.
+        tie: how likely a tie is between equals: ln of its chance beside that of either side; None without ties.
+        length: what an answer gains by a doubling of its length, in logits; None where it is not looked at.
+        votes: how many.
+        annotators: who gave them.
+        better: (systems, systems) 1 where the row is significantly better than the column, -1 where worse; in the
+            order of `standings`.
+    """
+
+    name: str
+    standings: tuple[Standing, ...]
+    position: Estimate
+    tie: Estimate | None
+    length: Estimate | None
+    votes: int
+    annotators: int
+    better: Counts = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Beside:
+    """A judge's ranking, or a group's, beside that of people (of the other people, for a group).
+
+    Attributes:
+        ranking: theirs.
+        kind: judge or group.
+        disagreement: the share of pairs of systems that are ranked the other way round. Its interval begins with the
+            pairs that both rank clearly and unlike, and ends with all but those that both rank clearly and alike.
+        differences: for each system, their score less people's.
+    """
+
+    ranking: Ranking
+    kind: str
+    disagreement: Estimate
+    differences: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WhoWins(Framed):
+    """Systems ranked by people, and beside them by each group of people and each judge."""
+
+    people: Ranking
+    beside: tuple[Beside, ...]
+    questions: int
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        lines = [f"WhoWins({len(self.people.standings)} systems, {self.people.votes:,} votes of people)"]
+        lines += [f"{row.rank}. {row.system}: {row.score}" for row in self.people.standings]
+        return "\n".join([*lines, *(self.sentence(other) for other in self.beside)])
+
+    def sentence(self, other: Beside) -> str:
+        """How a judge or a group ranks the systems beside people, in a line."""
+        systems = len(other.differences)
+        pairs, apart = systems * (systems - 1) // 2, other.disagreement
+        assert apart.low is not None
+        assert apart.high is not None
+        return (
+            f"{other.ranking.name} ranks {round(apart.value * pairs)} of {pairs} pairs of systems unlike "
+            f"{'people' if other.kind == 'judge' else 'the others'}, {round(apart.low * pairs)} of them clearly; "
+            f"{round((1 - apart.high) * pairs)} are clearly alike."
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row per ranking and system."""
+        rankings = [self.people, *(other.ranking for other in self.beside)]
+        return [{"by": one.name, **json_fields(row)} for one in rankings for row in one.standings]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        of = {"people": self.people, **{other.ranking.name: other.ranking for other in self.beside}}
+        return {
+            "questions": self.questions,
+            "rankings": {name: json_fields(one, but=("better",)) for name, one in of.items()},
+            "beside": [{"name": other.ranking.name, **json_fields(other, but=("ranking",))} for other in self.beside],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Comparisons:
+    """(votes,) columns: systems by code, +1 where the left one is shown on the left, log2 length ratio, -1, 0, 1."""
+
+    left: Ints
+    right: Ints
+    shown: Floats
+    longer: Floats | None
+    outcome: Ints
+    question: Ints
+    annotator: Ints
+    systems: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Parameters, (votes, parameters) the influence of each vote on them, and the votes that it rests on."""
+
+    values: Floats
+    influence: Table
+    rows: Ints
+
+
+def ranking(
+    votes: Votes,
+    *,
+    question: str | None = None,
+    by: str | None = None,
+    length: Sequence[str] | None = None,
+    least_people: int = LEAST_PEOPLE,
+) -> WhoWins:
+    """Rank the systems whose answers people compared, and see whether judges and groups of people rank them alike.
+
+    Args:
+        votes: preferences (`read_votes(..., format="preferences")`) with the systems of each pair; votes of models
+            are those of judges, each with a ranking of its own.
+        question: the attribute of items that names what both sides answer; its votes are not independent. None takes
+            each pair by itself.
+        by: an attribute of annotators, whose groups are ranked, each beside the others.
+        length: two attributes of items, the texts of the left and the right side or their lengths: scores are then
+            those at equal length.
+        least_people: smaller groups are left out.
+
+    Examples:
+        >>> from dissensus.votes import read_votes
+        >>> said = [("x", "y", "model_a"), ("y", "z", "tie"), ("z", "x", "model_b"), ("x", "y", "tie")]
+        >>> rows = [{"item": k, "model_a": a, "model_b": b, "winner": won} for k, (a, b, won) in enumerate(said)]
+        >>> [row.system for row in ranking(read_votes(rows, format="preferences")).people.standings]
+        ['x', 'z', 'y']
+    """
+    compared = _comparisons(votes, question=question, length=length)
+    _, left_out = people_alone(votes)
+    human = np.ones(len(votes), dtype=np.bool_) if votes.by_model is None else ~votes.by_model
+    people = _fit(compared, human)
+    rankings = _ranking("people", compared, people)
+    beside = []
+    if by is not None:
+        groups = groups_of(votes.people, by, least=least_people)
+        assert votes.annotators is not None
+        assert votes.people.annotators is not None
+        place = places_of(votes.annotators.names, votes.people.annotators.names)
+        group = np.where(place < 0, -1, groups.group[place])[votes.annotators.code]
+        for code, name in enumerate(groups.names):
+            if groups.shown[code]:
+                mine = human & (group == code)
+                beside.append(_beside(f"{by} {name}", "group", compared, mine, _fit(compared, human & ~mine)))
+    if votes.annotators is not None:
+        for code in np.flatnonzero(votes.model_annotators).tolist():
+            mine = votes.annotators.code == code
+            beside.append(_beside(str(votes.annotators.names[code]), "judge", compared, mine, people))
+    elif not human.all():
+        beside.append(_beside("models", "judge", compared, ~human, people))
+    notes = [] if votes.annotators is not None else ["who voted is not known: the intervals are for other questions"]
+    notes += [] if question is not None else ["each pair counts by itself; question= names those of one question"]
+    notes += [] if by is None else groups.told
+    notes += [left_out.replace("left out", "rankings of their own")] if left_out else []
+    questions = len(np.unique(compared.question[human]))
+    return WhoWins(people=rankings, beside=tuple(beside), questions=questions, notes=tuple(notes))
+
+
+def _comparisons(votes: Votes, *, question: str | None, length: Sequence[str] | None) -> _Comparisons:
+    about = votes.item_attributes
+    if votes.swapped is None:
+        raise InputError("ranking: these are no preferences; read them with format='preferences'")
+    if not {*SIDES} <= {*about}:
+        raise InputError(
+            "ranking: nothing names the systems of a pair; name their columns with sides= where it is read"
+        )
+    for name in (*([question] if question else []), *(length or ())):
+        if name not in about:
+            raise InputError(f"ranking: items have no attribute '{name}'{choices(name, about)}")
+    if length is not None and len(length) != 2:
+        raise InputError("ranking: length= takes two attributes of items, of the left and of the right side")
+    names = [about[side].astype(np.dtypes.StringDType()) for side in SIDES]
+    systems, code = np.unique(np.concatenate(names), return_inverse=True)
+    left, right = np.split(code, 2)
+    if (left == right).any():
+        raise InputError(f"ranking: a pair has '{systems[left[(left == right).argmax()]]}' on both sides; correct it")
+    asked = np.arange(len(votes.items)) if question is None else np.unique(about[question], return_inverse=True)[1]
+    longer = None
+    if length is not None:
+        first, second = (np.log2(np.maximum(_lengths(about[name]), 1.0)) for name in length)
+        longer = (first - second)[votes.item]
+    return _Comparisons(
+        left=left[votes.item],
+        right=right[votes.item],
+        shown=np.where(votes.swapped, -1.0, 1.0),
+        longer=longer,
+        outcome=np.sign((len(votes.classes) - 1) / 2 - votes.label).astype(np.int64),
+        question=asked[votes.item].astype(np.int64),
+        annotator=np.zeros(len(votes), np.int64)
+        if votes.annotators is None
+        else votes.annotators.code.astype(np.int64),
+        systems=tuple(map(str, systems.tolist())),
+    )
+
+
+def _lengths(values: Any) -> Floats:
+    """Numbers as they are, and of texts the number of characters."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except ValueError:
+        return np.asarray(np.strings.str_len(values), dtype=np.float64)
+
+
+def _fit(data: _Comparisons, mask: Mask) -> _Fit:
+    """The likeliest parameters, by Newton's steps: scores, position, length where it is known, tie where there are any.
+
+    The influence of a vote is the inverse information times its part of the slope.
+    """
+    from scipy.sparse import csr_array
+
+    rows = np.flatnonzero(mask)
+    n, systems = len(rows), len(data.systems)
+    outcome = data.outcome[rows]
+    columns = [data.left[rows], data.right[rows], np.full(n, systems)]
+    cells = [np.ones(n), -np.ones(n), data.shown[rows]]
+    if data.longer is not None:
+        columns, cells = [*columns, np.full(n, systems + 1)], [*cells, data.longer[rows]]
+    size, ties = systems + len(columns) - 2, bool((outcome == 0).any())
+    place = np.arange(n)[:, None].repeat(len(columns), axis=1)
+    entries = np.stack(cells, axis=1).ravel(), (place.ravel(), np.stack(columns, axis=1).ravel())
+    design = csr_array(entries, shape=(n, size))
+    values = np.zeros(size + ties)
+    for _ in range(STEPS):
+        eta = design @ values[:size]
+        log = np.stack([eta / 2, np.full(n, values[-1] if ties else -np.inf), -eta / 2])
+        chance = np.exp(log - log.max(axis=0))
+        chance /= chance.sum(axis=0)
+        mean, tied = (chance[0] - chance[2]) / 2, chance[1]
+        slopes = design.multiply((outcome / 2 - mean)[:, None]).toarray()
+        curve = (design.T @ design.multiply(((1 - tied) / 4 - mean**2)[:, None])).toarray()
+        if ties:
+            slopes = np.column_stack([slopes, (outcome == 0) - tied])
+            across = -(design.T @ (mean * tied))[:, None]
+            curve = np.block([[curve, across], [across.T, np.array([[tied @ (1 - tied)]])]])
+        curve += PRIOR * np.eye(len(values))
+        step = np.linalg.solve(curve, slopes.sum(axis=0) - PRIOR * values)
+        values = values + step
+        if np.abs(step).max() < 1e-9:
+            break
+    return _Fit(values, np.linalg.solve(curve, slopes.T).T, rows)
+
+
+def _estimate(data: _Comparisons, *parts: tuple[_Fit, Floats]) -> Estimate:
+    """A sum over fits of weighted parameters, with its interval for other questions and other people."""
+    value = sum(float(fit.values @ weights) for fit, weights in parts)
+    influence = np.concatenate([fit.influence @ weights for fit, weights in parts])
+    rows = np.concatenate([fit.rows for fit, _ in parts])
+    _, question = np.unique(data.question[rows], return_inverse=True)
+    _, annotator = np.unique(data.annotator[rows], return_inverse=True)
+    spread = two_way_spread(len(rows) * influence, item=question, annotator=annotator)
+    return estimate_within(value, spread, level=0.95, low=-np.inf, high=np.inf, resamples=0)
+
+
+def _unit(fit: _Fit, place: int, less: int | None = None, *, mean: Mask | None = None) -> Floats:
+    weights = np.zeros(len(fit.values))
+    weights[place] = 1.0
+    if less is not None:
+        weights[less] = -1.0
+    if mean is not None:
+        weights[: len(mean)] -= mean / mean.sum()
+    return weights
+
+
+def _met(data: _Comparisons, fit: _Fit) -> Ints:
+    """(systems,) votes on pairs with each; refuses systems that no chain of votes connects."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    left, right, size = data.left[fit.rows], data.right[fit.rows], len(data.systems)
+    met = np.bincount(left, minlength=size) + np.bincount(right, minlength=size)
+    _, part = connected_components(coo_array((np.ones(len(left)), (left, right)), shape=(size, size)), directed=False)
+    if len(np.unique(part[met > 0])) > 1:
+        apart = [data.systems[k] for k in np.flatnonzero((met > 0) & (part != part[left[0]])).tolist()]
+        raise InputError(
+            f"ranking: no votes compare {', '.join(apart[:5])} with the other systems, even through others; rank these "
+            "votes apart, or collect some between them"
+        )
+    return met
+
+
+def _ranking(name: str, data: _Comparisons, fit: _Fit) -> Ranking:
+    systems = len(data.systems)
+    met = _met(data, fit)
+    known = met > 0
+    order = [k for k in np.argsort(-fit.values[:systems], kind="stable").tolist() if known[k]]
+    better = np.zeros((len(order), len(order)), dtype=np.int64)
+    for row, first in enumerate(order):
+        for column, second in enumerate(order[:row]):
+            gap = _estimate(data, (fit, _unit(fit, second, first)))
+            better[column, row] = int(gap.low is not None and gap.low > 0)
+    better -= better.T
+    half = (data.outcome[fit.rows] + 1) / 2
+    won = np.bincount(data.left[fit.rows], half, systems) + np.bincount(data.right[fit.rows], 1 - half, systems)
+    standings = tuple(
+        Standing(
+            system=data.systems[k],
+            votes=int(met[k]),
+            wins=float(won[k] / met[k]),
+            score=_estimate(data, (fit, _unit(fit, k, mean=known))),
+            rank=1 + row,
+            best_rank=1 + int((better[row] < 0).sum()),
+            worst_rank=len(order) - int((better[row] > 0).sum()),
+        )
+        for row, k in enumerate(order)
+    )
+    ties = len(fit.values) > systems + 1 + (data.longer is not None)
+    return Ranking(
+        name=name,
+        standings=standings,
+        position=_estimate(data, (fit, _unit(fit, systems))),
+        tie=_estimate(data, (fit, _unit(fit, len(fit.values) - 1))) if ties else None,
+        length=None if data.longer is None else _estimate(data, (fit, _unit(fit, systems + 1))),
+        votes=len(fit.rows),
+        annotators=len(np.unique(data.annotator[fit.rows])),
+        better=better,
+    )
+
+
+def _beside(name: str, kind: str, data: _Comparisons, mine: Mask, people: _Fit) -> Beside:
+    fit = _fit(data, mine)
+    own, theirs = _ranking(name, data, fit), _ranking("people", data, people)
+    place = {row.system: k for k, row in enumerate(theirs.standings)}
+    shared = [k for k, row in enumerate(own.standings) if row.system in place]
+    of_people = [place[own.standings[k].system] for k in shared]
+    ours, upper = own.better[np.ix_(shared, shared)], np.triu_indices(len(shared), 1)
+    clear = (ours * theirs.better[np.ix_(of_people, of_people)])[upper]
+    # In the order of `own`, every pair stands as they rank it.
+    unlike = (np.subtract.outer(of_people, of_people) > 0)[upper]
+    pairs = max(len(clear), 1)
+    known = np.zeros(len(data.systems), dtype=np.bool_)
+    known[[data.systems.index(own.standings[k].system) for k in shared]] = True
+    ends = float((clear < 0).sum()) / pairs, 1 - float((clear > 0).sum()) / pairs
+    return Beside(
+        ranking=own,
+        kind=kind,
+        disagreement=Estimate(float(unlike.sum()) / pairs, *ends),
+        differences={
+            data.systems[k]: _estimate(data, (fit, _unit(fit, k, mean=known)), (people, -_unit(people, k, mean=known)))
+            for k in np.flatnonzero(known).tolist()
+        },
+    )
