@@ -64,15 +64,14 @@ class Overview:
     items: tuple[ItemQuality, ...]
     agreement: tuple[QuestionAgreement, ...]
 
-    def with_facts(self, cursor: Any) -> Overview:
-        """The same with what the database says now of people: whether they count, and why not."""
+    def people_now(self, cursor: Any) -> list[AnnotatorQuality]:
+        """The people with what the database says of them now: whether they count, and why not."""
         facts = {person["annotator"]: person for person in annotator_facts(cursor)}
-        people = (
-            replace(person, **now) if any(getattr(person, name) != value for name, value in now.items()) else person
+        return [
+            person if all(getattr(person, name) == value for name, value in now.items()) else replace(person, **now)
             for person in self.people
             if (now := facts.get(person.annotator)) is not None
-        )
-        return replace(self, people=tuple(people))
+        ]
 
 
 def overview(cursor: Any, project: Project) -> Overview:
@@ -92,7 +91,7 @@ def overview_apart(project: Project, url: str | None) -> Overview:
     """The same in a process of its own, which leaves the machine to the server; returns when that has ended."""
     apart = multiprocessing.get_context("spawn")
     yields = getattr(os, "nice", abs)
-    with ProcessPoolExecutor(1, mp_context=apart, initializer=yields, initargs=(10,)) as process:
+    with ProcessPoolExecutor(1, mp_context=apart, initializer=yields, initargs=(5,)) as process:
         return process.submit(_overview_beside, project, url).result()
 
 

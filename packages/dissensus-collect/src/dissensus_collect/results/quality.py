@@ -139,12 +139,13 @@ _BESIDE: Final = (
 )  # fmt: skip
 
 
-def annotator_facts(cursor: Any) -> list[dict[str, Any]]:
-    """What the database says itself of every annotator who has judged an item, gold or not, by rising id."""
+def annotator_facts(cursor: Any, annotator: int | None = None) -> list[dict[str, Any]]:
+    """What the database itself says of every annotator who has judged an item, gold or not, or of one; by rising id."""
     names = ("annotator", "pseudonym", "state", "paid", "counts", "exported", "reason", "gold_seen", "gold_missed")
     people = cursor.execute(
         "SELECT id, pseudonym, state, paid, counts, exported, reason, gold_done, gold_missed FROM annotator "
-        "WHERE done + gold_done > 0 ORDER BY id"
+        f"WHERE done + gold_done > 0{'' if annotator is None else ' AND id = ?'} ORDER BY id",
+        () if annotator is None else (annotator,),
     ).fetchall()
     return [dict(zip(names, (*row[:3], *map(bool, row[3:6]), *row[6:]), strict=True)) for row in people]
 

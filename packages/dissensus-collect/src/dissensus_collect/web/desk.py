@@ -80,6 +80,11 @@ class Desk:
         """Runs a request that only reads."""
         return await self.site.database.read(work)
 
+    async def study(self, work: Callable[[Cursor], T]) -> T:
+        """Runs a request that reads much; there is one at a time, so that annotators never wait for a reader."""
+        async with self.site.studying:
+            return await self.site.database.read(work)
+
     async def write(self, work: Callable[[Cursor], T]) -> T:
         """Runs a request that may write."""
         return await self.site.database.write(work)
@@ -103,11 +108,11 @@ class Desk:
             await asyncio.wait([looking], timeout=PATIENCE if judgements > MANY else None)
             if looking.done():
                 looking.result()
-        return None if site.overview is None else await self.read(site.overview.with_facts)
+        return site.overview
 
     async def live(self) -> Live:
         """How the project is doing."""
-        moment = await self.read(lambda cursor: live(cursor, self.project, now=self.now))
+        moment = await self.study(lambda cursor: live(cursor, self.project, now=self.now))
         proxy = self.site.untrusted
         if proxy is None:
             return moment

@@ -13,7 +13,7 @@ from dissensus_collect.results.overview import said
 from dissensus_collect.results.pay import PayLine, bulk_files, decide_pay, pay_sheet, realised, realised_by_group
 from dissensus_collect.results.quality import AnnotatorQuality, annotator_facts
 from dissensus_collect.web.desk import Desk, desk_of, required, whole_numbers
-from dissensus_collect.web.listing import Table
+from dissensus_collect.web.listing import Listing, Table
 from dissensus_collect.web.security import keyed_name
 from dissensus_collect.web.site import Decided, Refusal
 from dissensus_collect.work import participants
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from dissensus_collect.results.overview import Overview
     from dissensus_collect.store.database import Cursor
 
 AT_ONCE: Final = 100
@@ -75,12 +76,12 @@ async def quality(request: Request) -> Response:
     """Every annotator compared with the panel, and how well the panel agrees on each question."""
     desk = await desk_of(request)
     seen, undo = await desk.overview(), desk.site.undo.get(keyed_name(desk.session, "undo"))
-    return await desk.page(
-        "quality",
-        seen=seen,
-        people=PEOPLE.listed(() if seen is None else seen.people, request.query_params),
-        undo="" if undo is None else _undo_sentence(undo),
-    )
+    people = await _people(desk, seen, request.query_params)
+    return await desk.page("quality", seen=seen, people=people, undo="" if undo is None else _undo_sentence(undo))
+
+
+async def _people(desk: Desk, seen: Overview | None, query: Mapping[str, str]) -> Listing[AnnotatorQuality]:
+    return await desk.study(lambda cursor: PEOPLE.listed([] if seen is None else seen.people_now(cursor), query))
 
 
 def _undo_sentence(last: Decided) -> str:
@@ -94,14 +95,14 @@ async def person(request: Request) -> Response:
     seen = await desk.overview()
     facts, answers = await desk.read(
         lambda cursor: (
-            next((facts for facts in annotator_facts(cursor) if facts["annotator"] == number), None),
+            annotator_facts(cursor, number),
             said(cursor, desk.project, annotator=number),
         )
     )
-    if facts is None:
+    if not facts:
         raise Refusal("There is no such page.", 404, "missing")
     known = next((each for each in (seen.people if seen is not None else ()) if each.annotator == number), None)
-    return await desk.page("person", facts=facts, person=known, answers=answers)
+    return await desk.page("person", facts=facts[0], person=known, answers=answers)
 
 
 def _chosen(desk: Desk, name: str, whole: Iterable[Any]) -> tuple[int, ...]:
@@ -128,7 +129,7 @@ async def decide_on_annotator(request: Request) -> Response:
         what, reason = "include" if taken_back.what == "exclude" else "exclude", "taken back"
     else:
         seen = await desk.overview() if desk.form.get("whole") == "yes" else None
-        people = _chosen(desk, "annotator", PEOPLE.listed(seen.people, _asked_for(desk)).chosen if seen else ())
+        people = _chosen(desk, "annotator", (await _people(desk, seen, _asked_for(desk))).chosen)
     if what == "delete" and desk.form.get("sure") != "yes":
         raise Refusal("Tick that you are sure; what is deleted cannot be brought back.", 422, "incomplete")
     if what != "delete":
@@ -167,7 +168,7 @@ async def decide_on_annotator(request: Request) -> Response:
 async def pay(request: Request) -> Response:
     """What everybody is due, and what was decided."""
     desk = await desk_of(request, role="reviewer")
-    lines = await desk.read(lambda cursor: pay_sheet(cursor, desk.project))
+    lines = await desk.study(lambda cursor: pay_sheet(cursor, desk.project))
     people = PAY.listed(lines, request.query_params)
     return await desk.page("pay", people=people, realised=realised(lines), by_group=realised_by_group(lines))
 
@@ -175,7 +176,7 @@ async def pay(request: Request) -> Response:
 async def decide_on_pay(request: Request) -> Response:
     """Approve or reject the pay of everybody who was ticked."""
     desk = await desk_of(request, role="owner")
-    lines = await desk.read(lambda cursor: pay_sheet(cursor, desk.project))
+    lines = await desk.study(lambda cursor: pay_sheet(cursor, desk.project))
     people = _chosen(desk, "chosen", PAY.listed(lines, _asked_for(desk)).chosen)
     try:
         bonus = float(str(desk.form.get("bonus", "")) or 0)

@@ -97,7 +97,7 @@ async def items(request: Request) -> Response:
     """Every item: how many votes it has and, on request, what was answered."""
     desk = await desk_of(request)
     seen = await desk.overview()
-    listed = ITEMS.listed(() if seen is None else seen.items, request.query_params)
+    listed = await desk.study(lambda _: ITEMS.listed(() if seen is None else seen.items, request.query_params))
     ids = [item.item for item in listed.rows]
     among = f"({', '.join('?' * len(ids)) or 'NULL'})"
 
@@ -188,13 +188,13 @@ async def adaptive(request: Request) -> Response:
         (spent,) = cursor.execute("SELECT coalesce(sum(wanted - wanted_before), 0) FROM decision").fetchone()
         return {"plan": plan_allocation(cursor, desk.project), "made": made, "spent": int(spent)}
 
-    return await desk.page("adaptive", **await desk.read(look))
+    return await desk.page("adaptive", **await desk.study(look))
 
 
 async def export(request: Request) -> Response:
     """The page from which everything that was collected can be downloaded."""
     desk = await desk_of(request, role="owner")
-    moment = await desk.read(lambda cursor: live(cursor, desk.project, now=desk.now))
+    moment = await desk.study(lambda cursor: live(cursor, desk.project, now=desk.now))
     return await desk.page("export", now=moment)
 
 
@@ -253,7 +253,7 @@ async def download(request: Request) -> Response:
             files = (path for path in sorted(folder.rglob("*")) if path.is_file())
             return {f"export/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in files}
 
-    files = await desk.read(exported)
+    files = await desk.study(exported)
     await desk.log("exported", identities=identities)
     return zip_file(files, "export.zip")
 

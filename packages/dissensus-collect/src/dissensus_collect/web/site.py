@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -24,7 +25,6 @@ from dissensus_collect.web.security import (
 from dissensus_collect.work.participants import annotator_of
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Mapping
 
     from starlette.datastructures import FormData
@@ -84,6 +84,7 @@ class Site:
         revealed: researcher sessions that chose to see answers while the project is running.
         said_full_at: when the log was last told that the disk is full, in seconds of the machine's own clock.
         undo: by researcher session, the last decision on annotators.
+        studying: held by the request of a researcher that reads much.
         overview: what was worked out of all judgements last; `looking` is doing so now.
         untrusted: the address of a proxy that says who its visitors are and is not trusted; None for none.
     """
@@ -100,6 +101,7 @@ class Site:
     said_full_at: float | None = None
     untrusted: str | None = None
     undo: dict[str, Decided] = field(default_factory=dict)
+    studying: asyncio.Lock = field(default_factory=asyncio.Lock)
     overview: Overview | None = None
     looking: asyncio.Task[None] | None = None
 
