@@ -18,6 +18,8 @@ from dissensus.errors import InputError
 from dissensus_collect.project.language import NAMES, language, preferred
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.setup_check import check_setup
+from dissensus_collect.project.starting import init_project
+from dissensus_collect.project.tables import LAYOUTS
 from dissensus_collect.web.site import draw
 from tests.collect.conftest import make_project
 from tests.collect.web import visited, web_project
@@ -278,3 +280,28 @@ def test_words_that_are_ours_need_no_translation_in_the_file(tmp_path: Path) -> 
     assert told["not at all"] == language("ar").say("not at all")
     assert told["Unsure"] == "ربما", "the file's own word comes first"
     assert project.told("en") == {}
+
+
+@pytest.mark.parametrize("code", NAMES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_new_project_is_in_its_language_as_a_whole(tmp_path: Path, code: str, layout: str) -> None:
+    """Nothing is left in another language, so that it can be served; half of one cannot."""
+    (tmp_path / "t.csv").write_text("item,text\na,one\nb,two\n")
+    path = init_project(tmp_path, texts=tmp_path / "t.csv", classes=["x", "y"], layout=layout, language=code)
+    assert [check for check in check_setup(read_project(tmp_path)) if check.kind == "error"] == []
+    other = "de" if code == "en" else "en"
+    path.write_text(path.read_text(encoding="utf-8").replace(f'language = "{code}"', f'language = "{other}"'))
+    found = [check.sentence for check in check_setup(read_project(tmp_path)) if check.kind == "error"]
+    assert any("another language" in sentence for sentence in found)
+
+
+def test_a_half_translated_project_is_not_served(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from dissensus_collect.cli import app
+
+    make_project(tmp_path, more='[translations.de]\ntitle = "Was?"\n')
+    refused = CliRunner().invoke(app, ["serve", str(tmp_path)])
+    assert isinstance(refused.exception, InputError)
+    assert "nothing is served" in str(refused.exception)
+    assert not (tmp_path / "collect.sqlite").exists()

@@ -74,7 +74,7 @@ def test_a_project_is_never_overwritten_and_nothing_is_left_of_one_that_cannot_b
     assert not (tmp_path / "new").exists()
     with pytest.raises(InputError, match="did you mean 'rows'"):
         init_project(tmp_path / "new", images=folder, layout="row")
-    with pytest.raises(InputError, match="both given"):
+    with pytest.raises(InputError, match="give one of"):
         init_project(tmp_path / "new", images=folder, texts=folder)
     with pytest.raises(InputError, match="not a folder"):
         init_project(tmp_path / "new", images=tmp_path / "nowhere")

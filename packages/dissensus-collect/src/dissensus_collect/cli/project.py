@@ -31,6 +31,12 @@ def init(
     folder: Folder,
     images: Annotated[Path | None, typer.Option(help="A folder of images; by default FOLDER itself.")] = None,
     texts: Annotated[Path | None, typer.Option(help="A table of texts (CSV, TSV, JSONL, Parquet).")] = None,
+    pairs: Annotated[
+        Path | None, typer.Option(help="A table of pairs to compare: columns left and right hold texts or images.")
+    ] = None,
+    language: Annotated[
+        str, typer.Option(help="Of the pages, and of every text in the file: en, de, fr, es, ar.")
+    ] = "en",
     classes: Annotated[
         str | None,
         typer.Option(
@@ -64,6 +70,8 @@ def init(
         folder,
         images=images,
         texts=texts,
+        pairs=pairs,
+        language=language,
         classes=None if classes is None else [label.strip() for label in classes.split(",")],
         name=name,
         question=question,
@@ -111,7 +119,10 @@ def serve(
     from dissensus_collect.project.setup_check import check_setup
 
     project, password = read_project(folder), password_in(password_file) or os.environ.get("DISSENSUS_PASSWORD")
-    say_checks(check_setup(project))
+    checks = check_setup(project)
+    say_checks(checks)
+    if any(check.kind == "error" for check in checks):
+        raise InputError(f"{folder}: put the errors above in order first; nothing is served")
     for warning in serving_warnings(host=host, base_url=base_url, password=password):
         note(f"warning: {warning}")
 

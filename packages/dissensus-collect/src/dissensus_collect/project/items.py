@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError
@@ -13,7 +14,7 @@ from dissensus.together.allocation import WANTED
 from dissensus.whole_file import sha256_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dissensus_collect.project.reading import Project
@@ -47,15 +48,42 @@ def project_items(project: Project) -> list[ProjectItem]:
         names = [path.relative_to(project.images).as_posix() for path in image_paths(project.images)]
         return [ProjectItem(name=name, media=name) for name in names]
     assert project.table is not None
-    source = read_source(project.table, item=project.items.item or None, text=project.items.text or None)
+    pairs = bool(project.items.pairs)
+    column = "left" if pairs else project.items.text or None
+    source = read_source(project.table, item=project.items.item or None, text=column)
     if source.texts is None:
         raise InputError(f"{project.table}: holds images, not texts; give a table with a column of texts")
     asked = source.columns.get(WANTED)
     wanted = [None] * len(source) if asked is None else [_whole(cell, project.table) for cell in asked.tolist()]
+    texts = _pairs(project.table, source.texts, source.columns) if pairs else map(str, source.texts)
     return [
-        ProjectItem(name=str(name), text=str(text), wanted=k)
-        for name, text, k in zip(source.items, source.texts, wanted, strict=True)
+        ProjectItem(name=str(name), text=text, wanted=k)
+        for name, text, k in zip(source.items, texts, wanted, strict=True)
     ]
+
+
+def _pairs(table: Path, left: Iterable[Any], columns: Mapping[str, Any]) -> Iterator[str]:
+    """Each pair as JSON: what stands above it, its left and right side, and the names of who made them."""
+    if "right" not in columns:
+        raise InputError(f"{table}: there is no column 'right'; a table of pairs has the columns left and right")
+    sides = [[str(cell) for cell in cells] for cells in (left, columns["right"])]
+    if any(not cell.strip() for cells in sides for cell in cells):
+        raise InputError(f"{table}: a side of a pair is empty; fill the columns left and right in every row")
+    usual = {"prompt": "", "left_name": "A", "right_name": "B"}
+    others = [columns.get(name, [default] * len(sides[0])) for name, default in usual.items()]
+    for one, other, prompt, *names in zip(*sides, *others, strict=True):
+        named = [str(name) or default for name, default in zip(names, "AB", strict=True)]
+        pair = {"prompt": str(prompt), "sides": [one, other], "names": named}
+        yield json.dumps(pair, ensure_ascii=False)
+
+
+def readable(project: Project, text: str) -> str:
+    """The text of an item for a researcher: a pair as its sides, under the names of who made them."""
+    if not project.items.pairs:
+        return text
+    pair = json.loads(text)
+    sides = (f"{name}: {side}" for name, side in zip(pair["names"], pair["sides"], strict=True))
+    return "\n".join(filter(None, (pair["prompt"], *sides)))
 
 
 def _whole(cell: str, table: Path) -> int | None:

@@ -43,11 +43,13 @@ class Language:
         code: as in HTML's `lang`.
         pages: by English sentence, what templates and Python say, or its plural forms.
         scripts: the same, for scripts.
+        new: what is written into a new project.
     """
 
     code: str
     pages: Mapping[str, str | Mapping[str, str]]
     scripts: Mapping[str, str | Mapping[str, str]]
+    new: Mapping[str, Any]
 
     @functools.cached_property
     def locale(self) -> Locale:
@@ -83,7 +85,7 @@ def language(code: str) -> Language:
     """The language of a code, one of `NAMES`."""
     text = (resources.files(__package__) / "languages" / f"{code}.toml").read_text(encoding="utf-8")
     catalogue = tomllib.loads(text)
-    return Language(code, catalogue["pages"], catalogue["scripts"])
+    return Language(code, catalogue["pages"], catalogue["scripts"], catalogue["new"])
 
 
 def preferred(offered: Sequence[str], *, chosen: str | None, accepted: str) -> str:

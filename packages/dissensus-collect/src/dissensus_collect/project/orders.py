@@ -31,7 +31,10 @@ def class_order(project: Project, annotator: int, item: int) -> tuple[int, ...]:
     for question in project.asked:
         # The name of the first question is empty and left out, so that its order is that of a project with one.
         what, n = (question.name,) if question.name else (), len(question.classes)
-        if rule == "fixed":
+        if project.items.pairs and not question.name:
+            # The sides: as they stand in the table, or changed over.
+            places = tuple(range(n))[:: 1 if fraction(project.seed, "sides", annotator, item) < 0.5 else -1]
+        elif rule == "fixed":
             places = tuple(range(n))
         elif rule == "rotated":
             first = int(n * fraction(project.seed, "rotation", annotator, *what))

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from dissensus.evaluation.probabilities import Predictions
 
 FILE: Final = "collect.toml"
-USUAL: Final = ("Yes", "No", "Unsure", "not at all", "completely", "Why did you answer like this?")
+USUAL: Final = {
+    "yes": "Yes", "no": "No", "unsure": "Unsure", "low": "not at all", "high": "completely",
+    "why": "Why did you answer like this?",
+}  # fmt: skip
 """Words of a project that are ours where its file has none of its own."""
 
 
@@ -46,8 +49,14 @@ class Project(ProjectFile, kw_only=True, dict=True):
 
     @property
     def table(self) -> Path | None:
-        """The table of texts; None for images."""
-        return (self.folder / self.items.texts).resolve() if self.items.texts else None
+        """The table of texts or pairs; None for images."""
+        named = self.items.texts or self.items.pairs
+        return (self.folder / named).resolve() if named else None
+
+    @property
+    def media_folder(self) -> Path | None:
+        """Where pictures lie: in the folder of images, or beside the table of pairs."""
+        return self.table.parent if self.items.pairs and self.table is not None else self.images
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -132,7 +141,7 @@ class Project(ProjectFile, kw_only=True, dict=True):
         if code == self.language:
             return {}
         own, other = language(self.language), language(code)
-        return {**{own.told(word): other.told(word) for word in USUAL}, **self.translations.get(code, {})}
+        return {**{own.told(word): other.told(word) for word in USUAL.values()}, **self.translations.get(code, {})}
 
     @property
     def version(self) -> str:
@@ -151,7 +160,8 @@ def read_project(folder: str | Path) -> Project:
     if project.images is not None and not project.images.is_dir():
         raise file.refuse(("items", "images"), f"is '{read.items.images}', where there is no folder")
     if project.table is not None and not project.table.is_file():
-        raise file.refuse(("items", "texts"), f"is '{read.items.texts}', where there is no file")
+        named = "texts" if read.items.texts else "pairs"
+        raise file.refuse(("items", named), f"is '{getattr(read.items, named)}', where there is no file")
     if len(set(project.classes.words.values())) < len(project.classes.words):
         raise file.refuse(("classes", "words"), "writes two values alike; give each its own word")
     if read.adaptive.on and project.adaptive.max_k < read.k:
@@ -186,7 +196,7 @@ def _filled_in(read: ProjectFile, given: Mapping[str, Any], path: Path) -> dict[
             replace(asked, classes=asked.classes or read.classes.names, scale=scale(asked.scale, written))
             for asked, written in zip(read.item_questions, given.get("item_questions", ()), strict=True)
         ),
-        "texts": filled(read.texts, given.get("texts", {}), title=name),
+        "texts": filled(read.texts, given.get("texts", {}), title=name, finish=own.new["finish"]),
         "recruitment": replace(read.recruitment, jwks=str(path.parent / jwks) if jwks else None),
         "adaptive": filled(adaptive, given.get("adaptive", {}), max_k=2 * read.k),
         "prescreening": {key: str(value) for key, value in read.prescreening.items()},

@@ -12,6 +12,8 @@ from dissensus.errors import InputError
 from dissensus.item_names import places_of_items
 from dissensus.responses import UNSURE
 from dissensus_collect.project.items import project_items
+from dissensus_collect.project.language import NAMES, language
+from dissensus_collect.project.reading import USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,11 +131,20 @@ def _gaps(project: Project, budget: Budget) -> Iterator[Check]:
     named = [name for name in ("title", "consent", "instructions", "finish") if getattr(project.texts, name).strip()]
     buttons = project.values if project.layout in ("rows", "one-at-a-time") else ()
     words = [project.classes.words[value] for value in buttons]
-    for code, translations in project.translations.items():
-        texts = (*named, project.question, *project.classes.names, *words)
-        missing = [text for text in texts if text not in translations]
+    texts = (*named, project.question, *project.classes.names, *words)
+    for code in project.translations:
+        ours = project.told(code)
+        missing = [text for text in texts if text not in ours]
         if missing:
-            yield warning(f"[translations.{code}] leaves {len(missing)} texts as they are, such as '{missing[0]}'")
+            yield wrong(
+                f"[translations.{code}] leaves {len(missing)} texts as they are, such as '{missing[0]}'; translate them"
+            )
+    foreign = list(_foreign(project))
+    if foreign:
+        yield wrong(
+            f"the project speaks {NAMES[project.language]}, and '{foreign[0]}' is in another language; write all texts "
+            f"in its language, or make it anew with --language {project.language}"
+        )
     lease, misses, gold = project.lease, project.gold.misses_allowed, len(project.gold_items)
     beats = f"a lease of {lease.seconds:g} s with a heartbeat every {lease.heartbeat:g} s"
     gaps = (
@@ -157,6 +168,31 @@ def _gaps(project: Project, budget: Budget) -> Iterator[Check]:
         ),
     )
     yield from (warning(sentence) for is_so, sentence in gaps if is_so)
+
+
+def _foreign(project: Project) -> Iterator[str]:
+    """Texts of a project as we write them into new ones of another language."""
+    scales = [asked.scale for asked in project.asked if asked.layout == "rating"]
+    written = [
+        project.question, project.texts.consent, project.texts.instructions, project.texts.finish,
+        *(project.classes.words[value] for value in project.values),
+        *(word for scale in scales for word in (scale.low, scale.high)),
+        *([project.reason.question] if project.reason.ask != "off" else []),
+    ]  # fmt: skip
+    own = set(_defaults(project.language))
+    others = {text for code in NAMES if code != project.language for text in _defaults(code)} - own
+    yield from (text.strip() for text in written if " ".join(text.split()) in others)
+
+
+def _defaults(code: str) -> Iterator[str]:
+    """All that we write in a language."""
+    spoken = language(code)
+    yield from (spoken.say(word) for word in USUAL.values())
+    for what in ("image", "text", "pair"):
+        for asks, how in spoken.new["layouts"].values():
+            yield asks.format(what=what)
+            yield " ".join(spoken.new["instructions"].format(what=what, how=how.format(what=what)).split())
+        yield from (" ".join(spoken.new[name].format(what=what).split()) for name in ("consent", "finish"))
 
 
 def _predicted(project: Project) -> Iterator[Check]:

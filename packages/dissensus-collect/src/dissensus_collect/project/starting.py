@@ -10,9 +10,11 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
+from dissensus_collect.project import language as languages
 from dissensus_collect.project.items import classes_of
-from dissensus_collect.project.reading import FILE, read_project
+from dissensus_collect.project.language import NAMES
+from dissensus_collect.project.reading import FILE, USUAL, read_project
 from dissensus_collect.project.tables import ENDINGS
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ def init_project(
     *,
     images: str | Path | None = None,
     texts: str | Path | None = None,
+    pairs: str | Path | None = None,
+    language: str = "en",
     classes: Sequence[str] | None = None,
     name: str | None = None,
     question: str | None = None,
@@ -40,6 +44,8 @@ def init_project(
         folder: of the project; made if it does not exist.
         images: a folder of images; the project's own folder if neither images nor texts are given.
         texts: a table of texts.
+        pairs: a table of pairs to compare, with columns left and right.
+        language: of the pages, and of every text that is written into the file.
         classes: names; by default those of the sub-folders of the images or of the labels in the table, or else the
             ten digits.
         name: of the project; by default the folder's name.
@@ -55,21 +61,27 @@ def init_project(
     path = folder / FILE
     if path.exists():
         raise InputError(f"{path}: there is a project already; edit it, or choose another folder")
-    if images is not None and texts is not None:
-        raise InputError("collect init: images= and texts= were both given; a project shows one or the other")
-    source = Path(images if images is not None else texts if texts is not None else folder)
-    if texts is None and not source.is_dir():
-        raise InputError(f"{source}: not a folder; give a folder of images (images=), or a table (texts=)")
-    names = list(classes) if classes else classes_of(source, is_table=texts is not None)
+    given = {"image": images, "text": texts, "pair": pairs}
+    what, place = next(((what, place) for what, place in given.items() if place is not None), ("image", folder))
+    if sum(place is not None for place in given.values()) > 1:
+        raise InputError("collect init: give one of images=, texts= and pairs=; a project shows one of them")
+    source = Path(place)
+    if what == "image" and not source.is_dir():
+        raise InputError(f"{source}: not a folder; give a folder of images (images=), or a table (texts=, pairs=)")
+    if language not in NAMES:
+        raise InputError(f"collect init: there is no language '{language}'{choices(language, NAMES)}")
+    own = languages.language(language)
+    layout = "single-choice" if what == "pair" else layout
+    usual = own.new["sides"] if what == "pair" else None
+    names = list(classes or usual or classes_of(source, is_table=what == "text"))
     numbers = all(name.isdigit() for name in names)
     folder_is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    what = "text" if texts is not None else "image"
     new = tomllib.loads(
         resources.files("dissensus_collect.project").joinpath("new_project.toml").read_text(encoding="utf-8")
     )
     # A layout that does not exist is refused below, with its line.
-    asks, how = new["layouts"].get(layout, new["layouts"]["rows"])
+    asks, how = own.new["layouts"].get("pairs" if what == "pair" else layout, own.new["layouts"]["rows"])
     codes = {ending: secrets.token_hex(4).upper() for ending in ENDINGS}
     text = new["file"].format(
         name=_toml(name or folder.resolve().name),
@@ -81,8 +93,11 @@ def init_project(
         source=f"{what}s = {_toml(_from(folder, source))}",
         names="[" + ", ".join(map(_toml, names)) + "]",
         class_order=_toml("rotated" if numbers else "shuffled-per-annotator"),
-        what=what,
-        how=how.format(what=what),
+        language=_toml(language),
+        **{name: _toml(own.say(USUAL[name])) for name in USUAL},
+        consent=own.new["consent"].format(what=what),
+        instructions=own.new["instructions"].format(what=what, how=how.format(what=what)),
+        finish=_toml(own.new["finish"]),
         kind=_toml(recruitment),
         adaptive="false" if model is None else "true",
         budget=budget,

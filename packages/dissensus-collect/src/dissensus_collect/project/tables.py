@@ -52,11 +52,13 @@ class Gold:
 
 
 class ItemSource(TomlTable):
-    """What is shown: images, or texts.
+    """What is shown: images, texts, or pairs of either.
 
     Attributes:
         images: the folder of images.
         texts: the table of texts.
+        pairs: the table of pairs: columns left and right hold two texts, or names of images beside the table; a text
+            above both, and the names of who made them, may be in columns prompt, left_name and right_name.
         item: the table's column of item names, where it cannot be told.
         text: the table's column of texts, where it cannot be told.
         rendering: how a small image is enlarged.
@@ -64,13 +66,14 @@ class ItemSource(TomlTable):
 
     images: str = ""
     texts: str = ""
+    pairs: str = ""
     item: str = ""
     text: str = ""
     rendering: Literal["pixelated", "smooth"] = "pixelated"
 
     def __post_init__(self) -> None:
-        if bool(self.images) == bool(self.texts):
-            raise TableError("images", "or texts must be given, but not both: a project shows one or the other")
+        if sum(map(bool, (self.images, self.texts, self.pairs))) != 1:
+            raise TableError("images", "or texts or pairs must be given, and only one of them: a project shows one")
 
 
 class Classes(TomlTable):
@@ -316,7 +319,7 @@ class Texts(TomlTable):
     consent: str = ""
     instructions: str = ""
     contact: str = ""
-    finish: str = "Thank you. Your answers are saved."
+    finish: str = ""
 
 
 class Recruitment(TomlTable):
@@ -440,6 +443,8 @@ class ProjectFile(TomlTable, kw_only=True):
         if self.language not in NAMES:
             raise no_such("language", self.language, NAMES)
         _check_classes(("classes", "names"), self.classes.names, self.layout)
+        if self.items.pairs and self.layout != "single-choice":
+            raise TableError("layout", "must be single-choice for pairs; its classes lead from the left to the right")
         for place, asked in enumerate(self.item_questions):
             _check_classes(("item_questions", place, "classes"), asked.classes or self.classes.names, asked.layout)
         for table, listed in (("gold", self.gold.items), ("practice", self.practice.items)):

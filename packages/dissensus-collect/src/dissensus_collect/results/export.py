@@ -20,7 +20,7 @@ import polars as pl
 from dissensus.errors import InputError, choices
 from dissensus.labels.schemes import weighted
 from dissensus.labels.writing import label_table
-from dissensus.responses import RESPONSES
+from dissensus.responses import RESPONSES, YES
 from dissensus.votes.own import write_side_file
 from dissensus.votes.writing import write_votes
 from dissensus.whole_file import sha256_of, whole_folder
@@ -111,6 +111,8 @@ def _write_all(
         "surplus": _answers(cursor, project, counting=False),
         "set_aside": _answers(cursor, project, used=False),
     }
+    if project.items.pairs:
+        tables["preferences"] = preferences(cursor, project)
     unwanted = {"identities": not identities, "reasons": project.reason.ask == "off"}
     for name, sql in QUERIES.items():
         if unwanted.get(name):
@@ -149,6 +151,34 @@ def _write_all(
     codebook = _codebook(cursor, project, [*tables, *reversed(written)], formats, first)
     (folder / "codebook.md").write_text(codebook, encoding="utf-8")
     return first
+
+
+def preferences(cursor: Any, project: Project) -> pl.DataFrame:
+    """A row for each vote on a pair, as it was shown: who was on the left and on the right, and which was better.
+
+    The choice is left, tie or right; with degrees, A>B or A>>B for a better left side, A=B, B>A or B>>A.
+    """
+    rows = cursor.execute(
+        "SELECT i.name, n.pseudonym, i.text, a.class_order, r.class FROM assignment a "
+        "JOIN item i ON i.id = a.item JOIN annotator n ON n.id = a.annotator "
+        "JOIN judgement j ON j.assignment = a.id AND j.current = 1 "
+        f"JOIN response r ON r.judgement = j.id AND r.value = {YES} AND r.class < ? "
+        "WHERE a.counts = 1 AND i.role = 'vote' AND i.retired_at IS NULL AND n.exported = 1 ORDER BY i.id, a.done_at",
+        (len(project.classes.names),),
+    ).fetchall()
+    n = len(project.classes.names)
+    simple = {-1: "left", 0: "tie", 1: "right"} if n <= 3 else {}
+    out = []
+    for item, annotator, text, order, chosen in rows:
+        shown = json.loads(order)[:n]
+        left, right = json.loads(text)["names"][:: -1 if shown[0] else 1]
+        # How many steps to the right of the middle, of which there is none if there are no ties.
+        away = 2 * shown.index(chosen) - (n - 1)
+        degree = (abs(away) + 1) // 2 * (1 if away > 0 else -1)
+        marks = ">" * abs(degree)
+        words = "A=B" if degree == 0 else f"A{marks}B" if degree < 0 else f"B{marks}A"
+        out.append((item, annotator, left, right, simple.get(degree, words)))
+    return pl.DataFrame(out, schema=dict.fromkeys(CODEBOOK["preferences"], pl.String), orient="row")
 
 
 def write_guarded_csv(table: pl.DataFrame, path: Path) -> None:

@@ -413,8 +413,11 @@ def practice_items(cursor: Cursor, visit: Visit) -> list[dict[str, Any]]:
         }
         for name, media, text in rows
     ]
-    neutral = {"kind": "image", "src": "/static/practice.svg"}
-    if project.images is None:
+    neutral: dict[str, Any] = {"kind": "image", "src": "/static/practice.svg"}
+    if project.items.pairs:
+        sides = [{"text": say("This is a text to practise with. It says nothing about the task.")}] * 2
+        neutral = {"kind": "pair", "prompt": "", "sides": sides}
+    elif project.images is None:
         neutral = {"kind": "text", "text": say("This is a text to practise with. It says nothing about the task.")}
     return rounds or [{"item": neutral, "feedback": None}]
 
@@ -428,8 +431,17 @@ def _feedback(project: Project, feedback: Gold | None) -> dict[str, Any] | None:
     return {"right": {} if numeric else right, "text": feedback.feedback}
 
 
-def shown(site: Site, session: str, *, media: str | None, text: str | None) -> dict[str, Any]:
-    """An item as the browser gets it."""
+def shown(
+    site: Site, session: str, *, media: str | None, text: str | None, order: tuple[int, ...] = (0,)
+) -> dict[str, Any]:
+    """An item as the browser gets it; the order of its classes tells on which sides a pair is shown."""
+    if site.project.items.pairs and text is not None:
+        pair, folder = json.loads(text), site.project.media_folder
+        sides = [
+            {"src": site.offered.offer(session, side)} if folder and inside(folder, side) else {"text": side}
+            for side in pair["sides"]
+        ]
+        return {"kind": "pair", "prompt": pair["prompt"], "sides": sides[:: -1 if order[0] else 1]}
     if media is not None:
         return {"kind": "image", "src": site.offered.offer(session, media)}
     return {"kind": "text", "text": text}
@@ -482,8 +494,10 @@ def screen(visit: Visit, *, rounds: list[dict[str, Any]] | None = None, said: st
 
 
 def named_classes(project: Project, order: tuple[int, ...]) -> list[dict[str, Any]]:
-    """The classes in an order, as the browser gets them."""
-    return [{"id": place, "name": project.all_classes[place]} for place in order]
+    """The classes in an order, as the browser gets them; those of pairs are called by the side that is shown there."""
+    names = project.all_classes
+    sides = len(project.classes.names) if project.items.pairs else 0
+    return [{"id": place, "name": names[at if at < sides else place]} for at, place in enumerate(order)]
 
 
 def choices_of(project: Project, *, unsure: bool) -> list[dict[str, str]]:
@@ -528,7 +542,8 @@ async def media(request: Request) -> Response:
     site, cookies = site_of(request), request.cookies
     sessions = tuple(cookies[name] for name in (ANNOTATOR_COOKIE, RESEARCHER_COOKIE) if name in cookies)
     name = site.offered.file(request.path_params["name"], sessions)
-    path = inside(site.project.images, name) if name is not None and site.project.images is not None else None
+    folder = site.project.media_folder
+    path = inside(folder, name) if name is not None and folder is not None else None
     drawn = await asyncio.to_thread(picture, path) if path is not None else None
     return drawn if drawn is not None else Response(status_code=404)
 

@@ -83,7 +83,7 @@ class Call:
             "assignment": assigned.assignment,
             "number": assigned.number,
             "of": assigned.of,
-            "item": shown(site, self.token, media=assigned.item.media, text=assigned.item.text),
+            "item": shown(site, self.token, media=assigned.item.media, text=assigned.item.text, order=assigned.classes),
             "classes": named_classes(site.project, assigned.classes),
             "layout": site.project.layout,
             "heartbeat_seconds": site.project.lease.heartbeat,

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from dissensus.errors import InputError
-from dissensus_collect.project.items import hashes_of, project_items
+from dissensus_collect.project.items import hashes_of, project_items, readable
 from dissensus_collect.project.setup_check import check_setup, project_budget
 from dissensus_collect.results.adaptive import allocate, plan_allocation
 from dissensus_collect.results.live import live, next_step
@@ -121,7 +121,7 @@ async def items(request: Request) -> Response:
         seen=seen,
         items=listed,
         pictures={item: offer(desk.session, media) for item, media, _ in sources if media is not None},
-        texts={item: text for item, _, text in sources if text is not None},
+        texts={item: readable(desk.project, text) for item, _, text in sources if text is not None},
         problems=problems,
         aside=aside,
     )
@@ -133,6 +133,7 @@ async def item(request: Request) -> Response:
     about, answers = await desk.read(lambda cursor: (_item(cursor, number), said(cursor, desk.project, item=number)))
     if about is None:
         raise Refusal("There is no such item.", 404, "missing")
+    about["text"] = about["text"] and readable(desk.project, about["text"])
     picture = desk.site.offered.offer(desk.session, about["media"]) if about["media"] is not None else None
     return await desk.page("item", item=about, answers=answers, picture=picture)
 

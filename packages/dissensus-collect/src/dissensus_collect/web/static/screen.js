@@ -4,6 +4,7 @@ import { layoutOf } from "./layouts.js";
 import { Several } from "./several.js";
 import { Stopwatch } from "./stopwatch.js";
 import { say } from "./words.js";
+import { zoomable } from "./zoom.js";
 
 const at = (id) => document.getElementById(id);
 const PHONE = matchMedia("(max-width: 52rem)");
@@ -12,6 +13,28 @@ const SIZE = { desktop: 352, phone: 168 };
 export const project = JSON.parse(at("main").dataset.project);
 /** A text of the project in the language of the page. */
 export const told = (text) => project.told[text] ?? text;
+
+/** A text or an image, under its name for those who do not see it; `label` is written above it. */
+async function part(item, name, label = "") {
+  const whole = document.createElement("div");
+  whole.className = "part";
+  if (label) whole.append(Object.assign(document.createElement("b"), { textContent: label }));
+  if (item.src) {
+    const image = new Image();
+    image.alt = name;
+    image.src = item.src;
+    image.draggable = false;
+    await image.decode();
+    whole.append(zoomable(image));
+  } else {
+    const text = document.createElement("div");
+    Object.assign(text, { className: "text", dir: "auto", tabIndex: 0, textContent: item.text });
+    text.setAttribute("role", "region");
+    text.setAttribute("aria-label", name);
+    whole.append(text);
+  }
+  return whole;
+}
 
 export class Screen {
   /** `next(answers)` and `changed()` are the owner's; answers are as the server reads them. */
@@ -86,20 +109,16 @@ export class Screen {
 
   async #draw(item) {
     const frame = at("frame");
-    if (item.kind === "text") {
-      const text = document.createElement("div");
-      Object.assign(text, { className: "text", dir: "auto", tabIndex: 0, textContent: item.text });
-      text.setAttribute("role", "region");
-      text.setAttribute("aria-label", say("The text to judge"));
-      frame.replaceChildren(text);
+    document.body.classList.toggle("pairs", item.kind === "pair");
+    if (item.kind !== "pair") {
+      frame.replaceChildren(await part(item, item.src ? say("The image to judge") : say("The text to judge")));
+      this.#fit();
       return;
     }
-    const image = new Image();
-    image.alt = say("The image to judge");
-    image.src = item.src;
-    await image.decode();
-    frame.replaceChildren(image);
-    this.#fit();
+    const sides = document.createElement("div");
+    sides.className = "sides";
+    for (const [place, side] of item.sides.entries()) sides.append(await part(side, "AB"[place], "AB"[place]));
+    frame.replaceChildren(...(item.prompt ? [await part({ text: item.prompt }, say("The text to judge"))] : []), sides);
   }
 
   /** Enlarge a small image by a whole number, so that all of its pixels are equally large. */
@@ -111,6 +130,7 @@ export class Screen {
     image.classList.toggle("tiny", times > 1 && project.rendering === "pixelated");
     image.width = times > 1 ? image.naturalWidth * times : image.naturalWidth;
     image.height = times > 1 ? image.naturalHeight * times : image.naturalHeight;
+    image.closest(".zoomed")?.classList.toggle("small", times > 1);
   }
 
   #changed(id, input) {
