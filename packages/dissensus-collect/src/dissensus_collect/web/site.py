@@ -218,7 +218,7 @@ TEMPLATES: Final = Environment(
     lstrip_blocks=True,
 )
 TEMPLATES.globals["paragraphs"] = paragraphs
-TEMPLATES.filters["ago"] = lambda at: f"{max(0.0, time.time() - at) / 60:.0f} min ago"
+TEMPLATES.filters["age"] = lambda at: time.time() - at
 
 
 def draw(name: str, **words: Any) -> str:

@@ -54,7 +54,7 @@ class Layout {
     this.byDigit = digits(classes) ? new Map(classes.map((each, index) => [each.name, index])) : new Map();
     place.replaceChildren();
     const longest = Math.max(...classes.map((each) => each.name.length));
-    place.style.setProperty("--longest", `${Math.min(longest, 40) + 1}ch`);
+    place.style.setProperty("--longest", `${Math.min(longest, 40) + 2}ch`);
   }
 
   missing() {

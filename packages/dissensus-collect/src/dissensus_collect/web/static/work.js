@@ -89,7 +89,7 @@ async function follow(data) {
 async function show(given) {
   current = given;
   document.body.dataset.number = given.number;
-  at("count").textContent = given.item.kind === "text" ? say("Text {number} of {of}", given) : say("Image {number} of {of}", given);
+  at("count").textContent = given.item.kind !== "image" ? say("Text {number} of {of}", given) : say("Image {number} of {of}", given);
   at("done").max = given.of;
   at("done").value = given.number - 1;
   furthest = Math.max(furthest, given.number);
