@@ -16,6 +16,7 @@ Predictions are those of `benchmarks.predicted`: of items by models that saw non
 - copies: one model handed in once, twice and six times must add the same; two people's votes as two models add two.
 - saving: what `dissensus plan --model` promises from pilots of 200 items with 5 votes, against all other items with
   all of their votes. Judged: the promised saving's 95 % interval holds it in at least 90 % of 40 pilots.
+- sets, defer, collect: see `benchmarks.asking`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import dissensus as dis
+from benchmarks.asking import collecting, covering, deferring
 from benchmarks.predicted import SETS, predicted
 from dissensus.bootstrap import Estimate
 from dissensus.evaluation.finite_panel.panel import Panel, draw_votes
@@ -181,7 +183,10 @@ def copies(sets: Sequence[str]) -> None:
         print(f"| {name} | {' | '.join(f'{people:.2f}' for people in row)} |", flush=True)
 
 
-PARTS = {"combine": combine, "few": few, "shuffled": shuffled, "placebo": placebo, "copies": copies}
+PARTS = {
+    "combine": combine, "few": few, "shuffled": shuffled, "placebo": placebo, "copies": copies,
+    "sets": covering, "defer": deferring, "collect": collecting,
+}  # fmt: skip
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
