@@ -1,4 +1,4 @@
-"""Sets that cover people, when to ask them, and collecting beside a model, on real sets: parts of `benchmarks.together`.
+"""Sets that cover people, when to ask them, collecting beside a model, on real sets: parts of `benchmarks.together`.
 
 Rules, fixed before the numbers:
 - sets: half of the items, at random, calibrate on their votes, the others' votes are counted; 20 splits. Judged: the
@@ -118,9 +118,8 @@ def collecting(sets: Sequence[str]) -> None:
             )
         for k in (2, 3, 4, UNIFORM):
             some = draw_votes(uniform, np.full(len(uniform), k), np.random.default_rng(k))
-            print(
-                f"  {k} votes each and the model {loss(beside(some, runs)).mean():.4f}, alone {loss(alone(some)).mean():.4f}"
-            )
+            both, votes = (loss(labels).mean() for labels in (beside(some, runs), alone(some)))
+            print(f"  {k} votes each and the model {both:.4f}, alone {votes:.4f}", flush=True)
 
 
 def alone(counts: Counts) -> Table:
@@ -187,5 +186,5 @@ def replayed(votes: Counts, runs: Runs, *, k: int, budget: int, model: bool) -> 
         f"{time.perf_counter() - began:.0f} s, load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
-    order = np.argsort(found.items.astype(str))
+    order = np.argsort(found.items)
     return np.asarray(found.counts)[order]
