@@ -18,6 +18,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.metrics import soft_nll
 from dissensus.evaluation.predictions import read_predictions
 from dissensus.pages import as_markdown
+from dissensus.together.deferral import defer
 from dissensus.together.sets import prediction_sets
 from dissensus.version import __version__
 from dissensus_train.bundles import export_bundle, load_model
@@ -253,6 +254,36 @@ def test_sets_come_with_the_bundle_and_were_calibrated_on_votes_that_did_not_tra
         model.prediction_sets(said, level=1.5)
 
 
+def test_items_for_people_are_marked_by_a_threshold_that_did_not_see_the_training_votes(
+    scored: ScoredStudy, bundle: Path, tmp_path: Path
+) -> None:
+    """The split that epochs are chosen on has too few items here; without it, the held-out ones teach."""
+    with pytest.raises(InputError, match="the bundle has no defer"):
+        load_model(bundle).beside_people("defer")
+    splits = {name: members for name, members in scored.opened.data.splits.items() if name != "validation"}
+    opened = replace(scored.opened, data=replace(scored.opened.data, splits=splits))
+    bundle, _ = export_bundle(replace(scored, opened=opened), tmp_path / "model")
+    model = load_model(bundle)
+    own = scored.human
+    expected = defer(own, scored.systems[model.recipe.name["system"]].mean("test"), classes=own.classes, share=0.3)
+    said = model.predict_proba(features(scored))
+    gain, votes = model.votes_to_ask(said, share=0.295)
+    np.testing.assert_allclose(gain, expected.gain, rtol=1e-3)
+    assert votes.sum() == pytest.approx(expected.votes.sum(), abs=1)
+    shown = model.beside_people("defer")["shown"]
+    assert shown["sent"] == (model.votes_to_ask(said, share=0.1)[1] > 0).mean()
+    card = (bundle / "README.md").read_text()
+    assert f"a share of 10% there, and {shown['sent']:.0%} of the split 'test'" in card
+    np.savez(tmp_path / "new.npz", items=np.array(scored.human.items.tolist()), features=features(scored))
+    predict(bundle, tmp_path / "new.npz", output=tmp_path / "said.csv", defer=0.3, device="cpu")
+    assert pl.read_csv(tmp_path / "said.csv")["votes_wanted"].to_list() == votes.tolist()
+    assert read_predictions(tmp_path / "said.csv", scored.human.classes).classes == scored.human.classes
+    with pytest.raises(InputError, match=r"defer=3 is no share of the items"):
+        model.votes_to_ask(said, share=3)
+    with pytest.raises(InputError, match="defer= is about a random person"):
+        predict(bundle, tmp_path / "new.npz", defer=0.3, annotator="ann")
+
+
 def test_a_bundle_of_an_older_dissensus_predicts_and_says_that_it_has_no_sets(bundle: Path, tmp_path: Path) -> None:
     shutil.copytree(bundle, tmp_path / "model")
     path = tmp_path / "model" / "bundle.json"
@@ -274,10 +305,10 @@ def test_without_a_split_to_choose_on_sets_are_calibrated_on_the_held_out_one_an
     splits = {name: members for name, members in scored.opened.data.splits.items() if name != "validation"}
     opened = replace(scored.opened, data=replace(scored.opened.data, splits=splits))
     system = scored.systems["soft"]
-    together = beside_people(replace(scored, opened=opened), system, [0, 1])
+    together, _ = beside_people(replace(scored, opened=opened), system, [0, 1])
     assert together is not None
     assert (together["split"], together["sets"]["shown"]["split"]) == ("test", "test")
     crossed = prediction_sets(scored.human, system.mean("test"), classes=scored.human.classes)
     assert together["sets"]["shown"]["coverage"] == crossed.score().coverage.to_dict()
     only = replace(opened, data=replace(opened.data, splits={"train": splits["train"]}))
-    assert beside_people(replace(scored, opened=only, split="train"), system, [0, 1]) is None
+    assert beside_people(replace(scored, opened=only, split="train"), system, [0, 1]) == (None, None)

@@ -23,6 +23,8 @@ from dissensus.items import Items
 from dissensus.items.encoders import encoded, restore_encoder
 from dissensus.items.pictures import read_picture
 from dissensus.progress import silent
+from dissensus.together.combining import combination_of
+from dissensus.together.deferral import gains_of_votes
 from dissensus.together.sets import ROUNDING, mass_before, sets_within
 from dissensus_train.bundles.recipe import read_recipe
 from dissensus_train.pretrained import text_encoder, timm_encoder
@@ -39,9 +41,10 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from dissensus.arrays import Features, Ints, Mask, Table
+    from dissensus.arrays import Features, Floats, Ints, Mask, Table
     from dissensus.items.encoders import Encoder
     from dissensus.progress import Progress
+    from dissensus.together.combining import Combination
     from dissensus.together.sets import Sets
     from dissensus_train.bundles.recipe import Recipe
 
@@ -50,6 +53,7 @@ ENCODER: Final = "encoder"
 NETWORK: Final = "network"
 STATE: Final = "encoder.npz"
 TRAINED_ON: Final = "trained-on.npy"
+BESIDE: Final = "beside-people.npz"
 COLUMNS: Final = ("texts", "pairs", "triples")
 """What a model reads of one, two or three columns of texts."""
 
@@ -59,13 +63,15 @@ class TrainedModel:
     """A model from a bundle: a network per member, in evaluation mode, on the device that it predicted on last.
 
     The encoder makes features of items; None where the networks read features, or items themselves. `known` are sorted
-    fingerprints of the items that trained or chose it.
+    fingerprints of the items that trained or chose it. `combination` brings its predictions and people's votes
+    together; None where held-out votes were too few to learn that from.
     """
 
     recipe: Recipe
     networks: tuple[nn.Module, ...]
     encoder: Encoder | None
     known: Ints
+    combination: Combination | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -121,6 +127,20 @@ class TrainedModel:
         limit = known["thresholds"][place]
         before = mass_before(probabilities, ordered=self.recipe.ordered)
         return sets_within(before, np.inf if limit is None else limit, ordered=self.recipe.ordered)
+
+    def votes_to_ask(self, probabilities: Table, *, share: float) -> tuple[Floats, Ints]:
+        """(items,) what a first vote would add to what it predicts, in nats, and (items,) the votes to ask for.
+
+        Of items like those that it was exported with, so large a share (rounded up to a hundredth) gets any
+        (`dissensus.together.deferral`).
+        """
+        known = self.beside_people("defer")
+        if not 0 < share <= 1:
+            raise InputError(f"predict: defer={share:g} is no share of the items; give one up to 1, such as 0.1")
+        assert self.combination is not None
+        gains = gains_of_votes(self.combination, [probabilities[None]])
+        price = known["thresholds"][int(np.searchsorted(known["shares"], share - ROUNDING))]
+        return gains[:, 0], (gains >= price).sum(axis=1)
 
     def beside_people(self, use: str) -> Mapping[str, Any]:
         """What the bundle learnt from held-out votes for a use; refused where it learnt nothing."""
@@ -255,7 +275,9 @@ def load_model(folder: str | Path, *, trust_code: bool = False) -> TrainedModel:
     with _no_bytecode():
         encoder = None if recipe.encoder is None else _encoder(folder, recipe.encoder)
         networks = tuple(_member(folder, recipe, seed) for seed in recipe.members)
-    return TrainedModel(recipe, networks, encoder, np.array(read_npy(folder / TRAINED_ON)))
+    beside = folder / BESIDE
+    combination = combination_of(read_npz(beside)) if beside.exists() else None
+    return TrainedModel(recipe, networks, encoder, np.array(read_npy(folder / TRAINED_ON)), combination)
 
 
 @contextmanager

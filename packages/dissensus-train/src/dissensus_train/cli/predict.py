@@ -40,6 +40,10 @@ def predict(
         float | None,
         typer.Option(metavar="LEVEL", help="Add sets that hold a random person's answer with this probability (0.9)."),
     ] = None,
+    defer: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Mark the share of items (0.1) that people's votes would help most."),
+    ] = None,
     device: opt.Device = "auto",
     trust_code: TrustCode = False,
     json: opt.JsonTo = None,
@@ -49,14 +53,16 @@ def predict(
 
     from dissensus.evaluation.predictions import TRAINED_ON
     from dissensus.table_file import write_table
+    from dissensus.together.deferral import deferral_columns
     from dissensus.together.sets import set_columns
     from dissensus_train.bundles import load_model
 
     model = load_model(bundle, trust_code=trust_code)
-    if sets is not None:
-        model.beside_people("sets")
-        if annotator is not None:
-            raise InputError("sets= are for a random person, and annotator= is one; give one of them")
+    for name, wanted in (("sets", sets), ("defer", defer)):
+        if wanted is not None:
+            model.beside_people(name)
+            if annotator is not None:
+                raise InputError(f"{name}= is about a random person, and annotator= is one; give one of them")
     names, inputs = _read(model, items, item=item, text=text)
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always", UserWarning)
@@ -69,6 +75,8 @@ def predict(
         columns[TRAINED_ON] = known
     if sets is not None:
         columns = columns | set_columns(model.prediction_sets(probabilities, level=sets), model.classes) | columns
+    if defer is not None:
+        columns = columns | deferral_columns(*model.votes_to_ask(probabilities, share=defer)) | columns
     write_table(pl.DataFrame(columns), output)
     seen = int(known.sum())
     if json_alone(json, {"file": str(output), "items": len(names), "classes": model.classes, TRAINED_ON: seen}):

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints, Names, Table
     from dissensus.bootstrap import Estimate
+    from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.probabilities import Runs
     from dissensus.together.combined import Learnt
     from dissensus.together.combining import Combination
@@ -61,10 +62,10 @@ ASKED: Final = 3
 DIVISIONS: Final = 5
 """Divisions of the items' votes that rules are scored on."""
 
-GUESSES: Final = 8
+GUESSES: Final = 4
 """Draws of n votes that the best achievable rule foresees gains with."""
 
-MOST_ITEMS: Final = 3000
+MOST_ITEMS: Final = 1500
 """Items that rules are scored on, drawn at random of more."""
 
 POINTS: Final = 21
@@ -194,8 +195,7 @@ def defer(
     gains = gains_of_votes(everybody, [model[:, said] for model in given.models])
     price = cost if cost is not None else threshold_of(gains[:, 0], 0.1 if share is None else share)
     votes = (gains >= price).sum(axis=1)
-    learnt = learn(taught, own, seed=seed)
-    asked, rules, costs, notes = _compared(learnt, price, resamples=resamples, seed=seed)
+    asked, rules, costs, notes = _compared(taught, own, price, resamples=resamples, seed=seed)
     return Deferral(
         share=float((votes > 0).mean()),
         cost=float(price),
@@ -231,18 +231,20 @@ def _gains(shape: tuple[int, int], forecast: Any) -> Table:
 
 
 def _compared(
-    learnt: Learnt, price: float, *, resamples: int, seed: int
+    panel: Panel, models: Sequence[Runs], price: float, *, resamples: int, seed: int
 ) -> tuple[int, tuple[Rule, ...], dict[str, Estimate], tuple[str, ...]]:
     """n, rules and costs on items whose votes can be divided in three, none of which taught what is said of it."""
-    panel, rng = learnt.panel, np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     n = int(np.clip(np.median(panel.size) // 2 - 1, 1, ASKED))
     # One vote at least is left to score, and one for the best achievable rule.
     reached = panel.size - panel.size // 2 > n
-    if reached.sum() < LEAST:
-        why = f"rules are not compared: {reached.sum()} items have {2 * n + 1} votes or more, and {LEAST} are needed"
+    if reached.sum() < 2 * LEAST:
+        why = (
+            f"rules are not compared: {reached.sum()} items have {2 * n + 1} votes or more, and {2 * LEAST} are needed"
+        )
         return 0, (), {}, (why,)
     some = np.sort(rng.permutation(np.flatnonzero(reached))[:MOST_ITEMS])
-    learnt = learnt.take(some)
+    learnt = learn(panel, models, seed=seed).take(some)
     panel, nothing = learnt.panel, np.zeros_like(learnt.panel.mass)
     gains, answer = _gains(nothing.shape, learnt.forecast), losses(learnt.forecast(nothing), "soft_nll")
     wanted = (gains >= price).sum(axis=1)
