@@ -85,7 +85,7 @@ def test_the_same_row_is_the_same_number_everywhere(
 ) -> None:
     """The table of `study run`, its JSON, and the table of the report."""
     monkeypatch.setattr("dissensus_train.studies.read_study", lambda _: opened.study)
-    run_("words", store=opened.store.folder, engine="loop", device="cpu", json=tmp_path / "scores.json")
+    run_(source="words", store=opened.store.folder, engine="loop", device="cpu", json=tmp_path / "scores.json")
     printed = capsys.readouterr().out
     (told,) = json.loads((tmp_path / "scores.json").read_text())
     as_json = {(row["system"], row["metric"]): row["value"]["value"] for row in told["overall"] if row["value"]}

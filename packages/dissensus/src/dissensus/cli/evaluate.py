@@ -6,8 +6,6 @@ from itertools import accumulate, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from dissensus.arrays import places_of
-from dissensus.bootstrap import json_value
 from dissensus.cli import options as opt
 from dissensus.cli.inputs import (
     read_systems,
@@ -108,6 +106,8 @@ def evaluate(
     json: Path | None = None,
 ) -> None:
     """How close a model is to people: a verdict, and scores with intervals, baselines and worth in people."""
+    from dissensus.arrays import places_of
+    from dissensus.bootstrap import json_value
     from dissensus.evaluation.evaluating import evaluate as score
     from dissensus.evaluation.predictions import read_column
     from dissensus.labels.labelling import label

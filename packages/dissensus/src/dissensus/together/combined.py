@@ -171,7 +171,7 @@ def combine(
         >>> both.labels
         LabelDistribution(200 items, 3 classes, combined)
         >>> error = [np.abs(labels.probabilities - truth).mean() for labels in (dis.label(votes), both.labels)]
-        >>> error[1] < error[0] / 2
+        >>> bool(error[1] < error[0] / 2)
         True
     """
     refuse_swapped(human, model)

@@ -494,8 +494,8 @@ def _with_people(spread: Spread, ruler: Ruler, of_votes: Table, n: int, some: Ma
         _change_of_model(part, of_votes[some])
         - ruler.without[max(known for known in ruler.without if known <= n)][some]
     )
-    label = np.asarray(part.vectors.argmax(axis=1)).ravel()
-    return with_annotators(spread, clustered(part, change[part.item, label]))
+    # A vote is a row with one class; SciPy's argmax of sparse rows is a loop over them.
+    return with_annotators(spread, clustered(part, change[part.item, part.vectors.indices]))
 
 
 def first_crossings(gaps: Table) -> Floats:
