@@ -121,7 +121,7 @@ def test_scores_against_a_target_are_those_of_its_labels(folder: Path) -> None:
     path, store = written(folder), folder / "store"
     trained(path, store)
     scored = score_study(open_study(read_study(path), store), resamples=20)
-    against = scores_against(scored, "original", metrics=("accuracy", "brier"), resamples=20)
+    against = scores_against(scored, "original", resamples=20)
     data = scored.opened.data
     label = data.targets["original"].take(data.splits["test"]).majority().label
     q = scored.systems["frequency / soft"].predictions["test"]

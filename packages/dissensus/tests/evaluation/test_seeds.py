@@ -9,7 +9,7 @@ import pytest
 from scipy.special import entr
 from scipy.stats import multinomial
 
-from dissensus.evaluation.finite_panel.seeds import of_seeds
+from dissensus.evaluation.finite_panel.seeds import course_of_seeds, of_seeds
 from tests.evaluation.simulated import counted, true_distributions
 
 
@@ -60,3 +60,28 @@ def test_items_that_seeds_disagree_about_are_those_they_get_wrong() -> None:
     assert found.error_where_sure is not None
     assert found.error_where_unsure is not None
     assert found.error_where_unsure > 4 * found.error_where_sure
+
+
+def test_the_course_meets_the_true_errors_and_entropies_of_its_groups() -> None:
+    """Groups are the seeds' own; within each, few votes give the mean error and entropy without their bias."""
+    rng, items = np.random.default_rng(3), 6000
+    truth = true_distributions("flat", items, classes=3)
+    runs = np.stack([rng.dirichlet(np.ones(3), items) * noise + truth * (1 - noise) for noise in (0.1, 0.3, 0.5)])
+    panel = counted(rng.multinomial(6, truth))
+    course = course_of_seeds(panel, runs)
+    assert course is not None
+    assert course.entropy_of_people is not None
+    mean, single = runs.mean(axis=0), entr(runs).sum(axis=2).mean(axis=0)
+    information = entr(mean).sum(axis=1) - single
+    wrong, people = ((mean - truth) ** 2).sum(axis=1), entr(truth).sum(axis=1)
+    for by, at, value, true in (
+        (information, course.information, course.error, wrong),
+        (single, course.expected_entropy, course.entropy_of_people, people),
+    ):
+        parts = np.array_split(np.argsort(by), 5)
+        assert at == pytest.approx([by[part].mean() for part in parts])
+        assert value == pytest.approx([true[part].mean() for part in parts], abs=0.03)
+    assert course.error[-1] > 2 * course.error[0]
+    plugged = entr(panel.shares).sum(axis=1).mean()
+    assert abs(course.entropy_of_people.mean() - people.mean()) < 0.2 * abs(plugged - people.mean())
+    assert course_of_seeds(panel.take(np.arange(6)), runs[:, :6]) is None

@@ -117,6 +117,19 @@ def test_no_two_texts_collide_and_the_drawing_is_as_wide_as_asked(evaluation: Ev
         assert float(points[1]) == pytest.approx(72 * inches, abs=3)
 
 
+def test_in_a_column_the_differences_stand_below_the_scores_with_names_and_ticks_of_their_own(
+    evaluation: Evaluation,
+) -> None:
+    section = dots(evaluation)
+    named = section.data["dots"]
+    for row in named:
+        row["system"] = f"a rather long name, {row['system']}"
+    svg = drawn(section.figures[0], named, inches=3.3)
+    assert svg.count(">a rather long name, near<") == 2
+    ticks = [texts for texts in lines_of_text(svg).values() if all(re.fullmatch(r"−?[\d.]+", t) for _, t in texts)]
+    assert sorted(len(texts) >= 2 for texts in ticks)[-2:] == [True, True], ticks
+
+
 @pytest.mark.parametrize("ending", [".svg", ".png", ".pdf", ".json"])
 def test_it_is_written_by_its_ending(evaluation: Evaluation, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"dots{ending}"

@@ -12,7 +12,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.evaluation.comparison.tables import shown
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.evaluation.metrics.registry import METRICS, REPORTED
+from dissensus.evaluation.metrics.registry import METRICS, reported
 from dissensus.evaluation.probabilities import Predictions
 from dissensus.votes.echo import number
 from dissensus_train.bundles.drift import moved_on_the_same, moved_since
@@ -173,7 +173,7 @@ def compare_deployed(
         predictions,
         classes=human.classes,
         votes=data.votes,
-        metrics=REPORTED,
+        metrics=reported(ordered=human.ordered),
         reference=DEPLOYED,
         training=data.human.take(data.splits[TRAIN]),
         seed=seed,

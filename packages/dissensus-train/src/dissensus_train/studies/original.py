@@ -11,7 +11,7 @@ from dissensus.datasets.labelled import ORIGINAL
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.evaluation.metrics.registry import REPORTED
+from dissensus.evaluation.metrics.registry import reported
 from dissensus.evaluation.mode_audit import mode_shift
 from dissensus_train.studies.scored import AGREEMENT, trains_on_majority
 
@@ -93,9 +93,7 @@ def mode_shift_audit(scored: ScoredStudy, *, resamples: int = 2000, seed: int = 
     return tuple(audits)
 
 
-def scores_against(
-    scored: ScoredStudy, target: str, *, metrics: Sequence[str] = REPORTED, resamples: int = 1000, seed: int = 0
-) -> Evaluation:
+def scores_against(scored: ScoredStudy, target: str, *, resamples: int = 1000, seed: int = 0) -> Evaluation:
     """The systems of a study, scored against one of its targets, such as `original`, in place of what people said.
 
     Strata stay those of people's agreement.
@@ -112,7 +110,7 @@ def scores_against(
     return evaluate(
         data.targets[target].take(data.splits[scored.split]).probabilities,
         {name: system.predictions[scored.split] for name, system in scored.systems.items()},
-        metrics=metrics,
+        metrics=reported(ordered=False),
         strata={AGREEMENT: by_agreement(scored.human)},
         baselines=False,
         resamples=resamples,

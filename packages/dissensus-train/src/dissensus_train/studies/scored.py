@@ -14,7 +14,7 @@ import numpy as np
 from dissensus.dynamics.recorded import read_dynamics
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.evaluation.metrics.registry import REPORTED
+from dissensus.evaluation.metrics.registry import reported
 from dissensus.frames import Framed
 from dissensus_train.studies.by_vote import score_by_vote
 from dissensus_train.studies.opening import named_references, runs_by_system
@@ -168,7 +168,7 @@ def score_study(
         classes=human.classes,
         seeds={name: [run.seed for run in system.runs] for name, system in systems.items()},
         votes=data.votes,
-        metrics=REPORTED,
+        metrics=reported(ordered=human.ordered),
         strata=strata,
         majority=majority,
         reference=reference,
@@ -313,7 +313,7 @@ def score_folds(folds: Sequence[OpenStudy], *, resamples: int = 1000, seed: int 
         human,
         systems,
         classes=human.classes,
-        metrics=REPORTED,
+        metrics=reported(ordered=human.ordered),
         strata=AGREEMENT,
         majority=next((name for name in systems if name in majority), None),
         resamples=resamples,

@@ -37,7 +37,7 @@ def report(
 ) -> None:
     """Write a finished study, or predictions beside votes, as one self-contained page with its figures as files."""
     from dissensus.evaluation.evaluating import evaluate
-    from dissensus.evaluation.metrics.registry import REPORTED
+    from dissensus.evaluation.metrics.registry import reported
     from dissensus.evaluation.predictions import read_column
     from dissensus.labels.labelling import label
     from dissensus.parts import joined
@@ -68,7 +68,9 @@ def report(
             label(people, scheme), files, reading, given=given, answers=answers, only_common=only_common
         )
         subject = files_subject(
-            evaluate(human, models, votes=people, metrics=REPORTED, resamples=resamples, seed=seed),
+            evaluate(
+                human, models, votes=people, metrics=reported(ordered=human.ordered), resamples=resamples, seed=seed
+            ),
             human,
             models,
             votes=people,

@@ -79,7 +79,7 @@ def dots(evaluation: Evaluation, *, references: Mapping[str, str] | None = None)
     base = alt.Chart(alt.NamedData(name=DATA)).encode(
         color=alt.Color("kind:N", title=None)
         .scale(domain=list(kinds), range=list(kinds.values()))
-        .legend(orient="bottom", direction="horizontal")
+        .legend(orient="bottom")
     )
     # A row that is compared with nothing keeps its place.
     places = row_names(DATA, "system").scale(domain=list(range(len(rows))))

@@ -28,6 +28,9 @@ WIDE: Final = 640
 SHARES: Final = (0.6, 0.4)
 """Of two plots beside each other."""
 
+STACKED: Final = 400
+"""Narrower than this, in pixels, two plots stand one above the other."""
+
 LEAST: Final = 100
 BESIDE: Final = 110
 """The least width of a plot, however long the names beside it are, and what these mostly take, in pixels."""
@@ -114,7 +117,7 @@ def drawn(figure: Figure, rows: list[Record], *, inches: float | None = None) ->
         return _svg(standalone(figure, rows))
     plot, svg = INCH * inches - BESIDE, ""
     # What stands beside the plot is known once it is drawn.
-    for _ in range(2):
+    for _ in range(3):
         svg = _svg(standalone(figure, rows, width=plot))
         off = INCH * inches - _width(svg)
         if abs(off) <= 2:
@@ -198,8 +201,9 @@ def standalone(figure: Figure, rows: list[Record], *, width: float | None = None
     data = [{name: row[name] for name in shown if name in row} for row in rows]
     spec = _without_tooltips(figure.spec)
     width = width or (WIDE if figure.wide else WIDTH)
-    views, shares = (spec["hconcat"], SHARES) if "hconcat" in spec else ([spec], (1.0,))
-    widths = [round(share * width) for share in shares]
+    spec = _stacked(spec) if "hconcat" in spec and width < STACKED else spec
+    views = spec.get("hconcat") or spec.get("vconcat") or [spec]
+    widths = [round(share * width) for share in (SHARES if "hconcat" in spec else [1.0] * len(views))]
     for view, across in zip(views, widths, strict=True):
         view["width"] = across
     # Expressions of a spec may ask how wide each of its plots is.
@@ -207,9 +211,23 @@ def standalone(figure: Figure, rows: list[Record], *, width: float | None = None
     asked = {"params": plots} if "plot0" in str(spec) else {}
     # Nobody reads thousands of points one by one; what each is stands in the page beside the drawing.
     config = {**CONFIG, "aria": False} if figure.points else CONFIG
+    if "vconcat" in spec:
+        # A legend in one line would be wider than the plots.
+        config = {**config, "legend": {**config["legend"], "columns": 1}}
     whole = {**spec, **asked, "datasets": {**spec.get("datasets", {}), figure.data: data}, "config": config}
     legal: dict[str, Any] = _legal(whole)
     return legal
+
+
+def _stacked(spec: dict[str, Any]) -> dict[str, Any]:
+    """The views of a spec one above the other, each with the names of the rows, which the first has."""
+    first, *others = spec["hconcat"]
+    axis = next(row["axis"] for layer in first["layer"] if "axis" in (row := layer.get("encoding", {}).get("y", {})))
+    for view in others:
+        for layer in view["layer"]:
+            if "y" in layer.get("encoding", {}):
+                layer["encoding"]["y"]["axis"] = axis
+    return {**{key: part for key, part in spec.items() if key != "hconcat"}, "vconcat": [first, *others]}
 
 
 def _legal(value: Any) -> Any:

@@ -151,11 +151,4 @@ addEventListener("hashchange", unfold);
 for (const link of links.values()) link.addEventListener("click", () => setTimeout(unfold));
 unfold();
 
-// Paper cannot be unfolded.
-let folded = [];
-addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("details:not([open])")];
-  for (const each of folded) each.open = true;
-});
-addEventListener("afterprint", () => { for (const each of folded) each.open = false; });
 document.documentElement.dataset.ready = "yes";

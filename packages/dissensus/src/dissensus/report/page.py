@@ -52,6 +52,8 @@ class Page:
     """The gains, or where nothing is compared the scores of the one system."""
     entropies: Section
     calibration: Section
+    seeds: tuple[Section, Table] | None
+    """What the seeds tell of a model's uncertainty; None where no model has two."""
     comparisons: Sequence[Table]
     """The table, then those behind tabs."""
     data: Sequence[tuple[str, str]]
@@ -70,8 +72,9 @@ class Page:
     def sections(self) -> list[Section]:
         """All figures, in the order of the page."""
         people = () if self.disagreeing is None else (self.disagreeing.map, self.disagreeing.groups)
+        seeds = () if self.seeds is None else self.seeds[:1]
         every = (
-            *(self.dots, self.gains, self.entropies, self.calibration, self.panel, *people),
+            *(self.dots, self.gains, self.entropies, self.calibration, *seeds, self.panel, *people),
             *(figures for part in self.added.chapters for figures in (*part.tabs.values(), *part.sections)),
         )
         return [section for section in every if section is not None]
@@ -82,7 +85,8 @@ class Page:
         people = [] if self.annotators is None else [self.annotators]
         people += [] if self.disagreeing is None else self.disagreeing.tables
         added = [table for chapter in self.added.chapters for table in chapter.tables]
-        return [self.look_again, self.by_stratum, *self.comparisons, self.classes, *people, *added]
+        seeds = [] if self.seeds is None else [self.seeds[1]]
+        return [self.look_again, self.by_stratum, *seeds, *self.comparisons, self.classes, *people, *added]
 
     @property
     def contents(self) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from dissensus.evaluation.comparison.differences import shown_p
 from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.tables import DASH, latex
+from dissensus.evaluation.evaluating import ONLY_CORRECTED
 from dissensus.evaluation.metrics.distances import tvd
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.pages import as_markdown, markdown
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
     from dissensus.evaluation.comparison.differences import Difference
     from dissensus.evaluation.comparison.scores import Score
+    from dissensus.evaluation.finite_panel.people_ruler import Worth
     from dissensus.report.subject import Subject
     from dissensus.votes.annotators import AnnotatorAgreement
 
@@ -34,7 +36,7 @@ MARKS: Final = f"{HOW_MARKED}. Below each mean ± sd over seeds is its 95 % inte
 LOOK_AGAIN: Final = 100
 """How many items are listed for another look, for a gap and for dividing people; of few items, a tenth."""
 
-MAIN: Final = ("accuracy", "entropy_spearman", "abs_entce")
+MAIN: Final = ("accuracy", "entropy_spearman", "entce")
 """What the first table shows beside the headline metric."""
 
 
@@ -125,34 +127,49 @@ def comparison(
     items = scores.get(evaluation.systems[0], metrics[0], stratum=stratum).items
     if not items:
         return None
+    # Few votes move EntCE and TVD too far: corrected, or not at all.
+    metrics = [name for name in metrics if name not in (evaluation.absent if stratum == ALL else ONLY_CORRECTED)]
     compared = _compared(subject, by=by, stratum=stratum)
-    ruled = stratum == ALL and metrics[0] == evaluation.headline and bool(evaluation.worth)
+    ruled = (
+        {evaluation.headline: evaluation.worth, evaluation.second: evaluation.second_worth} if stratum == ALL else {}
+    )
     best = evaluation.closest() if len(evaluation.models) > 1 and stratum == ALL else None
     rows, records = [], []
     for name in evaluation.systems:
         across = [scores.get(name, metric, stratum=stratum) for metric in metrics]
-        cells = [_cell(score, compared.get((name, score.metric))) for score in across]
-        if ruled:
-            cells.insert(1, _worth(subject, name))
+        cells = []
+        for score in across:
+            cells.append(_cell(score, compared.get((name, score.metric))))
+            cells += [_worth(worths.get(name))] if (worths := ruled.get(score.metric)) else []
         kind = "baseline" if name in evaluation.baselines else "best" if name == best else "method"
         rows.append(TableRow(name=_named(subject, name), cells=tuple(cells), kind=kind))
         records += [_record(subject, score, compared.get((name, score.metric))) for score in across]
-    cells = [estimated(_best(score), score.metric) for score in across]
-    if any(cell.text != DASH for cell in cells):
-        if ruled:
-            cells.insert(1, Cell(DASH))
-        rows.append(TableRow(name=BEST, cells=tuple(cells), kind="people"))
-    header = [f"{capital(METRICS[name].short)}{', %' if name == 'accuracy' else ''} {arrow(name)}" for name in metrics]
-    if ruled:
-        header.insert(1, "Worth in people ↑")
+    limits, header = [], []
+    for score in across:
+        known = _corrected(score)
+        # Against everybody a perfect model is off by nothing.
+        limits.append(estimated(_best(score), score.metric) if known is None else Cell(_number(0.0, score.metric)))
+        said = ", corrected" if known is not None else ", %" if score.metric == "accuracy" else ""
+        header.append(f"{capital(METRICS[score.metric].short)}{said} {arrow(score.metric)}")
+        if ruled.get(score.metric):
+            limits.append(Cell(DASH))
+            header.append("Worth in people ↑")
+    if any(_best(score) is not None for score in across):
+        rows.append(TableRow(name=BEST, cells=tuple(limits), kind="people"))
+    left_out = [f"{METRICS[name].short} is left out: {why}." for name, why in evaluation.absent.items()]
     return Table(
         slug=slug,
         title=f"{title} ({items:,} items)",
         header=("method", *header),
         rows=tuple(rows),
         records=tuple(records),
-        note=MARKS,
+        note=" ".join([MARKS, *(left_out if stratum == ALL else [])]),
     )
+
+
+def _corrected(score: Score) -> Estimate | None:
+    """What a cell shows in place of a score that few votes move too far; None where it shows the score."""
+    return None if score.metric not in ONLY_CORRECTED or score.corrected is None else score.corrected.estimate
 
 
 def _compared(subject: Subject, *, by: str, stratum: str) -> dict[tuple[str, str], Difference]:
@@ -169,8 +186,8 @@ def _compared(subject: Subject, *, by: str, stratum: str) -> dict[tuple[str, str
 def comparisons(subject: Subject) -> list[Table]:
     """The table on all items, the other metrics, every stratum that has items, and the differences with their test."""
     evaluation = subject.evaluation
-    beside = [name for name in MAIN if name in evaluation.metrics and name != evaluation.headline]
-    first = [evaluation.headline, *beside]
+    heads = [evaluation.headline, *([evaluation.second] if evaluation.second else [])]
+    first = [*heads, *(name for name in MAIN if name in evaluation.metrics and name not in heads)]
     others = [name for name in evaluation.metrics if name not in first]
     tables = [comparison(subject, metrics=first, slug="comparison-all", title="All items")]
     if others:
@@ -223,8 +240,7 @@ def _best(score: Score) -> Estimate | None:
     return None if score.best_achievable is None else score.best_achievable.estimate
 
 
-def _worth(subject: Subject, name: str) -> Cell:
-    worth = subject.evaluation.worth.get(name)
+def _worth(worth: Worth | None) -> Cell:
     if worth is None or worth.estimate is None:
         return Cell(DASH)
     value, bracket, interval = worth.short.partition(" [")
@@ -239,6 +255,9 @@ def _named(subject: Subject, name: str) -> str:
 def _cell(score: Score, difference: Difference | None) -> Cell:
     if score.value is None:
         return Cell(DASH)
+    known = _corrected(score)
+    if known is not None:
+        return estimated(known, score.metric)
     mark = f" {difference.mark}" if difference is not None and difference.mark else ""
     spread = "" if score.sd is None else f" ± {_number(score.sd, score.metric)}"
     under = estimated(score.value, score.metric).under
@@ -246,8 +265,10 @@ def _cell(score: Score, difference: Difference | None) -> Cell:
 
 
 def _record(subject: Subject, score: Score, difference: Difference | None) -> dict[str, Any]:
-    headline = score.stratum == ALL and score.metric == subject.evaluation.headline
-    worth, best = subject.evaluation.worth.get(score.system) if headline else None, _best(score)
+    evaluation = subject.evaluation
+    worths = {evaluation.headline: evaluation.worth, evaluation.second: evaluation.second_worth}
+    worth = worths.get(score.metric, {}).get(score.system) if score.stratum == ALL else None
+    best, corrected = _best(score), None if score.corrected is None else score.corrected.estimate
     return (
         {
             "stratum": score.stratum,
@@ -261,6 +282,7 @@ def _record(subject: Subject, score: Score, difference: Difference | None) -> di
             "sd": score.sd,
         }
         | ends(score.value, "mean", "low", "high")
+        | ends(corrected, "corrected", "corrected_low", "corrected_high")
         | ends(None if worth is None else worth.estimate, "worth_in_people", "worth_low", "worth_high")
         | {"best_achievable": None if best is None else best.value}
         | {"reference": None if difference is None else difference.reference}

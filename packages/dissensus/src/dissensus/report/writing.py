@@ -13,7 +13,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.arguments import people_in, systems_in
 from dissensus.evaluation.comparison.resampling import ENOUGH
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.evaluation.metrics.registry import REPORTED
+from dissensus.evaluation.metrics.registry import reported
 from dissensus.report import figures
 from dissensus.report.chapters import Added
 from dissensus.report.citation import bibliography
@@ -24,6 +24,7 @@ from dissensus.report.gains import differences_by_stratum, gains, scores_by_stra
 from dissensus.report.glossary import glossary
 from dissensus.report.items import cards, contested, largest_gaps
 from dissensus.report.page import Page, render
+from dissensus.report.seeds import seeds
 from dissensus.report.subject import Subject, files_subject
 from dissensus.report.tables import annotators, class_table, comparisons, items_to_look_at
 from dissensus.report.words import answer
@@ -116,7 +117,7 @@ def _subject(
         )
     people, votes = people_in(about)
     people, systems, _ = systems_in(predictions, people, classes=classes)
-    evaluation = evaluate(people, systems, votes=votes, metrics=REPORTED, seed=seed)
+    evaluation = evaluate(people, systems, votes=votes, metrics=reported(ordered=people.ordered), seed=seed)
     if texts is not None and len(texts) != len(people):
         raise InputError(f"report: {len(texts):,} texts for {len(people):,} items; give one for each")
     shown = None if texts is None else np.array(list(texts), dtype=np.dtypes.StringDType())
@@ -152,6 +153,7 @@ def make_page(subject: Subject, *, files: str, seed: int) -> Page:
         by_stratum=scores_by_stratum(subject, best, resamples=resamples, seed=seed) if gained is None else gained[1],
         entropies=figures.entropies(subject, only=[best]),
         calibration=figures.calibration(subject),
+        seeds=seeds(subject),
         comparisons=[*comparisons(subject), *added.tables],
         data=data_facts(subject),
         classes=class_table(subject),

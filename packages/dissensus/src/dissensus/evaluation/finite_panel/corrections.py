@@ -322,6 +322,15 @@ def _less_entropy(term: Callable[[Table, Table], Any]) -> BracketBy:
     return by
 
 
+def entropies_of_people(panel: Panel, guess: Table) -> Floats:
+    """(items,) people's entropies in nats, corrected for few votes: right in the mean over items, rough for one.
+
+    `guess` are (items, classes) probabilities that may be near people's; where it is far off, brackets are wide.
+    """
+    of = _of_cells(_entropy_of_cell, parts=24)(panel.counts, guess[None], np.unique(panel.size))
+    return of(panel.counts, panel.size, guess).middle
+
+
 def _wasserstein(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
     def below(q: Any) -> Any:
         return np.clip(cumulated(q), 0.0, 1.0)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.evaluation.finite_panel.corrections import correct
+from dissensus.evaluation.finite_panel.corrections import correct, entropies_of_people
 from dissensus.evaluation.metrics.distances import entropy
 
 if TYPE_CHECKING:
+    from dissensus.arrays import Floats, Table
     from dissensus.evaluation.finite_panel.finding import Finding
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.probabilities import Runs
@@ -60,15 +61,11 @@ def of_seeds(
     `entce` is the corrected EntCE of the same runs, where it was computed already, which takes longest.
     """
     mean, seeds = runs.mean(axis=0), len(runs)
-    of_single = np.mean([entropy(run) for run in runs], axis=0)
-    information = entropy(mean) - of_single
+    information, of_single = _parts(runs)
     drawn: Any = {"resamples": resamples, "seed": seed}
     error = correct("brier", panel, mean, **drawn)
-    k = panel.size[:, None].astype(np.float64)
-    pairs = (panel.mass**2 - panel.squares) / np.maximum(k * (k - 1), 1.0)
-    per_item = (pairs - 2 * mean * panel.shares + mean**2).sum(axis=1)
     several = panel.size > 1
-    ordered = per_item[several][np.argsort(information[several], kind="stable")]
+    ordered = _errors(panel, mean)[several][np.argsort(information[several], kind="stable")]
     halves = [float(half.mean()) if half.size else None for half in np.array_split(ordered, 2)]
     value = None if error.estimate is None else error.estimate.value
     chance = float(runs.var(axis=0, ddof=1)[several].sum(axis=1).mean()) / seeds if several.any() else 0.0
@@ -82,3 +79,57 @@ def of_seeds(
         expected_entropy=float(of_single.mean()),
         beyond_people=correct("entce", panel, runs, **drawn) if entce is None else entce,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """Items in groups of equal size: what the seeds say of a group in the mean, and what is true of it.
+
+    Attributes:
+        information: (groups,) mutual information, nats, ascending.
+        error: (groups,) of these groups, squared error of the mean distribution, corrected for few votes.
+        expected_entropy: (groups,) nats, ascending; groups of their own.
+        entropy_of_people: (groups,) nats, corrected for few votes; None where judgements are not single votes.
+    """
+
+    information: Floats
+    error: Floats
+    expected_entropy: Floats
+    entropy_of_people: Floats | None
+
+
+def course_of_seeds(panel: Panel, runs: Runs, *, groups: int = 5) -> Course | None:
+    """Does the error grow with what seeds disagree about, and people's entropy with what single seeds are unsure of?
+
+    The seeds alone put items into groups, so that no vote is held against what it chose. None with too few items that
+    have two judgements.
+    """
+    several = np.flatnonzero(panel.size > 1)
+    if len(several) < 2 * groups:
+        return None
+    panel, runs = panel.take(several), runs[:, several]
+    mean = runs.mean(axis=0)
+    information, of_single = _parts(runs)
+
+    def grouped(by: Floats, *values: Floats) -> list[Floats]:
+        parts = np.array_split(np.argsort(by, kind="stable"), groups)
+        return [np.array([value[part].mean() for part in parts]) for value in (by, *values)]
+
+    uncertain, error = grouped(information, _errors(panel, mean))
+    unsure, *people = grouped(of_single, *([entropies_of_people(panel, mean)] if panel.single else []))
+    return Course(
+        information=uncertain, error=error, expected_entropy=unsure, entropy_of_people=people[0] if people else None
+    )
+
+
+def _parts(runs: Runs) -> tuple[Floats, Floats]:
+    """(items,) mutual information of (seeds, items, classes) predictions, and the mean entropy of single seeds."""
+    of_single = np.mean([entropy(run) for run in runs], axis=0)
+    return np.asarray(entropy(runs.mean(axis=0)) - of_single), np.asarray(of_single)
+
+
+def _errors(panel: Panel, mean: Table) -> Floats:
+    """(items,) unbiased squared error against everybody's distribution, of items with two judgements or more."""
+    k = panel.size[:, None].astype(np.float64)
+    pairs = (panel.mass**2 - panel.squares) / np.maximum(k * (k - 1), 1.0)
+    return np.asarray((pairs - 2 * mean * panel.shares + mean**2).sum(axis=1))

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 SHARE: Final = "share of items"
 """The unit of a metric that is 0 or 1 for an item, or between where something is tied."""
 
-REPORTED: Final = ("soft_nll", "kl", "brier", "abs_entce", "entropy_spearman", "accuracy", "ece_equal_mass")
-"""What a page shows and a study is scored by, closest to the question first."""
+
+def reported(*, ordered: bool) -> tuple[str, ...]:
+    """What a page shows and a study is scored by, closest to the question first; RPS where the classes are ordered."""
+    second = ("rps",) if ordered else ()
+    return "soft_nll", *second, "kl", "brier", "entce", "entropy_spearman", "accuracy", "ece_equal_mass"
 
 
 @dataclass(frozen=True)
