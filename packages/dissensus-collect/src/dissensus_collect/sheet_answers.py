@@ -38,7 +38,7 @@ def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:
     checks = [
         f"{len(project.comprehension)} questions about the task before the first item" if project.comprehension else "",
         f"{len(project.practice_items)} items for practice" if project.practice_items else "",
-        f"{len(project.gold_items)} items with a known answer, of which {project.gold.misses_allowed} may be missed"
+        f"{project.gold_shown} items with a known answer, of which {project.gold.misses_allowed} may be missed"
         if project.gold_items
         else "",
     ]

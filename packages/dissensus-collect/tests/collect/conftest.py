@@ -9,16 +9,18 @@ import signal
 import subprocess
 import tempfile
 import threading
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
 
+from dissensus_collect.project.promise import promise_of
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
 from dissensus_collect.store.opening import open_database
+from dissensus_collect.store.slots import vote_items
 from dissensus_collect.work.answers import check_answers
 from dissensus_collect.work.assignment import Assigned, Finished, Receipt, expire_leases, next_item, save
 from dissensus_collect.work.participants import External, arrive, consent, practised
@@ -90,6 +92,15 @@ def more_answers(project: Project) -> list[str]:
     ]
 
 
+def let_in(cursor: Cursor, project: Project, annotator: int, *, now: float) -> None:
+    """Somebody who came in just before others took what was left."""
+    cursor.execute(
+        "UPDATE annotator SET state = 'consented', consented_at = ?, promised = ?, promised_votes = ?, "
+        "promised_gold = ? WHERE id = ?",
+        (now, *astuple(promise_of(project, vote_items(cursor))), annotator),
+    )
+
+
 @dataclass
 class Collecting:
     """A project with its database, and a clock that only the test moves."""
@@ -113,16 +124,15 @@ class Collecting:
         ((value,),) = self.read(sql, *parameters)
         return value
 
-    def worker(self, external: str | None = None, *, forced: bool = True) -> int:
+    def worker(self, external: str | None = None, *, forced: bool = True, address: str | None = None) -> int:
         """Somebody who has arrived, consented and practised; `forced` lets them in also where the door is shut."""
 
         def work(cursor: Cursor) -> int:
             who = None if external is None else External(platform="prolific", id=external)
             expire_leases(cursor, now=self.now)  # as the server does every few seconds
-            annotator = arrive(cursor, now=self.now, external=who).annotator
+            annotator = arrive(cursor, now=self.now, external=who, address=address).annotator
             if consent(cursor, self.project, annotator, now=self.now, agreed=True) == "arrived" and forced:
-                # Somebody who came in just before others took what was left.
-                cursor.execute("UPDATE annotator SET state = 'consented' WHERE id = ?", (annotator,))
+                let_in(cursor, self.project, annotator, now=self.now)
             practised(cursor, self.project, annotator, now=self.now, passed=True)
             return annotator
 

@@ -11,6 +11,7 @@ from dissensus_collect.project.starting import init_project
 from dissensus_collect.work.answers import check_answers
 from dissensus_collect.work.assignment import Assigned, next_item, save
 from dissensus_collect.work.participants import External, arrive, consent, practised
+from tests.collect.conftest import let_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,8 +59,7 @@ def join(database: Database, project: Project, *, external: str | None = None) -
         who = None if external is None else External(platform="prolific", id=external)
         annotator = arrive(cursor, now=NOW, external=who).annotator
         if consent(cursor, project, annotator, now=NOW, agreed=True) == "arrived":
-            # Somebody who came in just before others took what was left.
-            cursor.execute("UPDATE annotator SET state = 'consented' WHERE id = ?", (annotator,))
+            let_in(cursor, project, annotator, now=NOW)
         practised(cursor, project, annotator, now=NOW, passed=True)
         return annotator
 

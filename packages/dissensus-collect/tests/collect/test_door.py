@@ -66,7 +66,7 @@ def test_a_place_is_held_from_consent_until_the_end_or_until_somebody_leaves(col
     assert project.one("SELECT consented_at FROM annotator WHERE id = ?", third) is None
     with pytest.raises(Refused):
         project.write(practised, third, passed=True)
-    project.now += 1801  # whoever only read has left, and so has whoever was at work
+    project.now += 601  # whoever only read has left, and so has whoever was at work
     project.database.write_now(lambda c: expire_leases(c, now=project.now))
     assert project.write(places_left) == 7
     assert project.write(consent, third, agreed=True) == "consented"
@@ -92,9 +92,10 @@ def test_more_reports_than_answers_are_not_paid_as_complete(collecting: Make) ->
     code = project.database.read_now(lambda c: finish_code(c, project.project, one))
     assert code == project.project.recruitment.codes["technical"]
     honest = project.worker()
+    project.save(honest, project.lease(honest))
     for _ in range(2):
         project.write(report_problem, honest, assignment=project.lease(honest).assignment, reason="blank")
-    project.work_through(honest)
+    assert project.work_through(honest) == 2, "a report uses up an item, as an answer does"
     assert project.database.read_now(lambda c: annotator_by_id(c, honest)).paid
 
 
@@ -146,10 +147,36 @@ def test_people_who_left_do_not_count_as_at_work(collecting: Make) -> None:
     one, _ = project.worker(), new(project)
     project.lease(one)
     assert project.write(status_of).annotators == {"arrived": 1, "working": 1}
-    project.now += 700
-    assert project.write(status_of).annotators == {"arrived": 1, "left": 1}
-    project.now += 1200
+    project.now += 121
+    assert project.write(status_of).annotators == {"left": 1, "working": 1}
+    project.now += 600
     assert project.write(status_of).annotators == {"left": 2}
+
+
+def test_whoever_only_reads_gives_their_place_back_after_two_minutes_without_a_sign(tmp_path: Path) -> None:
+    project = web_project(tmp_path, items=2, k=1)
+    with visited(project) as site:
+        reader, first, second = site.visitor(), site.visitor(), site.visitor()
+        reader.open("/")
+        assert reader.form("/consent", agreed="yes").url.path == "/instructions"
+        assert "number 1 in line" in first.open("/").text
+        assert "number 2 in line" in second.open("/").text
+        for _ in range(3):
+            site.time[0] += 60
+            assert reader.post("/api/here").json()["screen"] == "/instructions"
+            assert first.post("/api/here").json() == {"screen": "/door", "line": 1}
+            assert second.post("/api/here").json() == {"screen": "/door", "line": 2}
+        for _ in range(2):
+            site.time[0] += 61  # the reader has left
+            said = [each.post("/api/here").json() for each in (second, first)]
+        assert [each["screen"] for each in said] == ["/door", "/consent"], "whoever waits longer comes in first"
+        assert site.visitor().open("/").url.path == "/door", "and before whoever comes now"
+        assert first.form("/consent", agreed="yes").url.path == "/instructions"
+        site.time[0] += 121  # and those who wait and give no sign are not waited for
+        newcomer = site.visitor()
+        assert newcomer.open("/").url.path == "/consent"
+        newcomer.work(project).finish(project)
+        assert "in line" not in site.visitor().open("/").text, "it is no use to wait where everything is done"
 
 
 @pytest.mark.parametrize(

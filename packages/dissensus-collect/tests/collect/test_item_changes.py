@@ -21,7 +21,7 @@ from dissensus_collect.store.items import load_items
 from dissensus_collect.store.opening import open_database, snapshot
 from dissensus_collect.store.slots import put_back, retire, unvoid, void
 from dissensus_collect.store.sqlite import schema
-from dissensus_collect.work.assignment import Finished, heartbeat, report_problem
+from dissensus_collect.work.assignment import heartbeat
 from dissensus_collect.work.participants import delete_participant, exclude, include
 from tests.collect.conftest import Collecting, make_project
 from tests.collect.web import legal_values, visited, web_project
@@ -72,17 +72,6 @@ def test_whoever_has_a_retired_item_on_the_screen_gets_another_and_their_answer_
     assert project.lease(one).item.id != lease.item.id
     assert not project.save(one, lease).counted
     assert project.one("SELECT count(*) FROM assignment WHERE state = 'done' AND counts = 0") == 1
-
-
-def test_an_item_that_three_people_report_is_set_aside_by_itself(collecting: Make) -> None:
-    project = collecting(items=1, k=5)
-    for reports in range(1, 4):
-        who = project.worker()
-        project.write(report_problem, who, assignment=project.lease(who).assignment, reason="blank")
-        assert project.write(status_of).retired == (reports == 3)
-    (reason,) = project.read("SELECT retired_reason FROM item")[0]
-    assert reason == "3 people reported a problem with it"
-    assert isinstance(project.next(project.worker()), Finished)
 
 
 def test_votes_of_a_retired_item_are_uncounted_and_counted_again_like_others(collecting: Make) -> None:

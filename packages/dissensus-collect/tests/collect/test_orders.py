@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from scipy import stats
 
 from dissensus_collect.project.orders import class_order, fraction, gold_places, shuffled
-from dissensus_collect.project.tables import DisplayOrder, GoldTable
+from dissensus_collect.project.tables import DisplayOrder
 from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def test_class_orders(tmp_path: Path) -> None:
 
 def test_gold_items_come_at_different_places(tmp_path: Path) -> None:
     project = make_project(tmp_path, gold__items='[{ item = "t0", yes = ["a"] }, { item = "t1", yes = ["a"] }]')
-    places = [gold_places(project, annotator, 10) for annotator in range(50)]
+    places = [gold_places(project, annotator, 10, 2) for annotator in range(50)]
     assert all(1 <= min(each) <= 5 < max(each) <= 10 for each in places)
     assert len(set(places)) > 15
-    assert gold_places(project, 0, 2) == {1, 2}
-    assert gold_places(replace(project, gold=GoldTable()), 0, 10) == frozenset()
+    assert gold_places(project, 0, 2, 2) == {1, 2}
+    assert gold_places(project, 0, 10, 0) == frozenset()

@@ -69,10 +69,13 @@ def test_who_ends_early_is_due_the_share_that_was_done_and_never_more_than_a_who
             project.save(annotator, project.lease(annotator))
         project.write(break_off, annotator, reason="the network died")
     assert [(line.items, line.of, line.pay) for line in project.write(pay_sheet)] == [(3, 6, 0.6), (5, 6, 1.0)]
-    # Items that are set aside later make a whole session shorter than what some have done already.
+    # Items that are set aside later change nothing of what was promised.
     for item in range(1, 4):
         project.write(retire, item, reason="not shown", by="test")
-    assert [(line.items, line.of, line.pay) for line in project.write(pay_sheet)] == [(3, 3, 0.6), (5, 3, 0.6)]
+    assert [(line.items, line.of, line.pay) for line in project.write(pay_sheet)] == [(3, 6, 0.6), (5, 6, 1.0)]
+    # Whoever did more than there were, as an older version allowed, is not due more than the whole.
+    project.database.write_now(lambda c: c.execute("UPDATE annotator SET promised_votes = 4"))
+    assert [line.pay for line in project.write(pay_sheet)] == [0.9, 1.2]
 
 
 def test_realised_time_and_pay_are_medians_in_total_and_by_group(collecting: Make, tmp_path: Path) -> None:
@@ -135,11 +138,19 @@ def test_decisions_are_kept_and_written_once_in_prolifics_formats(collecting: Ma
     with pytest.raises(InputError, match="not written yet"):
         project.write(bulk_files, "prolific")
     assert project.write(bulk_files, "prolific", again=True) == files
+    with pytest.raises(InputError, match=r"was given a bonus of 1.50 GBP on \d{4}-\d\d-\d\d"):
+        decide(people[0], decision="approved", bonus=1.5)
+    with pytest.raises(InputError, match=r"was approved on \d{4}-\d\d-\d\d .*nobody is paid twice"):
+        decide(people[0], decision="approved")
+    with pytest.raises(InputError, match="the platform was told; it stands"):
+        decide(people[0], decision="rejected", reason="on second thoughts")
     decide(people[1], decision="approved")
     assert project.write(bulk_files, "prolific") == {"prolific-approve.txt": "P2\n"}
     assert [line.pay for line in project.write(pay_sheet)] == [0.08, 0.08, 0.08], "after a rejection, too"
+    decide(people[0], decision="approved", bonus=0.25)
+    assert project.write(bulk_files, "prolific") == {"prolific-bonus.csv": "P1,0.25\n"}, "only what is new"
     project.write(delete_participant, people[0])
-    assert project.one("SELECT count(*) FROM payment") == 3, "what was paid is kept"
+    assert project.one("SELECT count(*) FROM payment") == 4, "what was paid is kept"
 
 
 def test_mturks_results_have_a_cross_or_a_reason(collecting: Make) -> None:

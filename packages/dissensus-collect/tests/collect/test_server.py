@@ -15,6 +15,7 @@ import pytest
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.tables import LAYOUTS
 from dissensus_collect.store.database import DiskFull
+from dissensus_collect.store.events import MOST_EVENTS
 from dissensus_collect.web.security import ANNOTATOR_COOKIE
 from dissensus_collect.web.server import create_app
 from dissensus_collect.web.site import ServerSettings
@@ -222,7 +223,7 @@ def test_a_window_too_small_is_recorded_and_may_end_without_having_taken_part(tm
         visitor = site.visitor()
         assert 'name="least-width" content="900"' in visitor.open("/").text
         detail = {"width": 390, "height": 844}
-        assert visitor.post("/api/event", kind="small-screen", detail=detail).status_code == 200
+        assert visitor.post("/api/event", kind="small-screen", detail=detail).json() == {"logged": False}
         page = visitor.open("/screen")
         assert "needs 900 pixels across" in page.text
         assert visitor.open("/").url.path == "/consent", "the same person may come back with a larger one"
@@ -230,9 +231,8 @@ def test_a_window_too_small_is_recorded_and_may_end_without_having_taken_part(tm
         assert page.url.path == "/finish"
         assert site.project.recruitment.codes["technical"] in page.text
         assert site.read("SELECT kind, detail FROM event WHERE kind IN ('browser small-screen', 'technical')") == [
-            ("browser small-screen", '{"height": 844, "width": 390}'),
             ("technical", '{"reason": "small screen"}'),
-        ]
+        ], "before consent, a browser tells nothing"
 
 
 def test_any_window_will_do_unless_the_project_says_so(site: Visited) -> None:
@@ -416,10 +416,25 @@ def test_a_problem_puts_the_item_aside_without_a_vote(site: Visited) -> None:
 def test_a_browser_may_only_tell_known_events(site: Visited) -> None:
     visitor = site.annotator()
     assert visitor.post("/api/event", kind="image-failed", detail={"number": 1}).status_code == 200
-    told = ({"much": "my name is Eve"}, {"My name": 1}, {"a": [1]}, dict.fromkeys("abcde", 1), "text")
+    told = ({"much": "my name is Eve"}, {"My name": 1}, {"a": [1]}, {"a": 10**4200}, dict.fromkeys("abcde", 1), "text")
     for kind, detail in (("paused", {}), *(("image-failed", each) for each in told)):
         assert visitor.post("/api/event", kind=kind, detail=detail).status_code == 422
     assert site.read("SELECT kind FROM event WHERE kind LIKE 'browser%'") == [("browser image-failed",)]
+
+
+def test_the_log_takes_so_many_events_of_one_browser_and_no_more(site: Visited) -> None:
+    visitor = site.annotator()
+    for number in range(MOST_EVENTS + 20):
+        site.time[0] += 1
+        logged = visitor.post("/api/event", kind="refused", detail={"number": number})
+        assert logged.json() == {"logged": number < MOST_EVENTS}, "an honest page is not disturbed by it"
+        visitor.post("/api/take-over", tab=f"tab{number}")
+    counted = site.read("SELECT kind, count(*) FROM event WHERE kind IN ('browser refused', 'take-over') GROUP BY kind")
+    assert counted == [
+        ("browser refused", MOST_EVENTS), ("take-over", MOST_EVENTS),
+    ]  # fmt: skip
+    visitor.save(visitor.next(tab=f"tab{MOST_EVENTS + 19}"), legal_values(site.project))
+    assert f"the browser sent {MOST_EVENTS} events" in site.researcher().open("/researcher/quality").text
 
 
 @pytest.mark.parametrize("body", ["", "[]", "null", "{", '"text"'])

@@ -38,14 +38,30 @@ def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = N
 
 
 @items_app.command("put-back")
-def put_back(folder: Folder, item: Item, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
-    """Use an item again that was set aside; its votes count as before."""
-    from dissensus_collect.store.slots import put_back
+def put_back(
+    folder: Folder,
+    items: Annotated[list[str] | None, typer.Argument(metavar="ITEM...", help="Names of items.")] = None,
+    reported: Annotated[bool, typer.Option("--reported", help="All that reports have set aside.")] = False,
+    database: DatabaseUrl = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Use items again that were set aside; their votes count as before, and reports of them no more."""
+    from dissensus_collect.work.reports import set_aside_by_reports, use_again
 
-    beside(folder, database, lambda cursor: put_back(cursor, item_named(cursor, item), now=time.time(), by=BY))
-    if json_alone(json, {"item": item, "set_aside": False}):
+    if not items and not reported:
+        raise InputError("items put-back: name items, or give --reported for all that reports have set aside")
+
+    def work(cursor: Any) -> int:
+        chosen = {item_named(cursor, name) for name in items or ()}
+        chosen |= set(set_aside_by_reports(cursor) if reported else ())
+        for item in sorted(chosen):
+            use_again(cursor, item, now=time.time(), by=BY)
+        return len(chosen)
+
+    used = beside(folder, database, work)
+    if json_alone(json, {"put_back": used}):
         return
-    note(f"'{item}' is used again")
+    note(f"{used:,} {'item is' if used == 1 else 'items are'} used again")
     next_step(f"dissensus collect status {folder}")
 
 

@@ -52,7 +52,7 @@ def pay(
     write: Annotated[
         Path | None, typer.Option(help="Write the decisions in the platform's bulk formats into this folder.")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Also decisions that were written before.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Write the last files once more, and nothing new.")] = False,
     database: DatabaseUrl = None,
     json: opt.JsonTo = None,
 ) -> None:

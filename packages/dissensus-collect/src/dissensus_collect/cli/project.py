@@ -18,6 +18,7 @@ from dissensus_collect.cli.shared import (
     Folder,
     PasswordFile,
     app,
+    beside,
     histogram,
     password_in,
     read_project,
@@ -180,9 +181,35 @@ def login(
 
 
 @app.command()
+def invite(
+    folder: Folder,
+    codes: Annotated[int, typer.Option(min=1, max=100_000, help="How many people to invite.")],
+    database: DatabaseUrl = None,
+    json: opt.JsonTo = None,
+) -> None:
+    """Print links for one person each; from then on, nobody comes in without one."""
+    from dissensus_collect.web.logins import Logins
+    from dissensus_collect.work import recruitment
+
+    project = read_project(folder)
+    if project.recruitment.kind != "plain":
+        raise InputError(f"invite: people come from {project.recruitment.kind}, which has links of its own")
+    address = Logins(project.folder).address
+    if address is None:
+        raise InputError(f"{folder}: it has not been served yet; start 'dissensus collect serve {folder}'")
+    made = beside(folder, database, lambda cursor: recruitment.invite(cursor, codes, now=time.time()))
+    links = [f"{address.rstrip('/')}/?code={code}" for code in made]
+    if json_alone(json, {"links": links}):
+        return
+    # Not through Rich, which would break a link over two lines.
+    typer.echo("\n".join(links))
+    next_step("send each of them to one person")
+
+
+@app.command()
 def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
     """Show how far a project has come, even while it is being served."""
-    from dissensus_collect.results.live import status_of
+    from dissensus_collect.results.live import status_of, warnings
     from dissensus_collect.store.events import is_simulated
     from dissensus_collect.store.opening import snapshot
     from dissensus_collect.work.door import door, quotas_so_far
@@ -191,19 +218,18 @@ def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None
     with snapshot(project, database) as cursor:
         reached, simulated = status_of(cursor, project, now=now), is_simulated(cursor)
         entrance, quotas = door(cursor, project, None, now=now), quotas_so_far(cursor, project, now=now)
+        alerts = list(warnings(cursor))
     about = {"name": project.name, "simulated": simulated, "shut": entrance.shut, "places": entrance.places}
-    if json_alone(json, {**about, **asdict(reached), "quotas": [asdict(quota) for quota in quotas]}):
+    if json_alone(json, {**about, **asdict(reached), "quotas": [asdict(quota) for quota in quotas], "alerts": alerts}):
         return
     out = console()
-    share = reached.counted / reached.needed if reached.needed else 1.0
+    share = f"{reached.counted / reached.needed:.0%}" if reached.needed else "no item is left to vote on"
     marked = " (simulated)" if simulated and "simulated" not in project.name else ""
     people = ", ".join(f"{number:,} {state}" for state, number in sorted(reached.annotators.items())) or "none yet"
     shut = {"paused": "paused by a researcher", "closed": "closed by a researcher", "full": "all places are taken"}
     is_open = "open" if entrance.shut is None else shut[entrance.shut]
     out.print(f"[bold]{plain(project.name)}[/]{marked}")
-    out.print(
-        f"votes       {reached.counted:,} of {reached.needed:,} ({share:.0%}); {reached.leases:,} being given now"
-    )
+    out.print(f"votes       {reached.counted:,} of {reached.needed:,} ({share}); {reached.leases:,} being given now")
     out.print(f"items       {reached.complete:,} of {reached.items:,} complete; {histogram(reached.by_votes)}")
     out.print(f"annotators  {people}; {reached.excluded:,} excluded")
     out.print(
@@ -216,5 +242,7 @@ def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None
             f"quota       {plain(quota.attribute)} {plain(quota.group)}: {quota.finished} finished, {quota.now} at "
             f"work, of {quota.most}"
         )
-    whole = reached.counted >= reached.needed
+    for alert in alerts:
+        note(f"alert: {alert}")
+    whole = 0 < reached.needed <= reached.counted
     next_step(f"dissensus collect {'export' if whole else 'serve'} {folder}{'' if whole else ', if nobody serves it'}")

@@ -47,9 +47,8 @@ def class_order(project: Project, annotator: int, item: int) -> tuple[int, ...]:
     return tuple(order)
 
 
-def gold_places(project: Project, annotator: int, total: int) -> frozenset[int]:
-    """Where, among the 1 to `total` items of an annotator, the gold items come: one at random in each equal part."""
-    n = len(project.gold_items)
+def gold_places(project: Project, annotator: int, total: int, n: int) -> frozenset[int]:
+    """Where, among the 1 to `total` items of an annotator, n gold items come: one at random in each equal part."""
     bounds = [place * total // n for place in range(n + 1)] if n else []
     return frozenset(
         first + 1 + int((last - first) * fraction(project.seed, "gold", annotator, first))

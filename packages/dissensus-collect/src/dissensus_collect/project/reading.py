@@ -65,8 +65,13 @@ class Project(ProjectFile, kw_only=True, dict=True):
 
     @cached_property
     def gold_items(self) -> tuple[Gold, ...]:
-        """Items shown to everybody that do not count towards k."""
+        """Items with a known answer, which do not count towards k."""
         return tuple(known_answer(entry, self.classes, ()) for entry in self.gold.items)
+
+    @property
+    def gold_shown(self) -> int:
+        """How many of the gold items everybody is shown."""
+        return min(self.gold.shown or len(self.gold_items), len(self.gold_items))
 
     @property
     def practice_items(self) -> tuple[str, ...]:

@@ -71,13 +71,13 @@ def project_budget(project: Project) -> Budget:
     most = max(project.adaptive.max_k if extra else 0, *wanted, project.k)
     annotators = max(-(-votes // share), most) if share else 0
     seconds = project.cost.seconds_per_item
-    hours = (votes + annotators * len(project.gold_items)) * seconds / 3600
+    hours = (votes + annotators * project.gold_shown) * seconds / 3600
     return Budget(
         items=items,
         votes=votes,
         annotators=annotators,
         invited=-(-annotators * 100 // round(100 * (1 - ABANDONED))),
-        minutes=(share + len(project.gold_items)) * seconds / 60,
+        minutes=(share + project.gold_shown) * seconds / 60,
         hours=hours,
         money=hours * project.cost.pay_per_hour * (1 + project.cost.platform_fee),
         currency=project.cost.currency,
@@ -145,11 +145,19 @@ def _gaps(project: Project, budget: Budget) -> Iterator[Check]:
             f"the project speaks {NAMES[project.language]}, and '{foreign[0]}' is in another language; write all texts "
             f"in its language, or make it anew with --language {project.language}"
         )
-    lease, misses, gold = project.lease, project.gold.misses_allowed, len(project.gold_items)
+    lease, misses, gold = project.lease, project.gold.misses_allowed, project.gold_shown
     beats = f"a lease of {lease.seconds:g} s with a heartbeat every {lease.heartbeat:g} s"
     gaps = (
         (not gold, "no gold item: nobody's attention is checked; name some under [gold]"),
         (0 < gold <= misses, f"{misses} of {gold} gold items may be missed: nobody can be excluded"),
+        (
+            0 < gold == len(project.gold_items),
+            f"all {gold} gold items are shown to everybody: one that is reported is not replaced; lower [gold] shown",
+        ),
+        (
+            project.recruitment.kind == "plain",
+            f"one person can give all {project.k} votes by a plain link; make single-use links with 'invite --codes'",
+        ),
         (project.k == 1, "k is 1: one vote per item shows no disagreement; 3 or more do"),
         (not project.texts.consent.strip(), "there is no consent text; write one under [texts]"),
         (not project.texts.contact.strip(), "there is no contact; annotators need one when something fails"),

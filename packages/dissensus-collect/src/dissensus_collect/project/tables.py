@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LAYOUTS: Final = get_args(Layout)
-ENDINGS: Final = ("complete", "no-consent", "screened-out", "technical", "ineligible", "full")
+ENDINGS: Final = ("complete", "no-consent", "screened-out", "technical", "ineligible", "withdrawn", "full")
 """How a session can end; each has a code of its own. `full` is also given where a project is paused or closed."""
 LARGEST_SCALE: Final = 21
 """The most steps of a scale: nobody distinguishes more buttons than that."""
@@ -190,16 +190,18 @@ class PracticeItem(GoldItem):
 
 
 class GoldTable(TomlTable):
-    """Items whose answers are known, shown to everybody; they do not count towards k.
+    """Items whose answers are known; they do not count towards k.
 
     Attributes:
         items: such as { item = "three.png", yes = ["3"] }; no other class may be yes.
+        shown: how many of them everybody is shown, drawn for each; 0 for all.
         misses_allowed: how many may be missed before an annotator, who is paid, no longer counts.
     """
 
     items: Annotated[
         tuple[GoldItem, ...], Meta(extra={"write": 'a list of entries such as { item = "a.png", yes = ["3"] }'})
     ] = ()
+    shown: Whole = 0
     misses_allowed: Whole = 0
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from dissensus_collect.results.pay import pay_sheet, realised
 from dissensus_collect.store.events import is_simulated
 from dissensus_collect.work.door import away_since, quotas_so_far
+from dissensus_collect.work.participants import shared_devices
+from dissensus_collect.work.reports import BY_REPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +26,8 @@ STALLED_SECONDS: Final = 600.0
 """How long nothing may be saved, while somebody has an item, before there is an alert."""
 LEAST_FREE: Final = 500e6
 """Bytes of free disk space, below which there is an alert."""
+MANY_REPORTS: Final = 2
+"""Reports of one person above which there is an alert, if they are more than the answers."""
 HIGH_MISSES: Final = 0.4
 """Share of excluded annotators, out of at least ten, above which the project is more likely at fault than they are."""
 
@@ -67,7 +71,7 @@ class Live:
 
     Attributes:
         median_seconds: for an item; None before the first answer.
-        votes_per_hour: counted votes, over the last quarter of an hour.
+        votes_per_hour: counted votes, over the last quarter of an hour; None where bots gave them.
         seconds_left: until the last vote at that pace; None if there is no pace.
         spent: what is due or was approved so far, with the platform's fee.
         still: money for the votes that are left, with the platform's fee.
@@ -77,7 +81,7 @@ class Live:
 
     status: Status
     median_seconds: float | None
-    votes_per_hour: float
+    votes_per_hour: float | None
     seconds_left: float | None
     spent: float
     still: float
@@ -149,7 +153,8 @@ def status_of(cursor: Cursor, project: Project, *, now: float) -> Status:
     (retired,) = cursor.execute("SELECT count(*) FROM item WHERE retired_at IS NOT NULL").fetchone()
     (excluded,) = cursor.execute("SELECT count(*) FROM annotator WHERE counts = 0 AND state <> 'deleted'").fetchone()
     annotators = cursor.execute(
-        "SELECT CASE WHEN state IN ('arrived', 'consented', 'practised') AND seen_at < ? THEN 'left' "
+        "SELECT CASE WHEN state = 'technical' AND withdrawn_at IS NOT NULL THEN 'withdrawn' "
+        "WHEN state IN ('arrived', 'consented', 'practised') AND seen_at < ? THEN 'left' "
         "WHEN state = 'working' AND seen_at < ? THEN 'left' ELSE state END AS now_at, count(*) FROM annotator "
         "GROUP BY now_at",
         away_since(project, now=now),
@@ -176,12 +181,9 @@ def is_complete(cursor: Cursor) -> bool:
 def live(cursor: Cursor, project: Project, *, now: float) -> Live:
     """Everything that the progress page shows, which is nothing of what anybody answered."""
     so_far = status_of(cursor, project, now=now)
-    (done,) = cursor.execute("SELECT count(*) FROM assignment WHERE state = 'done' AND counts = 1 AND done_at > ?", (
-        now - PACE_SECONDS,
-    )).fetchone()  # fmt: skip
-    (begun,) = cursor.execute("SELECT min(done_at) FROM assignment WHERE state = 'done'").fetchone()
-    stretch = PACE_SECONDS if begun is None else max(1.0, min(PACE_SECONDS, now - begun))
-    pace = done / stretch
+    simulated = is_simulated(cursor)
+    # The clock of a simulated project is not ours, and bots do not think: they have no pace.
+    pace = None if simulated else _pace(cursor, now=now)
     left = so_far.needed - so_far.counted
     vote = project.cost.seconds_per_item / 3600 * project.cost.pay_per_hour * (1 + project.cost.platform_fee)
     lines = pay_sheet(cursor, project)
@@ -189,15 +191,26 @@ def live(cursor: Cursor, project: Project, *, now: float) -> Live:
     return Live(
         status=so_far,
         median_seconds=_median_seconds(cursor),
-        votes_per_hour=3600 * pace,
+        votes_per_hour=None if pace is None else 3600 * pace,
         seconds_left=left / pace if pace and left else None,
         spent=sum(line.pay + line.bonus for line in due) * (1 + project.cost.platform_fee),
         still=left * vote,
         quotas=tuple(quotas_so_far(cursor, project, now=now)),
         realised=realised(lines),
-        alerts=tuple(_alerts(cursor, project, so_far, now=now)),
-        simulated=is_simulated(cursor),
+        alerts=tuple(_alerts(cursor, project, so_far, now=now, simulated=simulated)),
+        simulated=simulated,
     )
+
+
+def _pace(cursor: Cursor, *, now: float) -> float:
+    """Counted votes per second, lately."""
+    done, begun = cursor.execute(
+        "SELECT sum(CASE WHEN counts = 1 AND done_at > ? THEN 1 ELSE 0 END), min(done_at) FROM assignment "
+        "WHERE state = 'done'",
+        (now - PACE_SECONDS,),
+    ).fetchone()
+    stretch = PACE_SECONDS if begun is None else min(PACE_SECONDS, now - begun)
+    return int(done or 0) / max(60.0, stretch)
 
 
 def _median_seconds(cursor: Cursor) -> float | None:
@@ -211,21 +224,52 @@ def _median_seconds(cursor: Cursor) -> float | None:
     return float(row[0])
 
 
-def _alerts(cursor: Cursor, project: Project, so_far: Status, *, now: float) -> Iterator[str]:
+def warnings(cursor: Cursor) -> Iterator[str]:
+    """What a researcher must not miss, on whatever page they are: reports, and people who may be one person."""
+    aside, reports, gold = cursor.execute(
+        "SELECT sum(CASE WHEN retired_by = ? THEN 1 ELSE 0 END), sum(CASE WHEN role = 'vote' THEN problems ELSE 0 "
+        "END), sum(CASE WHEN role = 'gold' THEN problems ELSE 0 END) FROM item",
+        (BY_REPORTS,),
+    ).fetchone()
+    if aside:
+        yield f"Reports have set {_count(aside, 'item')} aside; look at them and put back what is sound: see Items."
+    if gold:
+        yield f"Gold items were reported {_count(gold, 'time')}; see Quality for who did, and whether one is broken."
+    people, reported = cursor.execute(
+        "SELECT count(*), sum(reported + gold_reported) FROM annotator WHERE counts = 1 "
+        "AND reported + gold_reported > ? AND reported + gold_reported > done + gold_done",
+        (MANY_REPORTS,),
+    ).fetchone()
+    if people:
+        yield f"{_count(people, 'person')} reported more items than they answered ({reported:,}); see Quality."
+    elif reports:
+        yield f"{_count(reports, 'problem')} reported; see Items."
+    shared = shared_devices(cursor)
+    if shared:
+        yield (
+            f"{_count(sum(shared.values()), 'session')} share an address and a device with another: one person may be "
+            "several annotators; see Quality."
+        )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{int(number):,} {what if number == 1 else 'people' if what == 'person' else f'{what}s'}"
+
+
+def _alerts(cursor: Cursor, project: Project, so_far: Status, *, now: float, simulated: bool) -> Iterator[str]:
+    yield from warnings(cursor)
     (last,) = cursor.execute("SELECT max(saved_at) FROM judgement").fetchone()
-    if so_far.leases and last is not None and now - last > STALLED_SECONDS:
+    if so_far.leases and last is not None and now - last > STALLED_SECONDS and not simulated:
         minutes = (now - last) / 60
         yield f"Nothing has been saved for {minutes:.0f} minutes, although {so_far.leases} items are handed out."
     (clock,) = cursor.execute("SELECT max(at) FROM event").fetchone()
-    if clock is not None and clock > now + 60:
+    if clock is not None and clock > now + 60 and not simulated:
         yield f"The clock of this machine is {(clock - now) / 60:.0f} minutes behind the last event; set it right."
     ended = so_far.annotators.get("working", 0) + so_far.annotators.get("finished", 0)
     if ended >= 10 and so_far.excluded > HIGH_MISSES * ended:
         yield f"{so_far.excluded} of {ended} annotators are excluded; look at the gold items before you look at people."
     if so_far.retired:
         yield f"{so_far.retired} item{'s are' if so_far.retired > 1 else ' is'} set aside; see Items."
-    if so_far.problems:
-        yield f"{so_far.problems} problem{'s were' if so_far.problems > 1 else ' was'} reported; see Items."
     free = shutil.disk_usage(project.folder).free
     if free < LEAST_FREE:
         yield f"Only {free / 1e6:.0f} MB of disk are left; make room before answers cannot be stored."

@@ -1,14 +1,21 @@
-"""What people are paid: a sheet with a line for each person, the decisions, and the platforms' bulk formats."""
+"""What people are paid: a sheet with a line for each person, the decisions, and the platforms' bulk formats.
+
+What is due follows from what was promised at consent and from what the person did, and from nothing else. Decisions
+are a ledger: each row approves what was not approved before, is sent once, and can be taken back only until then.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import statistics
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
+from dissensus_collect.project.promise import share_of_pay
+from dissensus_collect.results.quality import MANY_REPORTS
 from dissensus_collect.store.events import log_event
 from dissensus_collect.work.attributes import final_answers
 from dissensus_collect.work.participants import ending_of
@@ -20,8 +27,6 @@ if TYPE_CHECKING:
     from dissensus_collect.store.database import Cursor
 
 DECISIONS: Final = ("approved", "rejected")
-MANY_REPORTS: Final = 0.2
-"""Share of an annotator's items above which reported problems are worth a look before paying."""
 LEAST_SHARE: Final = 0.5
 """Share of the planned pay per hour below which the realised one is worth a look."""
 
@@ -33,14 +38,16 @@ class PayLine:
     Attributes:
         code: the code they were given; None as long as the session has not ended.
         due: whether they are to be paid by the rules of the project.
-        items: items judged, gold items included, `of` those of a whole session.
+        items: items judged, gold items included, `of` those that a whole session was to have.
         reported: items that they reported a problem with instead.
         minutes: from consent to the end; None as long as the session has not ended.
         active_minutes: on items, without the time for which the page was hidden.
         flags: what to look at before deciding, as sentences.
-        pay: what was decided, or else what the project's settings make of it.
-        decision: "approved", "rejected", or None, with its reason.
-        sent_at: when the decision was written into a file for the platform, UNIX seconds; None if it was not.
+        owed: what the person has earned by now.
+        approved: of it, what was approved; `bonus` is all bonuses that were.
+        pay: what is owed or was approved; nothing if pay was rejected.
+        decision: "approved", "rejected", or None: the last one, with its reason.
+        sent_at: when that was written into a file for the platform, UNIX seconds; None if it was not.
         groups: by attribute, what is known of the person.
     """
 
@@ -55,6 +62,8 @@ class PayLine:
     minutes: float | None
     active_minutes: float
     flags: tuple[str, ...]
+    owed: float
+    approved: float
     pay: float
     bonus: float
     decision: str | None
@@ -80,47 +89,39 @@ class Realised:
     hourly: float
 
 
-def reward(project: Project, vote_items: int) -> float:
-    """What a whole session pays, by the project's planned seconds and pay per hour, to the cent."""
-    items = min(project.items_per_annotator, vote_items) + len(project.gold_items)
-    return round(items * project.cost.seconds_per_item / 3600 * project.cost.pay_per_hour, 2)
-
-
-def pay_sheet(cursor: Cursor, project: Project, *, afresh: bool = False) -> list[PayLine]:
+def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
     """A line for everybody who consented, by rising id.
 
-    Whoever finished is due the whole reward, whether or not others left something to do for them. Whoever ended early
-    for a technical reason is due the share that was done, once a researcher approves it. `afresh`, pay is what the
-    project's settings make of it even where something was decided.
+    Whoever finished is due all that was promised, whether or not others left something to do for them. Whoever withdrew
+    is due the share that was done, to the next whole cent; and so is whoever ended early for a technical reason, once a
+    researcher approves it.
     """
-    (vote_items,) = cursor.execute("SELECT count(*) FROM item WHERE role = 'vote' AND retired_at IS NULL").fetchone()
-    whole, of = reward(project, vote_items), min(project.items_per_annotator, vote_items) + len(project.gold_items)
     rows = cursor.execute(
-        "SELECT annotator.id, pseudonym, annotator.state, eligible, paid, annotator.counts, done + gold_done, "
-        "gold_missed, finished_at - consented_at, coalesce(reported, 0), coalesce(active, 0.0), "
-        "payment.pay, coalesce(payment.bonus, 0.0), payment.decision, coalesce(payment.reason, ''), payment.sent_at "
-        "FROM annotator "
-        "LEFT JOIN (SELECT annotator AS who, count(*) AS reported FROM assignment WHERE state = 'problem' "
-        "GROUP BY annotator) AS problems ON problems.who = annotator.id "
+        "SELECT annotator.id, pseudonym, annotator.state, eligible, withdrawn_at IS NOT NULL, paid, annotator.counts, "
+        "done + gold_done, promised_votes + promised_gold, promised, gold_missed, finished_at - consented_at, "
+        "reported + gold_reported, coalesce(active, 0.0), coalesce(approved, 0.0), coalesce(bonuses, 0.0), "
+        "last.decision, coalesce(last.reason, ''), last.sent_at FROM annotator "
         "LEFT JOIN (SELECT annotator AS who, sum(seconds - coalesce(hidden_seconds, 0)) AS active FROM assignment "
         "JOIN judgement ON judgement.assignment = assignment.id AND judgement.current = 1 GROUP BY annotator) AS times "
         "ON times.who = annotator.id "
-        "LEFT JOIN payment ON payment.id IN (SELECT max(id) FROM payment GROUP BY annotator) "
-        "AND payment.annotator = annotator.id WHERE consented_at IS NOT NULL ORDER BY annotator.id"
+        "LEFT JOIN (SELECT annotator AS who, sum(pay) AS approved, sum(bonus) AS bonuses, max(id) AS last FROM payment "
+        "WHERE cancelled_at IS NULL GROUP BY annotator) AS ledger ON ledger.who = annotator.id "
+        "LEFT JOIN payment AS last ON last.id = ledger.last WHERE consented_at IS NOT NULL ORDER BY annotator.id"
     ).fetchall()
     answers = final_answers(cursor)
     free_text = {asked.name for asked in project.questions if not asked.options}
     out = []
     for (
-        who, pseudonym, state, eligible, paid, counts, items, missed, seconds, reported, active, pay, bonus, decision,
-        reason, sent_at,
+        who, pseudonym, state, eligible, withdrawn, paid, counts, items, of, promised, missed, seconds, reported,
+        active, approved, bonus, decision, reason, sent_at,
     ) in rows:  # fmt: skip
-        ending = ending_of(state, eligible)
-        share = 1.0 if paid else min(1.0, items / of) if of else 0.0
+        ending = ending_of(state, eligible, withdrawn=bool(withdrawn))
+        owed = promised if state == "finished" or (paid and not withdrawn) else share_of_pay(promised, items, of)
+        approved = round(approved, 2)
         line = PayLine(
             annotator=who,
             pseudonym=pseudonym,
-            state=state,
+            state="withdrawn" if ending == "withdrawn" else state,
             code=None if ending is None else project.recruitment.codes[ending],
             due=bool(paid),
             items=items,
@@ -129,8 +130,10 @@ def pay_sheet(cursor: Cursor, project: Project, *, afresh: bool = False) -> list
             minutes=None if seconds is None else seconds / 60,
             active_minutes=active / 60,
             flags=(),
-            pay=round(whole * share, 2) if pay is None or afresh else pay,
-            bonus=bonus,
+            owed=owed,
+            approved=approved,
+            pay=0.0 if decision == "rejected" else max(owed, approved),
+            bonus=round(bonus, 2),
             decision=decision,
             reason=reason,
             sent_at=sent_at,
@@ -186,27 +189,71 @@ def decide_pay(
     reason: str = "",
     by: str,
 ) -> None:
-    """Keeps a decision about the pay of some people, as the sheet has it; what was decided before stays on record.
+    """Adds a decision about the pay of some people to the ledger.
 
-    It is one of `DECISIONS`; a rejection pays nothing, and needs a reason, because the platforms do. The bonus is for
-    each of them.
+    An approval is of what is due and was not approved before, and of a bonus for each of them. What was approved
+    already is refused; the same bonus twice, too, unless another reason is given. A rejection pays nothing, needs a
+    reason, because the platforms do, and takes back what was approved and not sent yet.
     """
     if decision not in DECISIONS:
         raise InputError(f"pay: '{decision}' is no decision; approve or reject")
-    if decision == "rejected" and not reason.strip():
+    reason, bonus = reason.strip()[:500], round(bonus, 2)
+    if decision == "rejected" and not reason:
         raise InputError("pay: a rejection needs a reason, which the platform shows to the person")
     if not 0 <= bonus < 1e6:
         raise InputError("pay: a bonus must be 0 or more")
-    due = {line.annotator: line.pay for line in pay_sheet(cursor, project, afresh=True)}
-    for annotator in annotators:
-        if annotator not in due:
+    lines = {line.annotator: line for line in pay_sheet(cursor, project)}
+    for annotator in dict.fromkeys(annotators):
+        line = lines.get(annotator)
+        if line is None:
             raise InputError(f"pay: annotator {annotator} never consented; there is nothing to pay")
-        pay, extra = (0.0, 0.0) if decision == "rejected" else (due[annotator], round(bonus, 2))
+        before = cursor.execute(
+            "SELECT at, decision, pay, bonus, reason, sent_at FROM payment WHERE annotator = ? "
+            "AND cancelled_at IS NULL ORDER BY id",
+            (annotator,),
+        ).fetchall()
+        pay = 0.0
+        if decision == "rejected":
+            _refuse_to_reject(line, before)
+        else:
+            pay = _to_approve(line, before, bonus=bonus, reason=reason, currency=project.cost.currency)
+        if decision == "rejected" or line.decision == "rejected":
+            # What was decided before and never left the house does not count.
+            cursor.execute(
+                "UPDATE payment SET cancelled_at = ? WHERE annotator = ? AND sent_at IS NULL AND cancelled_at IS NULL",
+                (now, annotator),
+            )
+        extra = 0.0 if decision == "rejected" else bonus
         cursor.execute(
             "INSERT INTO payment (at, annotator, decision, pay, bonus, currency, reason) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (now, annotator, decision, pay, extra, project.cost.currency, reason.strip()[:500]),
+            (now, annotator, decision, pay, extra, project.cost.currency, reason),
         )
         log_event(cursor, "pay", annotator, {"decision": decision, "pay": pay, "bonus": extra, "by": by}, now=now)
+
+
+def _refuse_to_reject(line: PayLine, before: Sequence[Any]) -> None:
+    for at, decision, *_, sent_at in before:
+        if decision == "approved" and sent_at is not None:
+            raise InputError(f"pay: {line.pseudonym} was approved on {_day(at)}, and the platform was told; it stands")
+
+
+def _to_approve(line: PayLine, before: Sequence[Any], *, bonus: float, reason: str, currency: str) -> float:
+    """What is due to a person and was not approved before, or a refusal where that is nothing, or a bonus was given."""
+    for at, _, _, given, why, _ in before:
+        if bonus and given == bonus and reason in ("", why):
+            raise InputError(
+                f"pay: {line.pseudonym} was given a bonus of {given:.2f} {currency} on {_day(at)}; for "
+                "another one of the same amount, give another reason"
+            )
+    pay = round(line.owed - line.approved, 2)
+    first = next((at for at, decision, *_ in before if decision == "approved"), None)
+    if pay <= 0 and not bonus and first is not None:
+        raise InputError(f"pay: {line.pseudonym} was approved on {_day(first)}; nobody is paid twice")
+    return max(pay, 0.0)
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
 def bulk_files(cursor: Cursor, platform: str, *, now: float, again: bool = False) -> dict[str, str]:
@@ -214,23 +261,33 @@ def bulk_files(cursor: Cursor, platform: str, *, now: float, again: bool = False
 
     Prolific takes a list of participants to approve, one a line, and bonuses as `participant,amount`. MTurk takes the
     file of a batch's results with a cross under Approve or a reason under Reject; it takes no file of bonuses, so
-    these are written with the columns that its SendBonus needs. Decisions that were written before are left out,
-    unless they are wanted `again`.
+    these are written with the columns that its SendBonus needs. An approval pays a whole session on either platform,
+    so that a part of one is written as a bonus. Only what was not written before is; `again`, the last files are
+    written once more, and nothing else.
     """
     if platform not in ("prolific", "mturk"):
         raise InputError(f"pay: there is no bulk format for '{platform}'; choose prolific or mturk")
+    which = "sent_at IS NULL"
+    if again:
+        which = "sent_at = (SELECT max(sent_at) FROM payment JOIN identity USING (annotator) WHERE platform = ?)"
+    # An approval pays the whole session, once; any other row is an amount.
+    whole = (
+        "payment.id = coalesce((SELECT min(id) FROM payment AS p WHERE p.annotator = payment.annotator "
+        "AND p.pay >= promised AND p.decision = 'approved' AND p.cancelled_at IS NULL), 0)"
+    )
     rows = cursor.execute(
-        "SELECT payment.id, external, study, session, decision, bonus, reason FROM payment "
-        "JOIN identity ON identity.annotator = payment.annotator WHERE platform = ? "
-        "AND payment.id IN (SELECT max(id) FROM payment GROUP BY annotator) "
-        f"{'' if again else 'AND sent_at IS NULL'} ORDER BY payment.id",
-        (platform,),
+        "SELECT payment.id, external, study, session, "
+        f"CASE WHEN decision = 'approved' AND NOT {whole} THEN 'part' ELSE decision END, "
+        f"CASE WHEN {whole} THEN bonus ELSE pay + bonus END, payment.reason FROM payment "
+        "JOIN identity ON identity.annotator = payment.annotator JOIN annotator ON annotator.id = payment.annotator "
+        f"WHERE platform = ? AND cancelled_at IS NULL AND {which} ORDER BY payment.id",
+        (platform, platform)[: which.count("?") + 1],
     ).fetchall()
     if not rows:
         raise InputError(
             f"pay: there is no decision about anybody from {platform} that was not written yet; approve people first"
         )
-    cursor.executemany("UPDATE payment SET sent_at = ? WHERE id = ?", [(now, row[0]) for row in rows])
+    cursor.executemany("UPDATE payment SET sent_at = ? WHERE id = ?", [(now, row[0]) for row in rows if not again])
     log_event(cursor, "pay written", None, {"platform": platform, "people": len(rows)}, now=now)
     approved = [row for row in rows if row[4] == "approved"]
     bonuses = [row for row in rows if row[5] > 0]
@@ -246,6 +303,7 @@ def bulk_files(cursor: Cursor, platform: str, *, now: float, again: bool = False
         results = [
             [study, session, external, "Submitted", *(("x", "") if decision == "approved" else ("", reason))]
             for _, external, study, session, decision, _, reason in rows
+            if decision != "part"
         ]
         files = {
             "mturk-results.csv": _csv(

@@ -21,6 +21,8 @@ from dissensus.together.allocation import panel_concentration
 from dissensus.votes.agreement import class_alpha
 from dissensus.votes.annotators import annotator_agreement
 from dissensus_collect.results.collected import names_of_items, pseudonyms, read_judgements, votes_of_judgements
+from dissensus_collect.store.events import BROWSER_EVENTS, MOST_EVENTS
+from dissensus_collect.work.participants import shared_devices
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Table
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 HURRIED: Final = 1 / 3
 """An annotator whose median time is below this share of the panel's median is flagged."""
+
+MANY_REPORTS: Final = 0.2
+"""Share of an annotator's items above which reported problems are worth a look."""
 
 STRAIGHT: Final = 0.5
 """An annotator who answers all classes alike in more than this share of items, and twice as often as the panel, is
@@ -45,6 +50,10 @@ class AnnotatorQuality:
         state: how far they have come.
         counts: whether their judgements count towards k.
         reason: why they are excluded, if they are.
+        gold_missed: gold items answered wrongly, or reported where none was left to replace them.
+        reported: items reported instead of judged, not including the gold items in `gold_reported`.
+        events: what the browser reported of itself.
+        sessions: annotators who came from the same address with the same device, this one included.
         judgements: items judged, not including gold items.
         seconds: median seconds for an item.
         class_seconds: median seconds from one class's last answer to that of the next class.
@@ -71,6 +80,10 @@ class AnnotatorQuality:
     reason: str | None
     gold_seen: int
     gold_missed: int
+    reported: int
+    gold_reported: int
+    events: int
+    sessions: int
     judgements: int
     seconds: float | None
     class_seconds: float | None
@@ -140,14 +153,24 @@ _BESIDE: Final = (
 
 
 def annotator_facts(cursor: Any, annotator: int | None = None) -> list[dict[str, Any]]:
-    """What the database itself says of every annotator who has judged an item, gold or not, or of one; by rising id."""
-    names = ("annotator", "pseudonym", "state", "paid", "counts", "exported", "reason", "gold_seen", "gold_missed")
+    """What the database itself says of everybody who has judged or reported an item, or of one; by rising id."""
+    names = (
+        "annotator", "pseudonym", "state", "paid", "counts", "exported", "reason", "gold_seen", "gold_missed",
+        "reported", "gold_reported", "events", "sessions",
+    )  # fmt: skip
+    shared = shared_devices(cursor)
     people = cursor.execute(
-        "SELECT id, pseudonym, state, paid, counts, exported, reason, gold_done, gold_missed FROM annotator "
-        f"WHERE done + gold_done > 0{'' if annotator is None else ' AND id = ?'} ORDER BY id",
-        () if annotator is None else (annotator,),
+        "SELECT id, pseudonym, state, paid, counts, exported, reason, gold_done, gold_missed, reported, gold_reported, "
+        "coalesce(events, 0), device FROM annotator LEFT JOIN (SELECT annotator AS who, count(*) AS events FROM event "
+        f"WHERE kind IN ({', '.join('?' * len(BROWSER_EVENTS))}) GROUP BY annotator) AS heard "
+        "ON heard.who = annotator.id WHERE done + gold_done + reported + gold_reported > 0 "
+        f"{'' if annotator is None else 'AND id = ?'} ORDER BY id",
+        [*(f"browser {kind}" for kind in BROWSER_EVENTS), *(() if annotator is None else (annotator,))],
     ).fetchall()
-    return [dict(zip(names, (*row[:3], *map(bool, row[3:6]), *row[6:]), strict=True)) for row in people]
+    return [
+        dict(zip(names, (*row[:3], *map(bool, row[3:6]), *row[6:-1], shared.get(row[-1], 1)), strict=True))
+        for row in people
+    ]
 
 
 def annotator_quality(cursor: Any, project: Project) -> list[AnnotatorQuality]:
@@ -306,6 +329,15 @@ def _flags(values: dict[str, Any], panel: dict[str, float]) -> tuple[str, ...]:
     out = []
     if values["gold_missed"]:
         out.append(f"missed {values['gold_missed']} of {values['gold_seen']} gold items")
+    reported, answered = values["reported"] + values["gold_reported"], values["judgements"] + values["gold_seen"]
+    if values["gold_reported"]:
+        out.append(f"reported {values['gold_reported']} gold items")
+    if reported > MANY_REPORTS * (reported + answered):
+        out.append(f"reported {reported} of {reported + answered} items")
+    if values["sessions"] > 1:
+        out.append(f"one of {values['sessions']} sessions from the same address and device")
+    if values["events"] >= MOST_EVENTS:
+        out.append(f"the browser sent {values['events']} events, more than a page of ours does")
     if values["seconds"] < HURRIED * panel["seconds"]:
         out.append(f"takes {values['seconds']:.1f} s per item, where the panel takes {panel['seconds']:.1f}")
     if values["straight_lining"] > max(STRAIGHT, 2 * panel["straight_lining"]):

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from dissensus_collect.store.database import Cursor
 
 
+BROWSER_EVENTS: Final = ("refused", "all-no-key", "image-failed", "small-screen")
+"""What a browser may report about itself."""
+MOST_EVENTS: Final = 200
+"""Of each kind that a browser can cause, for each annotator: nothing can be deleted from the log."""
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
@@ -22,6 +26,18 @@ def log_event(
         "INSERT INTO event (at, annotator, kind, detail) VALUES (?, ?, ?, ?)",
         (now, annotator, kind, _JSON.encode(detail or {})),
     )
+
+
+def log_bounded(
+    cursor: Cursor, kind: str, annotator: int, detail: Mapping[str, Any] | None = None, *, now: float
+) -> bool:
+    """Adds an event that a browser can cause at will, and says whether it did: at most `MOST_EVENTS` of a kind each."""
+    (before,) = cursor.execute(
+        "SELECT count(*) FROM event WHERE kind = ? AND annotator = ?", (kind, annotator)
+    ).fetchone()
+    if before < MOST_EVENTS:
+        log_event(cursor, kind, annotator, detail, now=now)
+    return bool(before < MOST_EVENTS)
 
 
 def is_simulated(cursor: Cursor) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dissensus.errors import InputError, meant
 from dissensus_collect.project.orders import fraction
 from dissensus_collect.store.events import log_event
-from dissensus_collect.store.slots import count_vote_items, retire
+from dissensus_collect.store.slots import retire
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -103,7 +103,6 @@ def load_items(
     )
     if new and known:
         log_event(cursor, "items added", None, {"items": len(new), "by": by}, now=now)
-    count_vote_items(cursor)
     return [item.name for item in new]
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import sqlite3
 import time
 import tomllib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dissensus.errors import InputError
 from dissensus_collect.project.items import hashes_of, project_items
+from dissensus_collect.project.promise import promise_of
 from dissensus_collect.store.events import log_event
 from dissensus_collect.store.items import load_items
-from dissensus_collect.store.slots import fill_slots
-from dissensus_collect.store.sqlite import FILE, SqliteConnection, open_sqlite
+from dissensus_collect.store.slots import fill_slots, vote_items
+from dissensus_collect.store.sqlite import FILE, SCHEMA, SqliteConnection, open_sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from dissensus_collect.store.database import Connection, Cursor, Database
 
 T = TypeVar("T")
-SCHEMA: Final = 2
-"""The version of the tables that this program writes; older ones are brought up to it when they are opened."""
 
 
 def open_database(project: Project, url: str | None = None) -> Database:
@@ -93,6 +93,15 @@ def _prepare(cursor: Cursor, project: Project, items: Sequence[ProjectItem], has
         ),
     )  # fmt: skip
     load_items(cursor, project, items, hashes=hashes, now=now)
+    # Whoever consented under an older version is promised what a session pays from now on.
+    promise = promise_of(project, vote_items(cursor))
+    cursor.execute(
+        "UPDATE annotator SET promised = ?, promised_votes = ?, promised_gold = ? "
+        "WHERE state NOT IN ('arrived', 'no-consent') AND promised IS NULL",
+        (promise.pay, promise.votes, promise.gold),
+    )
+    if cursor.execute("SELECT 1 FROM salt").fetchone() is None:
+        cursor.execute("INSERT INTO salt (value) VALUES (?)", (secrets.token_hex(16),))
 
 
 def _complete_migration(cursor: Cursor) -> None:
@@ -108,14 +117,21 @@ def _complete_migration(cursor: Cursor) -> None:
 def check_schema(cursor: Cursor) -> None:
     """Refuses tables that this program does not know, or not any more."""
     try:
+        cursor.execute("SELECT 1 FROM instrument LIMIT 1").fetchone()
         (version,) = cursor.execute("SELECT max(version) FROM schema_version").fetchone()
     except Exception as error:
+        if "instrument" in str(error):
+            raise InputError(
+                "nothing has been collected in this database yet; start 'dissensus collect serve'"
+            ) from error
         if "schema_version" not in str(error):
             raise
+        version = 1
+    if version < SCHEMA:
         raise InputError(
             "the database was made by an older version of dissensus; start 'dissensus collect serve' once, which "
             "brings it up to date with everything in it"
-        ) from error
+        )
     if version > SCHEMA:
         raise InputError(
             f"the database was made by a newer version of dissensus (tables {version}, known here: {SCHEMA}); update "

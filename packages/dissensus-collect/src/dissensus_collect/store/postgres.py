@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dissensus.errors import InputError
 from dissensus_collect.store.database import Database, DiskFull
-from dissensus_collect.store.sqlite import schema
+from dissensus_collect.store.sqlite import changes_since, schema
 
 try:
     import psycopg
@@ -39,8 +39,11 @@ def open_postgres(url: str) -> Database:
             if connection.execute("SELECT to_regclass('instrument')").fetchone() == (None,):
                 connection.execute(_translated_schema("schema.sql").encode())
                 connection.execute(schema("triggers_postgres.sql").encode())
-            if connection.execute("SELECT to_regclass('schema_version')").fetchone() == (None,):
-                connection.execute(_translated_schema("schema_2.sql").encode())
+            known: Any = (1,)
+            if connection.execute("SELECT to_regclass('schema_version')").fetchone() != (None,):
+                known = connection.execute("SELECT version FROM schema_version").fetchone()
+            for name in changes_since(known[0]):
+                connection.execute(_translated_schema(name).encode())
         return Database(lambda read_only: PostgresConnection(url, read_only), path=None)
 
 

@@ -9,7 +9,7 @@ CREATE TABLE instrument (            -- every version of collect.toml that has b
     classes INTEGER NOT NULL CHECK (classes > 0),
     class_names TEXT NOT NULL,       -- a JSON list, in class order
     k INTEGER NOT NULL CHECK (k > 0),
-    vote_items INTEGER NOT NULL,     -- how many items there are to vote on
+    vote_items INTEGER NOT NULL,     -- not used any more
     since REAL NOT NULL
 ) STRICT;
 

@@ -98,11 +98,10 @@ def retire(cursor: Cursor, item: int, *, now: float, reason: str, by: str) -> No
     )
     cursor.execute(
         "UPDATE item SET retired_wanted = wanted, wanted = counted, leased = 0, free = 0, retired_at = ?, "
-        "retired_reason = ? WHERE id = ?",
-        (now, reason, item),
+        "retired_reason = ?, retired_by = ? WHERE id = ?",
+        (now, reason, by, item),
     )
     log_event(cursor, "item retired", None, {"item": item, "reason": reason, "by": by}, now=now)
-    count_vote_items(cursor)
 
 
 def put_back(cursor: Cursor, item: int, *, now: float, by: str) -> None:
@@ -111,14 +110,13 @@ def put_back(cursor: Cursor, item: int, *, now: float, by: str) -> None:
     if not retired:
         return
     cursor.execute(
-        "UPDATE item SET retired_at = NULL, retired_reason = NULL, problems = 0, "
+        "UPDATE item SET retired_at = NULL, retired_reason = NULL, retired_by = NULL, "
         "wanted = CASE WHEN retired_wanted > counted THEN retired_wanted ELSE counted END, "
         "free = CASE WHEN retired_wanted > counted THEN retired_wanted - counted ELSE 0 END WHERE id = ?",
         (item,),
     )
     log_event(cursor, "item put back", None, {"item": item, "by": by}, now=now)
     fill_slots(cursor, item, now=now)
-    count_vote_items(cursor)
 
 
 def _role(cursor: Cursor, item: int) -> tuple[str, bool]:
@@ -128,11 +126,10 @@ def _role(cursor: Cursor, item: int) -> tuple[str, bool]:
     return str(row[0]), bool(row[1])
 
 
-def count_vote_items(cursor: Cursor) -> None:
-    """Notes how many items there are to vote on, which bounds how many one person can be asked about."""
-    cursor.execute(
-        "UPDATE instrument SET vote_items = (SELECT count(*) FROM item WHERE role = 'vote' AND retired_at IS NULL)"
-    )
+def vote_items(cursor: Cursor) -> int:
+    """How many items there are to vote on."""
+    (items,) = cursor.execute("SELECT count(*) FROM item WHERE role = 'vote' AND retired_at IS NULL").fetchone()
+    return int(items)
 
 
 def fill_slots(cursor: Cursor, which: int, items: str = "SELECT CAST(? AS INTEGER)", *, now: float) -> None:

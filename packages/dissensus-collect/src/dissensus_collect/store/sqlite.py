@@ -18,11 +18,18 @@ if TYPE_CHECKING:
 
 FILE: Final = "collect.sqlite"
 """The database, in the folder of its project."""
+SCHEMA: Final = 3
+"""The version of the tables that this program writes; older ones are brought up to it when they are opened."""
 
 
 def schema(name: str) -> str:
     """The text of an SQL file of this room."""
     return (resources.files(__package__) / name).read_text(encoding="utf-8")
+
+
+def changes_since(version: int) -> list[str]:
+    """The SQL files that bring tables of a version up to date, in their order."""
+    return [f"schema_{number}.sql" for number in range(version + 1, SCHEMA + 1)]
 
 
 def connect(path: Path, *, read_only: bool = True) -> sqlite3.Connection:
@@ -153,10 +160,12 @@ def _create_sqlite(path: Path) -> None:
     path.chmod(0o600)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
-        if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-            connection.executescript(
-                f"BEGIN; {schema('schema.sql')} {schema('triggers.sql')} {schema('schema_2.sql')} COMMIT;"
-            )
+        there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if not there:
+            connection.executescript(f"BEGIN; {schema('schema.sql')} {schema('triggers.sql')} COMMIT;")
         connection.execute("SELECT version FROM instrument LIMIT 1")
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'").fetchone():
-            connection.executescript(f"BEGIN; {schema('schema_2.sql')} COMMIT;")
+        known = 1
+        if "schema_version" in there:
+            (known,) = connection.execute("SELECT version FROM schema_version").fetchone()
+        for name in changes_since(known):
+            connection.executescript(f"BEGIN; {schema(name)} COMMIT;")

@@ -15,8 +15,10 @@ from starlette.routing import Route
 
 from dissensus.responses import RESPONSES
 from dissensus_collect.project.orders import class_order
+from dissensus_collect.project.promise import promise_of
 from dissensus_collect.project.tables import LONGEST_ANSWER
 from dissensus_collect.store.events import log_event
+from dissensus_collect.store.slots import vote_items
 from dissensus_collect.web.media import inside, picture
 from dissensus_collect.web.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, keyed_name, too_many
 from dissensus_collect.web.site import (
@@ -33,8 +35,8 @@ from dissensus_collect.web.site import (
 )
 from dissensus_collect.work import participants
 from dissensus_collect.work.answers import Refused, check_answers, questions_of
-from dissensus_collect.work.door import door
-from dissensus_collect.work.recruitment import Preview, external_of, way_back
+from dissensus_collect.work.door import door, wait
+from dissensus_collect.work.recruitment import Preview, external_of, invited, way_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,10 +52,10 @@ if TYPE_CHECKING:
 
 SCREENS: Final = {
     "arrived": ("/consent", "/screen"),
-    "consented": ("/instructions", "/practice", "/screen"),
-    "practised": ("/comprehension",),
-    "working": ("/work",),
-    "finished": ("/finish",),
+    "consented": ("/instructions", "/practice", "/screen", "/withdraw"),
+    "practised": ("/comprehension", "/withdraw"),
+    "working": ("/work", "/withdraw"),
+    "finished": ("/finish", "/withdraw"),
     "no-consent": ("/finish",),
     "screened-out": ("/finish",),
     "technical": ("/finish",),
@@ -117,7 +119,7 @@ class NotDue(Exception):  # noqa: N818
 def screens_of(cursor: Cursor, project: Project, annotator: Annotator, *, now: float) -> tuple[str, ...]:
     """The screens that an annotator may see, beginning with the one that is due."""
     if participants.questions_due(project, annotator):
-        return ("/questions",)
+        return ("/questions", "/withdraw")
     if annotator.state == "arrived":
         if door(cursor, project, annotator.id, now=now).shut is not None:
             return ("/door",)
@@ -163,8 +165,12 @@ async def arrival(request: Request) -> Response:
     groups = {name: query.get(name, "") for name in project.quotas if name not in questions}
     parameters = {name: group for name, group in groups.items() if group and group.isprintable()}
 
+    device = "\n".join(request.headers.get(name, "") for name in ("user-agent", "accept-language"))
+    origin: dict[str, str] = {"address": address_of(request.scope), "device": device}
+
     def arrive(cursor: Cursor) -> tuple[str, str]:
-        token = participants.arrive(cursor, now=now, external=external, parameters=parameters).token
+        who = external or invited(cursor, query.get("code", ""))
+        token = participants.arrive(cursor, now=now, external=who, parameters=parameters, **origin).token
         return token, screens_of(cursor, project, known(cursor, token), now=now)[0]
 
     token, screen_due = await site.database.write(arrive)
@@ -211,7 +217,13 @@ class Visit:
     def page(self, name: str, *, status: int = 200, **words: Any) -> Response:
         """A page with the token that its posts need."""
         kind = "image" if self.project.images is not None else "text"
-        return page(self.request, name, session=self.session, status=status, **{"kind": kind, **words})
+        leave = name != "withdraw" and "/withdraw" in SCREENS[self.annotator.state] and not self.annotator.withdrawn
+        about = {"kind": kind, "leave": leave, **words}
+        return page(self.request, name, session=self.session, status=status, **about)
+
+    def money(self, amount: float) -> str:
+        """An amount in the project's currency."""
+        return f"{amount:.2f} {self.project.cost.currency}"
 
 
 async def due(request: Request) -> Visit:
@@ -261,13 +273,14 @@ async def small_screen(request: Request) -> Response:
 async def at_the_door(request: Request) -> Response:
     """Why nobody new is let in, before anything was asked of them, and the way back to the platform."""
     visit = await due(request)
-    project, annotator = visit.project, visit.annotator.id
-    shut = await visit.site.database.read(lambda cursor: door(cursor, project, annotator, now=visit.now).shut)
-    if shut is None:
+    project = visit.project
+    found = await visit.record(wait)
+    if found.shut is None:
         return RedirectResponse("/consent", 303)
     code = project.recruitment.codes["full"] if project.recruitment.kind != "plain" else None
     _, _, purpose = ending(visit.tongue, "no-consent", platform=project.recruitment.kind)
-    return await _last_page(visit, *shut_out(visit.tongue, shut), purpose, code, state="door")
+    heading, text = shut_out(visit.tongue, found.shut)
+    return await _last_page(visit, heading, text, purpose, code, state="door", line=found.line)
 
 
 async def eligibility(request: Request) -> Response:
@@ -292,23 +305,38 @@ async def consent(request: Request) -> Response:
         response.set_cookie(LANGUAGE_COOKIE, str(chosen), max_age=MONTH, **is_secure(visit.site))
         return response
     if visit.form is not None:
-        agreed = visit.form.get("agreed") == "yes"
+        agreed, read = visit.form.get("agreed") == "yes", str(visit.form.get("promise", ""))
 
         def decide(cursor: Cursor) -> str:
-            state = participants.consent(cursor, project, annotator, now=now, agreed=agreed)
+            state = participants.consent(cursor, project, annotator, now=now, agreed=agreed, read=read)
             if state == "consented" and len(project.languages) > 1:
                 log_event(cursor, "language", annotator, {"language": visit.tongue.code}, now=now)
             return state
 
         state = await visit.site.database.write(decide)
-        # The last place may have gone to somebody else while this page was read.
-        return RedirectResponse("/door" if state == "arrived" else SCREENS[state][0], 303)
-    (votes,) = await visit.site.database.read(
-        lambda cursor: cursor.execute("SELECT count(*) FROM item WHERE role = 'vote' AND retired_at IS NULL").fetchone()
-    )
-    items = min(project.items_per_annotator, votes) + len(project.gold_items)
+        # While this page was read, the last place may have gone to somebody else, or the promise have changed.
+        return RedirectResponse("/" if state == "arrived" else SCREENS[state][0], 303)
+    promise = promise_of(project, await visit.site.database.read(vote_items))
+    items = promise.votes + promise.gold
     minutes = max(1, round(items * project.cost.seconds_per_item / 60))
-    return visit.page("consent", text=visit.text("consent"), minutes=minutes, items=items)
+    pay = visit.money(promise.pay) if promise.pay else ""
+    return visit.page(
+        "consent", text=visit.text("consent"), minutes=minutes, items=items, promise=promise.text, pay=pay
+    )
+
+
+async def withdraw(request: Request) -> Response:
+    """A way out at any time: what was done is paid, and the answers are kept or deleted."""
+    visit = await due(request)
+    annotator = visit.annotator.id
+    if visit.form is not None:
+        keep = visit.form.get("answers") != "delete"
+        await visit.site.database.write(
+            lambda cursor: participants.withdraw(cursor, annotator, now=visit.now, keep=keep)
+        )
+        return RedirectResponse("/finish", 303)
+    done, of, pay = await visit.site.database.read(lambda cursor: participants.earned(cursor, annotator))
+    return visit.page("withdraw", done=done, of=of, pay=visit.money(pay) if visit.annotator.promised else "")
 
 
 async def instructions(request: Request) -> Response:
@@ -517,11 +545,18 @@ async def finish(request: Request) -> Response:
         text = say("Thank you for your answers, which were not stored. This project looks for other people this time.")
     if annotator.state == "finished":
         text = visit.text("finish")
+    if annotator.withdrawn:
+        heading, text = say("You have stopped taking part"), say("Thank you for coming. You can close this page.")
+        if annotator.promised:
+            _, _, pay = await visit.site.database.read(lambda cursor: participants.earned(cursor, annotator.id))
+            text = say("Thank you. You are paid {pay} for what you have done.", pay=visit.money(pay))
     return await _last_page(visit, heading, text, purpose, code, state=annotator.state)
 
 
-async def _last_page(visit: Visit, heading: str, text: str, purpose: str, code: str | None, *, state: str) -> Response:
-    """A heading, a text, what the code is for, and the way back to the platform with it."""
+async def _last_page(
+    visit: Visit, heading: str, text: str, purpose: str, code: str | None, *, state: str, line: int | None = None
+) -> Response:
+    """A heading, a text, what the code is for, and the way back to the platform with it; the place in line if any."""
     recruitment, annotator = visit.project.recruitment, visit.annotator.id
     row = await visit.site.database.read(
         lambda cursor: cursor.execute("SELECT session FROM identity WHERE annotator = ?", (annotator,)).fetchone()
@@ -534,6 +569,7 @@ async def _last_page(visit: Visit, heading: str, text: str, purpose: str, code: 
         submit_to=visit.request.cookies.get(RETURN_COOKIE),
     )
     words: dict[str, Any] = {"state": state, "heading": heading, "text": text, "code": code, "purpose": purpose}
+    words["line"] = line
     return visit.page("finish", **words, way=way, platform=recruitment.kind)
 
 
@@ -559,7 +595,7 @@ ROUTES: Final = (
         Route(path, endpoint, methods=["GET", "POST"])
         for path, endpoint in {
             "/eligibility": eligibility, "/screen": small_screen, "/consent": consent, "/instructions": instructions,
-            "/practice": practice, "/comprehension": comprehension, "/questions": questions,
+            "/practice": practice, "/comprehension": comprehension, "/questions": questions, "/withdraw": withdraw,
         }.items()
     ),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from starlette.datastructures import FormData
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from dissensus_collect.results.live import is_complete, live
+from dissensus_collect.results.live import is_complete, live, warnings
 from dissensus_collect.results.overview import overview, overview_apart
 from dissensus_collect.store.events import is_simulated, log_event
 from dissensus_collect.web.logins import RESEARCHER
@@ -125,8 +125,8 @@ class Desk:
 
     async def page(self, name: str, **words: Any) -> Response:
         """A page of the researcher's."""
-        simulated, complete, shut = await self.read(
-            lambda cursor: (is_simulated(cursor), is_complete(cursor), shut_by_researcher(cursor))
+        simulated, complete, shut, alerts = await self.read(
+            lambda cursor: (is_simulated(cursor), is_complete(cursor), shut_by_researcher(cursor), [*warnings(cursor)])
         )
         pages = [(path, about) for path, about, role in PAGES if self.account.may(role)]
         about = {
@@ -141,6 +141,7 @@ class Desk:
             "closed": shut == "closed",
             "simulated": simulated,
             "complete": complete,
+            "alerts": alerts,
             "revealed": keyed_name(self.session, "revealed") in self.site.revealed,
         }
         return HTMLResponse(draw(f"researcher_{name}", **about, **words))

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from dissensus_collect.store.events import log_event
+from dissensus_collect.store.events import BROWSER_EVENTS, log_bounded
 from dissensus_collect.web.annotator_pages import named_classes, screens_of, shown
 from dissensus_collect.web.security import csrf_token
 from dissensus_collect.web.site import Refusal, Site, known, language_of, posted_json, session_of, site_of, text_of
 from dissensus_collect.work import assignment
 from dissensus_collect.work.answers import check_answers, check_values
 from dissensus_collect.work.assignment import Assigned, Elsewhere, Finished
+from dissensus_collect.work.door import wait
 from dissensus_collect.work.participants import reminded
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
     from dissensus_collect.store.database import Cursor
 
 T = TypeVar("T")
-EVENTS: Final = ("refused", "all-no-key", "image-failed", "small-screen")
-"""What a browser may report about itself."""
 DETAIL: Final = re.compile(r"[a-z-]{1,20}")
 """Words in the detail of an event: nothing can be deleted from the log, so nobody's own text may go into it."""
+LARGEST_NUMBER: Final = 1_000_000
+"""Numbers in it are widths, counts and places."""
 PAUSE_SECONDS: Final = 15
 
 
@@ -175,7 +176,7 @@ async def problem(request: Request) -> Response:
         "assignment": call.text("assignment"),
         "reason": call.text("reason", longest=600),
     }
-    await call.write(lambda cursor, annotator: assignment.report_problem(cursor, annotator, **about))
+    await call.write(lambda cursor, annotator: assignment.report_problem(cursor, call.site.project, annotator, **about))
     return JSONResponse({"reported": True})
 
 
@@ -201,7 +202,8 @@ async def take_over(request: Request) -> Response:
 
 
 def _is_plain(name: str, value: Any) -> bool:
-    known_kind = value is None or isinstance(value, int) or (isinstance(value, str) and bool(DETAIL.fullmatch(value)))
+    short = isinstance(value, int) and abs(value) < LARGEST_NUMBER
+    known_kind = value is None or short or (isinstance(value, str) and bool(DETAIL.fullmatch(value)))
     return bool(DETAIL.fullmatch(name)) and known_kind
 
 
@@ -210,14 +212,32 @@ async def event(request: Request) -> Response:
     call = await called(request)
     kind, detail = call.text("kind", longest=200), call.body.get("detail")
     plain = isinstance(detail, dict) and len(detail) <= 4 and all(_is_plain(*entry) for entry in detail.items())
-    if kind not in EVENTS or not plain:
+    if kind not in BROWSER_EVENTS or not plain:
         raise Refusal(
-            f"An event is one of {', '.join(EVENTS)}, with numbers and short words for detail.", 422, "illegal"
+            f"An event is one of {', '.join(BROWSER_EVENTS)}, with numbers and short words for detail.", 422, "illegal"
         )
-    await call.site.database.write(
-        lambda cursor: log_event(cursor, f"browser {kind}", known(cursor, call.token).id, detail, now=call.now)
-    )
-    return JSONResponse({"logged": True})
+
+    def log(cursor: Cursor) -> bool:
+        annotator = known(cursor, call.token)
+        agreed = annotator.promised is not None
+        return agreed and log_bounded(cursor, f"browser {kind}", annotator.id, detail, now=call.now)
+
+    return JSONResponse({"logged": await call.site.database.write(log)})
+
+
+async def here(request: Request) -> Response:
+    """A sign of life of somebody who reads or waits: the screen that is due, and their place in line at the door."""
+    call = await called(request)
+
+    def look(cursor: Cursor) -> dict[str, Any]:
+        annotator, line = known(cursor, call.token), None
+        if annotator.state == "arrived":
+            line = wait(cursor, call.site.project, annotator.id, now=call.now).line
+        else:
+            cursor.execute("UPDATE annotator SET seen_at = ? WHERE id = ?", (call.now, annotator.id))
+        return {"screen": screens_of(cursor, call.site.project, annotator, now=call.now)[0], "line": line}
+
+    return JSONResponse(await call.site.database.write(look))
 
 
 ROUTES: Final = (
@@ -227,6 +247,7 @@ ROUTES: Final = (
         for path, endpoint in {
             "/api/save": save, "/api/next": next_item, "/api/heartbeat": heartbeat, "/api/draft": draft,
             "/api/problem": problem, "/api/back": back, "/api/take-over": take_over, "/api/event": event,
+            "/api/here": here,
         }.items()
     ),
     Route("/api/session", session, methods=["GET"]),

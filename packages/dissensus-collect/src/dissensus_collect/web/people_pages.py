@@ -177,7 +177,8 @@ async def decide_on_pay(request: Request) -> Response:
     """Approve or reject the pay of everybody who was ticked."""
     desk = await desk_of(request, role="owner")
     lines = await desk.study(lambda cursor: pay_sheet(cursor, desk.project))
-    people = _chosen(desk, "chosen", PAY.listed(lines, _asked_for(desk)).chosen)
+    undecided = (line for line in PAY.listed(lines, _asked_for(desk)).chosen if line.decision is None)
+    people = _chosen(desk, "chosen", undecided)
     try:
         bonus = float(str(desk.form.get("bonus", "")) or 0)
     except ValueError:

@@ -18,13 +18,14 @@ from dissensus_collect.results.live import live, next_step
 from dissensus_collect.results.overview import said
 from dissensus_collect.results.quality import ItemQuality
 from dissensus_collect.store.items import changed_items, load_items
-from dissensus_collect.store.slots import put_back, retire, unvoid, void
+from dissensus_collect.store.slots import retire, unvoid, void
 from dissensus_collect.web import people_pages
-from dissensus_collect.web.desk import Desk, desk_of, enter, entrance, leave, login, required
+from dissensus_collect.web.desk import Desk, desk_of, enter, entrance, leave, login, required, whole_numbers
 from dissensus_collect.web.listing import Table
 from dissensus_collect.web.people_pages import zip_file
 from dissensus_collect.web.security import keyed_name
 from dissensus_collect.web.site import Refusal, draw
+from dissensus_collect.work.reports import use_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +109,7 @@ async def items(request: Request) -> Response:
         return (
             cursor.execute(f"SELECT id, media, text FROM item WHERE id IN {among}", ids).fetchall(),
             cursor.execute(f"SELECT item, {problem}", ids).fetchall(),
-            cursor.execute(f"SELECT id, name, retired_reason, counted, problems {aside}").fetchall(),
+            cursor.execute(f"SELECT id, name, retired_reason, counted, problems, retired_by {aside}").fetchall(),
         )
 
     sources, reports, aside = await desk.read(look)
@@ -150,7 +151,7 @@ async def decide_on_item(request: Request) -> Response:
     """Set an item aside or use it again, or one of its judgements; others are asked for votes in their place."""
     desk, what = await desk_of(request), request.path_params["what"]
     steps: dict[str, tuple[Callable[..., None], str]] = {
-        "retire": (retire, "item"), "void": (void, "judgement"), "put-back": (put_back, "item"),
+        "retire": (retire, "item"), "void": (void, "judgement"), "put-back": (use_again, "item"),
         "unvoid": (unvoid, "judgement"),
     }  # fmt: skip
     number = desk.number("item")
@@ -174,6 +175,20 @@ async def refresh_items(request: Request) -> Response:
         load_items(cursor, desk.project, source, hashes=hashes, now=desk.now, replaced=replaced, by=desk.account.name)
 
     await desk.write(refresh)
+    return RedirectResponse("/researcher/items", 303)
+
+
+async def put_back(request: Request) -> Response:
+    """Use items again that were set aside, all that are ticked."""
+    desk = await desk_of(request)
+    ticked = [str(value) for value in desk.form.getlist("item")]
+    chosen = whole_numbers(ticked, "Tick the items that are to be used again.")
+
+    def work(cursor: Cursor) -> None:
+        for item in chosen:
+            use_again(cursor, item, now=desk.now, by=desk.account.name)
+
+    await desk.write(work)
     return RedirectResponse("/researcher/items", 303)
 
 
@@ -267,7 +282,7 @@ _ENDPOINTS: Final = {
         "annotator/{annotator:int}": people_pages.person,
     },
     "POST": {
-        "leave": leave, "item/{what}": decide_on_item, "items/refresh": refresh_items,
+        "leave": leave, "item/{what}": decide_on_item, "items/refresh": refresh_items, "items/put-back": put_back,
         "pay": people_pages.decide_on_pay, "pay/download": people_pages.download_pay,
         **dict.fromkeys(STEERING, steer), "annotator/{what}": people_pages.decide_on_annotator,
         "reveal": reveal, "adaptive/round": begin_round, "export/download": download,

@@ -223,7 +223,14 @@ TEMPLATES.filters["age"] = lambda at: time.time() - at
 
 def draw(name: str, **words: Any) -> str:
     """A template filled with words, all of them escaped; in English, from left to right, if no language is given."""
-    plain = {"lang": "en", "dir": "ltr", "say": language("en").marked, "told": str, "words_of_scripts": ""}
+    plain = {
+        "lang": "en",
+        "dir": "ltr",
+        "say": language("en").marked,
+        "told": str,
+        "words_of_scripts": "",
+        "leave": False,
+    }
     return TEMPLATES.get_template(f"{name}.html.jinja").render(plain | words)
 
 

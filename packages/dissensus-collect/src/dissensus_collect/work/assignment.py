@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.responses import RESPONSES
 from dissensus_collect.project.orders import class_order, fraction, gold_places
-from dissensus_collect.store.events import log_event
-from dissensus_collect.store.slots import TAKE_SLOT, free_slot, retire, take_slot
+from dissensus_collect.store.events import log_bounded, log_event
+from dissensus_collect.store.slots import TAKE_SLOT, free_slot, take_slot
 from dissensus_collect.work.answers import Answer, Refused, amounts_of, responses_of
 from dissensus_collect.work.gold import apply_gold_rule, gold_missed
+from dissensus_collect.work.reports import report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from dissensus_collect.store.database import Cursor
 
 RETRY_SECONDS: Final = 30.0
-SET_ASIDE: Final = 3
-"""How many people must report a problem with an item before it is set aside by itself."""
+MOST_REVISIONS: Final = 20
+"""How often one answer may be changed after it was saved."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +109,7 @@ class _Worker:
     Attributes:
         next_expiry: when the first open lease, of whoever it may be, runs out or has run out.
         has_lease: whether there is a lease of their own, open or run out.
+        quota: the most items they may be asked about, as they were promised, without `gold` items.
         next_id: of the next assignment. Who writes is alone, so it can be read ahead, and nobody waits for the insert.
     """
 
@@ -116,13 +118,25 @@ class _Worker:
     counts: int
     done: int
     gold_done: int
+    reported: int
+    quota: int
+    gold: int
     tab: str | None
     seen_at: float
     waiting_since: float | None
-    quota: int
     next_expiry: float | None
     has_lease: bool
     next_id: int
+
+    @property
+    def may_vote(self) -> bool:
+        """Whether they may be asked about one more item; reports count like answers."""
+        return self.done + self.reported < self.quota
+
+    @property
+    def number(self) -> int:
+        """The place of the next item among all of theirs, from 1."""
+        return self.done + self.gold_done + self.reported + 1
 
 
 _LEASE: Final = (
@@ -147,7 +161,7 @@ def next_item(
 
     Only one `tab` of a browser works at a time.
     """
-    worker = _worker(cursor, project, annotator)
+    worker = _worker(cursor, annotator)
     if worker.next_expiry is not None and worker.next_expiry < now:
         expire_leases(cursor, now=now)
     if worker.state not in ("working", "finished"):
@@ -171,10 +185,10 @@ def next_item(
 
 def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int) -> Shown | None:
     """The item that an annotator would get under a number if it were handed out now, so that it can be loaded ahead."""
-    worker = _worker(cursor, project, annotator)
+    worker = _worker(cursor, annotator)
     item = None
-    if number in gold_places(project, worker.id, worker.quota + len(project.gold_items)):
-        item = _unseen_gold(cursor, project, worker)
+    if number in gold_places(project, worker.id, worker.quota + worker.gold, worker.gold):
+        item = next(iter(_unseen_gold(cursor, project, worker.id)), None)
     item = item or _open_item(cursor, project, worker, number)
     return None if item is None else Shown(id=item[0], media=item[1], text=item[2])
 
@@ -265,7 +279,7 @@ def save(
 
 def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Assigned | None:
     """The item answered last, which may be changed until the next one is saved; None if there is none to go back to."""
-    worker = _worker(cursor, project, annotator)
+    worker = _worker(cursor, annotator)
     if not project.back or worker.state != "working":
         return None
     row = cursor.execute(
@@ -275,42 +289,55 @@ def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Ass
     ).fetchone()
     if row is None:
         return None
+    (revisions,) = cursor.execute("SELECT count(*) FROM judgement WHERE assignment = ?", (row[0],)).fetchone()
+    if revisions > MOST_REVISIONS:
+        return None
     cursor.execute("UPDATE annotator SET reopened = ?, seen_at = ? WHERE id = ?", (row[0], now, annotator))
-    log_event(cursor, "back", annotator, {"assignment": row[0]}, now=now)
+    log_bounded(cursor, "back", annotator, {"assignment": row[0]}, now=now)
     responses = cursor.execute(
         "SELECT class, value, amount FROM response JOIN judgement ON judgement.id = response.judgement "
         "WHERE judgement.assignment = ? AND judgement.current = 1",
         (row[0],),
     ).fetchall()
     draft = {str(place): RESPONSES[value] if amount is None else int(amount) for place, value, amount in responses}
-    return replace(_assigned(project, worker, row, expires=row[4]), draft=draft, done=True)
+    return replace(_assigned(worker, row, expires=row[4]), draft=draft, done=True)
 
 
-def report_problem(cursor: Cursor, annotator: int, *, now: float, assignment: str, reason: str) -> None:
-    """Gives an item back without a vote; the annotator is not shown it again."""
-    number, item, state, holds = _mine(
-        cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.holds"
-    )
+def report_problem(
+    cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, reason: str
+) -> None:
+    """Gives an item back without a vote; the annotator is not shown it again.
+
+    It uses up one of the items that they may be asked about. A gold item is replaced by another; where none is left,
+    it counts as missed. Before the first answer, one item can be passed over like this, so that nobody is stuck.
+    """
+    number, item, role, state, holds, answered, passed_over = _mine(
+        cursor, annotator, assignment, "assignment.id, item.id, item.role, assignment.state, assignment.holds, "
+        "annotator.done + annotator.gold_done, annotator.reported + annotator.gold_reported",
+    )  # fmt: skip
     if state not in ("open", "expired"):
         raise Refused("closed", "this item is closed; ask for the next one")
-    cursor.execute(
-        "UPDATE assignment SET state = 'problem', holds = 0, draft = NULL, problem = ? WHERE id = ?",
-        (reason[:500], number),
-    )
-    (problems,) = cursor.execute(
-        "UPDATE item SET problems = problems + 1 WHERE id = ? RETURNING problems", (item,)
+    if passed_over and not answered:
+        raise Refused("closed", "please answer an item before you report another one")
+    column = "gold_reported" if role == "gold" else "reported"
+    cursor.execute(f"UPDATE annotator SET {column} = {column} + 1, seen_at = ? WHERE id = ?", (now, annotator))
+    report(cursor, annotator, assignment=number, item=item, holds=bool(holds), reason=reason, now=now)
+    if role != "gold":
+        return
+    due, not_replaced = cursor.execute(
+        "SELECT promised_gold - gold_done, (SELECT count(*) FROM assignment WHERE annotator = annotator.id "
+        "AND assignment.state = 'problem' AND missed = 1) FROM annotator WHERE id = ?",
+        (annotator,),
     ).fetchone()
-    log_event(cursor, "problem", annotator, {"assignment": number, "item": item}, now=now)
-    if holds:
-        free_slot(cursor, item, now=now)
-    if problems >= SET_ASIDE:
-        retire(cursor, item, now=now, reason=f"{problems} people reported a problem with it", by="reports")
+    if due - not_replaced > len(_unseen_gold(cursor, project, annotator)):
+        cursor.execute("UPDATE assignment SET missed = 1 WHERE id = ?", (number,))
+        apply_gold_rule(cursor, project, annotator, now=now)
 
 
 def take_over(cursor: Cursor, annotator: int, *, now: float, tab: str) -> None:
     """Lets this tab work from now on; the other one learns of it at its next sign of life."""
     _seen(cursor, annotator, now=now, tab=tab)
-    log_event(cursor, "take-over", annotator, now=now)
+    log_bounded(cursor, "take-over", annotator, now=now)
 
 
 def expire_leases(cursor: Cursor, *, now: float) -> int:
@@ -326,15 +353,14 @@ def expire_leases(cursor: Cursor, *, now: float) -> int:
     return len(expired)
 
 
-def _worker(cursor: Cursor, project: Project, annotator: int) -> _Worker:
+def _worker(cursor: Cursor, annotator: int) -> _Worker:
     row = cursor.execute(
-        "SELECT id, state, counts, done, gold_done, tab, seen_at, waiting_since, (SELECT CASE WHEN vote_items < ? "
-        "THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?), "
-        "(SELECT expires FROM assignment WHERE assignment.state = 'open' ORDER BY expires LIMIT 1), "
+        "SELECT id, state, counts, done, gold_done, reported, promised_votes, promised_gold, tab, seen_at, "
+        "waiting_since, (SELECT expires FROM assignment WHERE assignment.state = 'open' ORDER BY expires LIMIT 1), "
         "EXISTS (SELECT 1 FROM assignment WHERE assignment.annotator = annotator.id "
         "AND assignment.state IN ('open', 'expired')), (SELECT coalesce(max(assignment.id), 0) + 1 FROM assignment) "
         "FROM annotator WHERE id = ?",
-        (project.items_per_annotator, project.items_per_annotator, project.version, annotator),
+        (annotator,),
     ).fetchone()
     if row is None:
         raise Refused("closed", "this session is over")
@@ -358,13 +384,13 @@ def _seen(cursor: Cursor, annotator: int, *, now: float, tab: str | None = None)
     cursor.execute("UPDATE annotator SET seen_at = ?, tab = coalesce(?, tab) WHERE id = ?", (now, tab, annotator))
 
 
-def _assigned(project: Project, worker: _Worker, row: Any, *, expires: float) -> Assigned:
+def _assigned(worker: _Worker, row: Any, *, expires: float) -> Assigned:
     _, token, number, order, _, draft, item, media, text, *_ = row
     return Assigned(
         assignment=token,
         item=Shown(id=item, media=media, text=text),
         number=number,
-        of=worker.quota + len(project.gold_items),
+        of=worker.quota + worker.gold,
         classes=tuple(json.loads(order)),
         expires=expires,
         draft=None if draft is None else json.loads(draft),
@@ -385,29 +411,29 @@ def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -
             continue
         if state == "open":
             cursor.execute("UPDATE assignment SET expires = ? WHERE id = ?", (expires, assignment))
-            return _assigned(project, worker, row, expires=expires)
+            return _assigned(worker, row, expires=expires)
         takes = role == "vote" and bool(worker.counts)
-        if (role == "vote" and worker.done >= worker.quota) or (takes and not take_slot(cursor, item)):
+        if (role == "vote" and not worker.may_vote) or (takes and not take_slot(cursor, item)):
             continue
         cursor.execute(
             "UPDATE assignment SET state = 'open', holds = ?, leased_at = ?, expires = ? WHERE id = ?",
             (int(takes), now, expires, assignment),
         )
         log_event(cursor, "resumed lease", worker.id, {"assignment": assignment}, now=now)
-        return _assigned(project, worker, row, expires=expires)
+        return _assigned(worker, row, expires=expires)
     return None
 
 
 def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
-    number, total = worker.done + worker.gold_done + 1, worker.quota + len(project.gold_items)
-    gold_left = worker.gold_done < len(project.gold_items)
-    due = gold_left and number in gold_places(project, worker.id, total)
+    number, total = worker.number, worker.quota + worker.gold
+    gold_left = worker.gold_done < worker.gold
+    due = gold_left and number in gold_places(project, worker.id, total, worker.gold)
     takes = bool(worker.counts) and not due
-    item = _open_item(cursor, project, worker, number, take=takes) if worker.done < worker.quota else None
+    item = _open_item(cursor, project, worker, number, take=takes) if worker.may_vote else None
     holds = takes and item is not None
     # Somebody who comes when everything is done is not shown gold items alone.
     if gold_left and ((due and item is not None) or (item is None and worker.done > 0)):
-        item = _unseen_gold(cursor, project, worker) or item
+        item = next(iter(_unseen_gold(cursor, project, worker.id)), item)
     if item is None:
         return None
     place, media, text = item
@@ -443,20 +469,21 @@ def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int, *
     return item or cursor.execute(before_start, (start, worker.id)).fetchone()
 
 
-def _unseen_gold(cursor: Cursor, project: Project, worker: _Worker) -> Any:
+def _unseen_gold(cursor: Cursor, project: Project, annotator: int) -> list[Any]:
+    """The gold items that an annotator has not been shown, in the order that was drawn for them."""
     unseen = cursor.execute(
         "SELECT id, media, text FROM item WHERE role = 'gold' AND retired_at IS NULL AND NOT EXISTS "
         "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?)",
-        (worker.id,),
+        (annotator,),
     ).fetchall()
-    return min(unseen, key=lambda row: fraction(project.seed, "which gold", worker.id, row[0]), default=None)
+    return sorted(unseen, key=lambda row: fraction(project.seed, "which gold", annotator, row[0]))
 
 
 def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Finished | Nothing:
     if worker.state == "finished":
         return Finished()
     since = now if worker.waiting_since is None else worker.waiting_since
-    if worker.done < worker.quota and now - since < project.lease.patience:
+    if worker.may_vote and now - since < project.lease.patience:
         may_come_back = cursor.execute(
             "SELECT 1 FROM item WHERE role = 'vote' AND leased > 0 AND retired_at IS NULL AND NOT EXISTS "
             "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) LIMIT 1",
@@ -467,17 +494,12 @@ def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, n
             return Nothing(min(RETRY_SECONDS, project.lease.patience))
     # Whoever was let in is paid, even if others took what was left. But reporting problems is not the task: whoever
     # reported more items than they answered ends with the code for technical problems, and a researcher decides.
-    (reported,) = cursor.execute(
-        "SELECT count(*) FROM assignment JOIN item ON item.id = assignment.item "
-        "WHERE annotator = ? AND state = 'problem' AND retired_at IS NULL",
-        (worker.id,),
-    ).fetchone()
-    state = "finished" if reported <= worker.done else "technical"
+    state = "finished" if worker.reported <= worker.done else "technical"
     cursor.execute(
         "UPDATE annotator SET state = ?, paid = ?, finished_at = ?, waiting_since = NULL WHERE id = ?",
         (state, int(state == "finished"), now, worker.id),
     )
-    detail = {"done": worker.done, "gold_done": worker.gold_done, "reported": reported}
+    detail = {"done": worker.done, "gold_done": worker.gold_done, "reported": worker.reported}
     log_event(cursor, state, worker.id, detail, now=now)
     return Finished()
 

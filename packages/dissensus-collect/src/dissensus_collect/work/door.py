@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from dissensus_collect.project.reading import Project
     from dissensus_collect.store.database import Cursor
 
-READING_SECONDS: Final = 1800.0
-"""How long somebody may read a page before they count as having left."""
+READING_SECONDS: Final = 120.0
+"""How long somebody who reads, or waits at the door, may give no sign of life before they count as having left."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +23,13 @@ class Door:
         shut: why not: "paused", "closed", "full", or "group" where only the places of their group are taken; None if
             they may.
         places: how many votes are left that nobody in a session is expected to give.
+        line: the place in the line of those who wait, from 1, where places may yet be given back; None if it is no use
+            to wait.
     """
 
     shut: str | None
     places: int
+    line: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +45,7 @@ class Quota:
 
 def away_since(project: Project, *, now: float) -> tuple[float, float]:
     """Before when a last sign of life means that somebody who was reading, or at work, has left."""
-    return now - max(READING_SECONDS, project.lease.seconds), now - project.lease.seconds
+    return now - READING_SECONDS, now - project.lease.seconds
 
 
 _INSIDE: Final = (
@@ -57,13 +60,10 @@ def places_left(cursor: Cursor, project: Project, *, now: float) -> int:
     Everybody who consented holds as many votes as they may still give, until they finish or leave.
     """
     items, free = cursor.execute("SELECT count(*), coalesce(sum(free), 0) FROM item WHERE free > 0").fetchone()
-    (share,) = cursor.execute(
-        "SELECT CASE WHEN vote_items < ? THEN vote_items ELSE CAST(? AS INTEGER) END FROM instrument WHERE version = ?",
-        (project.items_per_annotator, project.items_per_annotator, project.version),
-    ).fetchone()
     # What somebody has on the screen is not free any more.
     left = (
-        f"({share} - done - (SELECT count(*) FROM assignment WHERE assignment.annotator = annotator.id AND holds = 1))"
+        "(promised_votes - done - reported - "
+        "(SELECT count(*) FROM assignment WHERE assignment.annotator = annotator.id AND holds = 1))"
     )
     (held,) = cursor.execute(
         f"SELECT coalesce(sum(CASE WHEN {left} > {items} THEN {items} WHEN {left} > 0 THEN {left} ELSE 0 END), 0) "
@@ -76,15 +76,39 @@ def places_left(cursor: Cursor, project: Project, *, now: float) -> int:
 def door(cursor: Cursor, project: Project, annotator: int | None, *, now: float) -> Door:
     """Whether somebody who has not consented yet may come in; None for the next person to arrive."""
     places = places_left(cursor, project, now=now)
-    shut = shut_by_researcher(cursor)
-    if shut is None and places == 0:
+    shut, line = shut_by_researcher(cursor), None
+    # Whoever waits before them comes in first.
+    ahead = _ahead(cursor, annotator, now=now)
+    if shut is None and places <= ahead * project.items_per_annotator:
         shut = "full"
+        open_items = "SELECT 1 FROM item WHERE role = 'vote' AND (free > 0 OR leased > 0) LIMIT 1"
+        line = ahead + 1 if cursor.execute(open_items).fetchone() else None
     if shut is None and annotator is not None and project.quotas:
         groups = final_answers(cursor, annotator).get(annotator, {}).items()
         mine = [quota for quota in quotas_so_far(cursor, project, now=now) if (quota.attribute, quota.group) in groups]
         if any(quota.finished + quota.now >= quota.most for quota in mine):
             shut = "group"
-    return Door(shut=shut, places=places)
+    return Door(shut=shut, places=places, line=line)
+
+
+def wait(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Door:
+    """A sign of life of somebody who has not begun; where the door is shut for want of places, they are in line."""
+    found = door(cursor, project, annotator, now=now)
+    cursor.execute(
+        "UPDATE annotator SET seen_at = ?, waiting_since = coalesce(waiting_since, ?) WHERE id = ?",
+        (now, None if found.line is None else now, annotator),
+    )
+    return found
+
+
+def _ahead(cursor: Cursor, annotator: int | None, *, now: float) -> int:
+    """How many people wait at the door who came before somebody, or before the next person to arrive."""
+    (ahead,) = cursor.execute(
+        "SELECT count(*) FROM annotator WHERE state = 'arrived' AND seen_at >= ? AND (waiting_since, id) < "
+        "(coalesce((SELECT waiting_since FROM annotator WHERE id = ?), ?), CAST(? AS INTEGER))",
+        (now - READING_SECONDS, annotator, now, annotator or 0),
+    ).fetchone()
+    return int(ahead)
 
 
 def shut_by_researcher(cursor: Cursor) -> str | None:

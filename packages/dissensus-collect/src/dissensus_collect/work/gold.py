@@ -1,4 +1,4 @@
-"""Gold items: their answer is known, they are shown to everybody, and they never count towards k.
+"""Gold items: their answer is known, some are drawn for everybody, and they never count towards k.
 
 They decide what counts as data, not who is paid: the votes of somebody who misses too many no longer count and are not
 exported, but the person is still paid, and is not told.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dissensus_collect.work.participants import GOLD_RULE, exclude, include
+from dissensus_collect.work.reports import weigh_reports
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ def gold_missed(project: Project, item: str, responses: Sequence[int]) -> bool:
 def apply_gold_rule(cursor: Cursor, project: Project, annotator: int, *, now: float) -> None:
     """Excludes an annotator who has missed more gold items than allowed; includes one again who corrected an answer."""
     (missed,) = cursor.execute(
-        "SELECT count(*) FROM assignment WHERE annotator = ? AND state = 'done' AND missed = 1 AND voided IS NULL",
+        "SELECT count(*) FROM assignment WHERE annotator = ? AND missed = 1 AND voided IS NULL",
         (annotator,),
     ).fetchone()
     cursor.execute("UPDATE annotator SET gold_missed = ? WHERE id = ?", (missed, annotator))
@@ -39,3 +40,5 @@ def apply_gold_rule(cursor: Cursor, project: Project, annotator: int, *, now: fl
         exclude(cursor, annotator, now=now, reason=GOLD_RULE, by=GOLD_RULE)
     elif not too_many and not counts and reason == GOLD_RULE:
         include(cursor, annotator, now=now, by=GOLD_RULE)
+    else:
+        weigh_reports(cursor, annotator, now=now)

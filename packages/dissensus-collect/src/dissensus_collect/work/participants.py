@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from dataclasses import dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
+from dissensus_collect.project.promise import promise_of, share_of_pay
 from dissensus_collect.store.events import log_event
-from dissensus_collect.store.slots import fill_slots, free_lease_of, free_slots_of, take_slot
+from dissensus_collect.store.slots import fill_slots, free_lease_of, free_slots_of, take_slot, vote_items
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.attributes import remember
 from dissensus_collect.work.door import door
+from dissensus_collect.work.reports import weigh_reports
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,6 +72,8 @@ class Annotator:
         attempts: failed attempts at the practice.
         misunderstood: failed attempts at the comprehension questions.
         asked: whether the final questions were handed in.
+        promised: the pay of a whole session, in the project's currency; None before consent.
+        withdrawn: whether they have withdrawn.
     """
 
     id: int
@@ -84,12 +89,16 @@ class Annotator:
     gold_missed: int
     attempts: int
     misunderstood: int
+    promised: float | None
     asked: bool
+    withdrawn: bool
 
 
 _COLUMNS: Final = tuple(column.name for column in fields(Annotator))
-_FLAGS: Final = ("eligible", "paid", "counts", "exported", "asked")
-_ANNOTATOR: Final = f"SELECT annotator.{', '.join(_COLUMNS[:-1])}, asked_at IS NOT NULL FROM annotator"
+_FLAGS: Final = ("eligible", "paid", "counts", "exported", "asked", "withdrawn")
+_ANNOTATOR: Final = (
+    f"SELECT annotator.{', '.join(_COLUMNS[:-2])}, asked_at IS NOT NULL, withdrawn_at IS NOT NULL FROM annotator"
+)
 
 
 def screen(cursor: Cursor, project: Project, annotator: int, *, now: float, answers: Mapping[str, str]) -> bool:
@@ -118,11 +127,18 @@ def screen(cursor: Cursor, project: Project, annotator: int, *, now: float, answ
 
 
 def arrive(
-    cursor: Cursor, *, now: float, external: External | None = None, parameters: Mapping[str, str] | None = None
+    cursor: Cursor,
+    *,
+    now: float,
+    external: External | None = None,
+    parameters: Mapping[str, str] | None = None,
+    address: str | None = None,
+    device: str = "",
 ) -> Arrival:
     """A session for somebody who arrives; whoever came before under the same platform id is the same annotator.
 
-    By the parameters of their link, quotas are kept.
+    By the parameters of their link, quotas are kept. Of the network address, and of what the browser says of itself,
+    only hashes are kept, by which people who share both can be told.
     """
     token = secrets.token_urlsafe(24)
     known = None
@@ -134,8 +150,9 @@ def arrive(
         annotator = int(known[0])
     else:
         (annotator,) = cursor.execute(
-            "INSERT INTO annotator (pseudonym, state, seen_at, arrived_at) VALUES (?, 'arrived', ?, ?) RETURNING id",
-            (f"a{secrets.token_hex(6)}", now, now),
+            "INSERT INTO annotator (pseudonym, state, seen_at, arrived_at, address, device) "
+            "VALUES (?, 'arrived', ?, ?, ?, ?) RETURNING id",
+            (f"a{secrets.token_hex(6)}", now, now, *_origin(cursor, address, device)),
         ).fetchone()
         if external is not None:
             cursor.execute(
@@ -146,6 +163,30 @@ def arrive(
     cursor.execute("INSERT INTO session (hash, annotator, since) VALUES (?, ?, ?)", (_hash(token), annotator, now))
     log_event(cursor, "arrived", annotator, {"returning": known is not None}, now=now)
     return Arrival(annotator=annotator, token=token, returning=known is not None)
+
+
+def _origin(cursor: Cursor, address: str | None, device: str) -> tuple[str | None, str | None]:
+    """Keyed hashes of a network address, and of it together with a device."""
+    if address is None:
+        return None, None
+    (salt,) = cursor.execute("SELECT value FROM salt").fetchone()
+    if ":" in address:
+        # A household has 64 bits of IPv6 to itself, of which a device may use any.
+        address = str(ip_network((address.partition("%")[0], 64), strict=False))
+    network, both = (
+        hashlib.blake2b(text.encode(), key=salt.encode(), digest_size=12).hexdigest()
+        for text in (address, f"{address}\n{device}")
+    )
+    return network, both
+
+
+def shared_devices(cursor: Cursor) -> dict[str, int]:
+    """By device, how many annotators who consented came with it from one network address; only where several did."""
+    rows = cursor.execute(
+        "SELECT device, count(*) FROM annotator WHERE device IS NOT NULL AND consented_at IS NOT NULL "
+        "GROUP BY device HAVING count(*) > 1"
+    ).fetchall()
+    return {device: int(people) for device, people in rows}
 
 
 def annotator_of(cursor: Cursor, token: str) -> Annotator | None:
@@ -164,27 +205,33 @@ def annotator_by_id(cursor: Cursor, annotator: int) -> Annotator:
     return _annotator(row)
 
 
-def consent(cursor: Cursor, project: Project, annotator: int, *, now: float, agreed: bool) -> str:
+def consent(cursor: Cursor, project: Project, annotator: int, *, now: float, agreed: bool, read: str = "") -> str:
     """Records an answer to the consent page and returns the state; the first answer stands.
 
-    From here on a place is held. If the last one has gone meanwhile, or the project was paused or closed, nothing is
-    recorded and the state stays "arrived".
+    From here on a place is held, and what was promised is fixed. If the last place has gone meanwhile, if the project
+    was paused or closed, or if another promise was `read` (its text) than there is by now, nothing is recorded and the
+    state stays "arrived".
     """
     was = annotator_by_id(cursor, annotator)
     if was.state != "arrived":
         return was.state
     if project.eligibility and was.eligible is None:
         raise Refused("closed", "the questions about you come before consent")
-    if agreed and door(cursor, project, annotator, now=now).shut is not None:
+    promise = promise_of(project, vote_items(cursor))
+    if agreed and (read not in ("", promise.text) or door(cursor, project, annotator, now=now).shut is not None):
         return was.state
     state = "consented" if agreed else "no-consent"
     if not agreed:
         cursor.execute("DELETE FROM final_answer WHERE annotator = ?", (annotator,))
     cursor.execute(
-        "UPDATE annotator SET state = ?, consented_at = ?, finished_at = ?, seen_at = ? WHERE id = ?",
-        (state, now if agreed else None, None if agreed else now, now, annotator),
+        "UPDATE annotator SET state = ?, consented_at = ?, finished_at = ?, seen_at = ?, waiting_since = NULL, "
+        "promised = ?, promised_votes = ?, promised_gold = ? WHERE id = ?",
+        (
+            *((state, now, None, now, *astuple(promise)) if agreed else (state, None, now, now, None, None, None)),
+            annotator,
+        ),
     )
-    log_event(cursor, state, annotator, now=now)
+    log_event(cursor, state, annotator, asdict(promise) if agreed else None, now=now)
     return state
 
 
@@ -290,27 +337,57 @@ def break_off(cursor: Cursor, annotator: int, *, now: float, reason: str) -> Non
     fill_slots(cursor, annotator, _ITEMS_OF, now=now)
 
 
+def withdraw(cursor: Cursor, annotator: int, *, now: float, keep: bool) -> None:
+    """Ends somebody's part whenever they wish; what they have done by now is paid, whether or not answers are kept.
+
+    Where they are not to be kept, they are deleted, and others are asked for as many votes on these items.
+    """
+    person = annotator_by_id(cursor, annotator)
+    if person.withdrawn or person.promised is None or person.state in ("deleted", "no-consent", "screened-out"):
+        return
+    if person.state != "finished":
+        break_off(cursor, annotator, now=now, reason="withdrew")
+    cursor.execute("UPDATE annotator SET withdrawn_at = ?, paid = 1 WHERE id = ?", (now, annotator))
+    if not keep:
+        _forget_answers(cursor, annotator, reason="withdrew")
+        weigh_reports(cursor, annotator, now=now)
+    log_event(cursor, "withdrawn", annotator, {"kept": keep}, now=now)
+    fill_slots(cursor, annotator, _ITEMS_OF, now=now)
+
+
 def finish_code(cursor: Cursor, project: Project, annotator: int) -> str | None:
     """The code for how the session ended; None as long as it has not."""
     person = annotator_by_id(cursor, annotator)
-    ending = ending_of(person.state, person.eligible)
+    ending = ending_of(person.state, person.eligible, withdrawn=person.withdrawn)
     return None if ending is None or questions_due(project, person) else project.recruitment.codes[ending]
 
 
-def ending_of(state: str, eligible: bool | None) -> str | None:
+def ending_of(state: str, eligible: bool | None, *, withdrawn: bool) -> str | None:
     """How a session ended, by the annotator's state; None as long as it has not."""
+    if state == "technical" and withdrawn:
+        return "withdrawn"
     return "ineligible" if eligible is not None and not eligible else ENDING_OF_STATE.get(state)
 
 
 def questions_due(project: Project, annotator: Annotator) -> bool:
     """Whether all items are done and only the final questions are left."""
-    return annotator.state == "finished" and bool(project.questions) and not annotator.asked
+    return annotator.state == "finished" and bool(project.questions) and not annotator.asked and not annotator.withdrawn
+
+
+def earned(cursor: Cursor, annotator: int) -> tuple[int, int, float]:
+    """The items that somebody has done, those of a whole session, and what is due for that."""
+    done, items, pay, state = cursor.execute(
+        "SELECT done + gold_done, promised_votes + promised_gold, promised, state FROM annotator WHERE id = ?",
+        (annotator,),
+    ).fetchone()
+    return done, items, pay if state == "finished" else share_of_pay(pay, done, items)
 
 
 def exclude(cursor: Cursor, annotator: int, *, now: float, reason: str, by: str) -> None:
     """Stops counting and exporting an annotator's votes; others are asked for as many votes on these items.
 
-    The annotator is not told and may carry on without taking slots from anybody; pay is not touched.
+    Their reports of problems have no effect any more. The annotator is not told and may carry on without taking slots
+    from anybody; pay is not touched.
     """
     _check_there(cursor, annotator)
     cursor.execute(
@@ -318,6 +395,7 @@ def exclude(cursor: Cursor, annotator: int, *, now: float, reason: str, by: str)
     )
     free_slots_of(cursor, annotator)
     log_event(cursor, "excluded", annotator, {"reason": reason, "by": by}, now=now)
+    weigh_reports(cursor, annotator, now=now)
     fill_slots(cursor, annotator, _ITEMS_OF, now=now)
 
 
@@ -338,12 +416,28 @@ def include(cursor: Cursor, annotator: int, *, now: float, by: str, reason: str 
     for assignment, item in leases:
         if take_slot(cursor, item):
             cursor.execute("UPDATE assignment SET holds = 1 WHERE id = ?", (assignment,))
+    weigh_reports(cursor, annotator, now=now)
     fill_slots(cursor, annotator, _ITEMS_OF, now=now)
 
 
 def delete_participant(cursor: Cursor, annotator: int, *, now: float, by: str = "researcher") -> None:
     """Forgets who an annotator was and what they answered; others are asked for as many votes on these items."""
     _check_there(cursor, annotator)
+    _forget_answers(cursor, annotator, reason="deleted")
+    for table in ("final_answer", "identity", "session"):
+        cursor.execute(f"DELETE FROM {table} WHERE annotator = ?", (annotator,))
+    cursor.execute(
+        "UPDATE annotator SET state = 'deleted', tab = NULL, address = NULL, device = NULL, done = 0, gold_done = 0, "
+        "gold_missed = 0, reported = 0, gold_reported = 0 WHERE id = ?",
+        (annotator,),
+    )
+    log_event(cursor, "deleted", annotator, {"by": by}, now=now)
+    weigh_reports(cursor, annotator, now=now)
+    fill_slots(cursor, annotator, _ITEMS_OF, now=now)
+
+
+def _forget_answers(cursor: Cursor, annotator: int, *, reason: str) -> None:
+    """Deletes what an annotator answered and reported, and stops counting them."""
     free_slots_of(cursor, annotator)
     mine = (
         "SELECT judgement.id FROM judgement JOIN assignment ON assignment.id = judgement.assignment WHERE annotator = ?"
@@ -355,15 +449,9 @@ def delete_participant(cursor: Cursor, annotator: int, *, now: float, by: str = 
         "voided = NULL WHERE annotator = ?",
         (annotator,),
     )
-    for table in ("final_answer", "identity", "session"):
-        cursor.execute(f"DELETE FROM {table} WHERE annotator = ?", (annotator,))
     cursor.execute(
-        "UPDATE annotator SET state = 'deleted', counts = 0, exported = 0, kept = 0, reason = 'deleted', tab = NULL, "
-        "done = 0, gold_done = 0, gold_missed = 0 WHERE id = ?",
-        (annotator,),
+        "UPDATE annotator SET counts = 0, exported = 0, kept = 0, reason = ? WHERE id = ?", (reason, annotator)
     )
-    log_event(cursor, "deleted", annotator, {"by": by}, now=now)
-    fill_slots(cursor, annotator, _ITEMS_OF, now=now)
 
 
 _ITEMS_OF: Final = "SELECT item FROM assignment WHERE annotator = ?"

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from dissensus.errors import InputError
+from dissensus_collect.store.events import log_event
 from dissensus_collect.work.participants import External
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dissensus_collect.project.tables import Recruitment
+    from dissensus_collect.store.database import Cursor
 
 PARAMETERS: Final[dict[str, tuple[str, str, str]]] = {
     "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
@@ -133,6 +136,23 @@ def _signed_claims(token: str | None, keys: KeySet, *, now: float) -> Mapping[st
         return {str(name).upper(): str(value) for name, value in claims["prolific"].items()}
     except (jwt.PyJWTError, KeyError, TypeError, ValueError, AttributeError):
         raise refused from None
+
+
+def invite(cursor: Cursor, people: int, *, now: float) -> list[str]:
+    """Makes codes for so many people; from now on, nobody comes in by a plain link without one."""
+    codes = [secrets.token_urlsafe(9) for _ in range(people)]
+    cursor.executemany("INSERT INTO invitation (code, made_at) VALUES (?, ?)", [(code, now) for code in codes])
+    log_event(cursor, "invited", None, {"people": people}, now=now)
+    return codes
+
+
+def invited(cursor: Cursor, code: str) -> External | None:
+    """Whom the code of a plain link is for; None where anybody may come, because no codes were made."""
+    if cursor.execute("SELECT 1 FROM invitation LIMIT 1").fetchone() is None:
+        return None
+    if cursor.execute("SELECT 1 FROM invitation WHERE code = ?", (code,)).fetchone() is None:
+        raise NotInvited("This link is not complete, or not for this project; please open the link that you were sent.")
+    return External(platform="code", id=code)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 // Practice: the same screen, with comments on how to use it. Which answer is right is said only where the project gives
 // feedback on a practice item.
 
+import "./here.js";
 import { Screen, project, told } from "./screen.js";
 import { say } from "./words.js";
 
@@ -20,12 +21,18 @@ screen.owner.incomplete = (missing) => {
 
 let commented = false;
 
-/** What to say about the answers to a practice item. */
+const listed = new Intl.ListFormat(document.documentElement.lang, { type: "conjunction" });
+
+/** What to say about the answers to a practice item: one sentence, and what the project says itself. */
 function comment({ right, text }, values) {
   const word = (value) => project.values.find((each) => each.value === value)?.word ?? value;
   const other = project.classes.filter(({ id }) => right[id] && !right[id].includes(values[id] ?? "no"));
-  const answers = other.map(({ id, name }) => `${told(name)}: ${word(right[id][0])}`).join(", ");
-  const differs = answers ? say("We would have answered differently: {answers}.", { answers }) : say("That is how we would answer, too.");
+  const chosen = project.classes.filter(({ id }) => right[id]?.[0] === "yes").map(({ name }) => told(name));
+  const picked = ["single-choice", "select-all"].includes(project.layout) && chosen.length;
+  const said = picked ? chosen : other.map(({ id, name }) => say("“{answer}” to {name}", { answer: word(right[id][0]), name: told(name) }));
+  const answers = listed.format(said);
+  const wish = picked ? say("We would have chosen {answers}.", { answers }) : say("We would have said {answers}.", { answers });
+  const differs = other.length ? wish : say("That is how we would answer, too.");
   return [Object.keys(right).length ? differs : "", told(text), say("Press Next to go on.")].filter(Boolean).join(" ");
 }
 

@@ -191,8 +191,10 @@ async function back() {
 async function report(reason) {
   screen.busy = true;
   const { assignment } = current;
-  await ask("/api/problem", { assignment, reason });
-  localStorage.removeItem(place(assignment));
+  const { status } = await ask("/api/problem", { assignment, reason });
+  at("pace").hidden = status !== 409;
+  at("pace-text").textContent = status === 409 ? say("Please answer an item first; after that you can report another one.") : "";
+  if (status < 300) localStorage.removeItem(place(assignment));
   await next();
 }
 

@@ -1,0 +1,243 @@
+"""Pay is a promise: nobody is paid twice, and nobody less than was promised, whatever happens in whatever order."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dissensus.errors import InputError
+from dissensus_collect.project.promise import share_of_pay
+from dissensus_collect.results.pay import bulk_files, decide_pay, pay_sheet
+from dissensus_collect.store.opening import open_database
+from dissensus_collect.store.slots import put_back, retire
+from dissensus_collect.work.assignment import Finished, next_item
+from dissensus_collect.work.participants import annotator_by_id, exclude, finish_code, include, withdraw
+from tests.collect.conftest import Collecting, make_project
+from tests.collect.web import legal_values, visited, web_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Make = Callable[..., Collecting]
+
+ITEMS, PEOPLE, WHOLE = 5, 3, 0.25
+CHANGES = {"pay_per_hour": "12.0", "seconds_per_item": "15", "lease__patience": "0"}
+MOVES = (
+    "answer",
+    "finish",
+    "withdraw",
+    "retire",
+    "put back",
+    "exclude",
+    "include",
+    "approve",
+    "reject",
+    "write",
+    "again",
+)
+step = st.tuples(st.sampled_from(MOVES), st.integers(0, PEOPLE - 1), st.sampled_from([0.0, 0.5, 1.0]))
+
+
+class Study:
+    """What has happened to people's pay, told by the files that the platform was given and by nothing else."""
+
+    def __init__(self, project: Collecting) -> None:
+        self.project = project
+        self.people = [project.worker(f"P{n}") for n in range(PEOPLE)]
+        self.approved = dict.fromkeys(self.people, 0)
+        self.amounts: dict[int, list[float]] = {who: [] for who in self.people}
+        self.given: dict[int, list[float]] = {who: [] for who in self.people}
+
+    def do(self, move: str, person: int, bonus: float) -> None:
+        project, who, item = self.project, self.people[person], 1 + person
+        project.now += 1
+        if move == "answer" and self.state(who) == "working":
+            assigned = project.next(who)
+            if not isinstance(assigned, Finished):
+                project.save(who, assigned)
+        elif move == "finish" and self.state(who) == "working":
+            project.work_through(who)
+        elif move == "withdraw":
+            project.write(withdraw, who, keep=bool(bonus))
+        elif move == "retire":
+            project.write(retire, item, reason="blurred", by="test")
+        elif move == "put back":
+            project.write(put_back, item, by="test")
+        elif move == "exclude":
+            project.write(exclude, who, reason="speed", by="test")
+        elif move == "include":
+            project.write(include, who, by="test")
+        elif move in ("approve", "reject"):
+            self.decide(who, "approved" if move == "approve" else "rejected", bonus if move == "approve" else 0.0)
+        elif move in ("write", "again"):
+            self.write(again=move == "again")
+
+    def state(self, who: int) -> str:
+        return self.project.database.read_now(lambda c: annotator_by_id(c, who)).state
+
+    def decide(self, who: int, decision: str, bonus: float) -> None:
+        before = self.line(who)
+        try:
+            self.project.write(decide_pay, [who], decision=decision, bonus=bonus, reason="r", by="test")
+        except InputError as error:
+            assert "on 19" in str(error), "a refusal names the day of what was decided before"  # noqa: PT017
+            return
+        if decision == "rejected" or before.decision == "rejected":
+            self.given[who] = [b for b in self.given[who] if b in self.amounts[who]]
+        if decision == "approved" and bonus:
+            assert bonus not in self.given[who], "the same bonus twice"
+            self.given[who].append(bonus)
+
+    def write(self, *, again: bool) -> None:
+        try:
+            files = self.project.write(bulk_files, "prolific", again=again)
+        except InputError:
+            return
+        if again:
+            return
+        ids = {f"P{n}": who for n, who in enumerate(self.people)}
+        for name in files.get("prolific-approve.txt", "").split():
+            self.approved[ids[name]] += 1
+        for name, amount in csv.reader(io.StringIO(files.get("prolific-bonus.csv", ""))):
+            self.amounts[ids[name]].append(float(amount))
+
+    def line(self, who: int) -> Any:
+        return next(line for line in self.project.write(pay_sheet) if line.annotator == who)
+
+    def sent(self, who: int) -> float:
+        """Money that the platform was told to pay."""
+        return round(self.approved[who] * WHOLE + sum(self.amounts[who]), 2)
+
+    def check(self) -> None:
+        for who in self.people:
+            line = self.line(who)
+            done, state = line.items, self.state(who)
+            promised = WHOLE if state == "finished" else share_of_pay(WHOLE, done, ITEMS)
+            assert line.owed == promised, "nothing but what somebody did changes what is owed"
+            assert line.due == (state == "finished" or bool(self.withdrew(who)))
+            assert self.approved[who] <= 1, "a session is approved once"
+            assert self.sent(who) <= round(promised + sum(self.given[who]), 2), "nobody is paid twice"
+
+    def withdrew(self, who: int) -> bool:
+        return self.project.database.read_now(lambda c: annotator_by_id(c, who)).withdrawn
+
+    def settle(self) -> None:
+        """In the end, whoever was not refused pay is approved, and everything is sent."""
+        for who in self.people:
+            if self.line(who).decision != "rejected":
+                self.decide(who, "approved", 0.0)
+        self.write(again=False)
+        for who in self.people:
+            line = self.line(who)
+            if line.decision != "rejected":
+                assert self.sent(who) == round(line.owed + sum(self.given[who]), 2), "neither less nor more"
+
+
+@settings(max_examples=15, deadline=None)
+@given(steps=st.lists(step, min_size=4, max_size=24))
+def test_nobody_is_paid_twice_and_nobody_less_than_promised(steps: list[tuple[str, int, float]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder), items=ITEMS, k=PEOPLE, **CHANGES)
+        with open_database(project) as database:
+            study = Study(Collecting(project, database))
+            for move, person, bonus in steps:
+                study.do(move, person, bonus)
+                study.check()
+            study.settle()
+            study.project.check()
+
+
+def test_a_share_is_rounded_up_to_the_cent_and_is_never_more_than_the_whole() -> None:
+    assert [share_of_pay(0.25, done, 5) for done in range(7)] == [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.25]
+    assert share_of_pay(1.0, 1, 3) == 0.34
+    assert share_of_pay(0.9, 3, 9) == 0.3, "a third of 0.9 is not a little more than 0.3"
+    assert share_of_pay(0.9, 0, 0) == 0.0
+
+
+def test_items_that_are_added_or_set_aside_change_neither_pay_nor_quota(collecting: Make) -> None:
+    project = collecting(items=6, k=3, pay_per_hour="12.0", seconds_per_item="60")
+    one, two = project.worker("P1"), project.worker("P2")
+    project.work_through(one)
+    for item in (1, 2, 3):
+        project.write(retire, item, reason="blurred", by="test")
+    assert project.work_through(two) == 3
+    lines = project.write(pay_sheet)
+    assert [(line.items, line.of, line.pay, line.due) for line in lines] == [(6, 6, 1.2, True), (3, 6, 1.2, True)]
+    assert project.read("SELECT promised, promised_votes FROM annotator") == [(1.2, 6), (1.2, 6)]
+    three = project.worker("P3")
+    assert project.read("SELECT promised, promised_votes FROM annotator WHERE id = ?", three) == [(0.6, 3)]
+    for item in (1, 2, 3):
+        project.write(put_back, item, by="test")
+    assert project.work_through(three) == 3, "nobody works for nothing"
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_whoever_withdraws_is_paid_for_what_was_done_and_decides_about_the_answers(
+    collecting: Make, keep: bool
+) -> None:
+    project = collecting(items=6, k=2, pay_per_hour="12.0", seconds_per_item="60")
+    who = project.worker("P1")
+    for _ in range(2):
+        project.save(who, project.lease(who))
+    lease = project.lease(who)
+    project.write(withdraw, who, keep=keep)
+    (line,) = project.write(pay_sheet)
+    assert (line.state, line.due, line.items, line.pay) == ("withdrawn", True, 2, 0.4)
+    assert line.code == project.project.recruitment.codes["withdrawn"]
+    assert project.database.read_now(lambda c: finish_code(c, project.project, who)) == line.code
+    counted, leased = project.read("SELECT sum(counted), sum(leased) FROM item")[0]
+    assert (int(counted), int(leased)) == (2 if keep else 0, 0)
+    assert project.one("SELECT count(*) FROM response") == (6 if keep else 0)
+    with pytest.raises(Exception, match=r"not at work|closed"):
+        project.write(next_item, who, tab="tab")
+    if not keep:
+        with pytest.raises(Exception, match="closed"):
+            project.save(who, lease)
+    project.write(decide_pay, [who], decision="approved", by="researcher")
+    assert project.write(bulk_files, "prolific") == {"prolific-bonus.csv": "P1,0.40\n"}, "a part is no approval"
+
+
+def test_the_promise_is_on_the_consent_page_and_another_one_is_read_again(tmp_path: Path) -> None:
+    project = web_project(tmp_path, items=4, k=3, changes={"pay_per_hour": "12.0", "seconds_per_item": "60"})
+    with visited(project) as site:
+        visitor = site.visitor()
+        page = visitor.open("/").text
+        assert "You are paid 0.80 GBP for all of it." in page
+        assert 'name="promise" value="0.8 4 0"' in page
+        site.database.write_now(lambda c: retire(c, 1, now=1.0, reason="blurred", by="test"))
+        again = visitor.form("/consent", agreed="yes", promise="0.8 4 0")
+        assert again.url.path == "/consent"
+        assert "You are paid 0.60 GBP" in again.text
+        assert visitor.form("/consent", agreed="yes", promise="0.6 3 0").url.path == "/instructions"
+        assert site.read("SELECT promised, promised_votes, promised_gold FROM annotator") == [(0.6, 3, 0)]
+        assert "Stop taking part" in visitor.open("/instructions").text
+
+
+def test_the_way_out_is_open_from_consent_to_the_end(tmp_path: Path) -> None:
+    project = web_project(tmp_path, items=4, k=3, changes={"pay_per_hour": "12.0", "seconds_per_item": "60"})
+    with visited(project) as site:
+        assert site.visitor().open("/withdraw").status_code == 401
+        visitor = site.annotator()
+        visitor.save(visitor.next(), legal_values(project))
+        assert "You have done 1 of 4, and are paid 0.20 GBP for that." in visitor.open("/withdraw").text
+        assert visitor.open("/").url.path == "/work", "nothing has happened yet"
+        visitor.open("/withdraw")
+        page = visitor.form("/withdraw", answers="delete")
+        assert page.url.path == "/finish"
+        assert "You are paid 0.20 GBP for what you have done." in page.text
+        assert project.recruitment.codes["withdrawn"] in page.text
+        assert visitor.open("/work").url.path == "/finish"
+        late = site.annotator()
+        late.finish(project)
+        late.open("/withdraw")
+        assert "You are paid 0.80 GBP" in late.form("/withdraw", answers="delete").text, (
+            "a whole session is a whole one"
+        )
+        assert site.read("SELECT count(*) FROM judgement") == [(0,)]
