@@ -424,7 +424,7 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
             alike += variants(text, np.bincount(code, minlength=len(names)), what=f"{what}s", remedy=remedy)
             odd = text.filter(text.is_in(MISSING)).to_list()
             alike += [f"the {what} '{word}' looks like a missing name, and is kept as one" for word in odd]
-    return replace(reading, notes=(*reading.notes, *alike, *_remarks(votes, reading.columns)))
+    return replace(reading, notes=(*reading.notes, *alike, *_remarks(votes, reading.columns, named=options.models)))
 
 
 def _refuse_second_header(reading: Reading, path: object) -> None:
@@ -452,11 +452,12 @@ _CALLED_LIKE_MODELS: Final = (
 )
 
 
-def _remarks(votes: Votes, columns: Mapping[str, str]) -> list[str]:
+def _remarks(votes: Votes, columns: Mapping[str, str], *, named: Sequence[str]) -> list[str]:
     """What is odd about votes that were read without a doubt."""
     remarks = []
-    if votes.by_model is None and votes.annotators is not None and votes.annotators.names.dtype.kind == "T":
-        names = pl.Series(votes.annotators.names.tolist())
+    who = None if named or votes.by_model is not None or votes.annotators is None else votes.annotators.names
+    if who is not None and who.dtype.kind == "T":
+        names = pl.Series(who.tolist())
         models = names.filter(names.str.contains(_CALLED_LIKE_MODELS)).to_list()
         if models:
             remarks.append(f"{listed(models)} may be no people; models= says which annotators are models")
