@@ -590,10 +590,17 @@ def test_going_back_shows_the_answers_and_a_problem_puts_the_item_aside(browser:
         ("select-all", "0", [(0, None), (0, None), (0, None)]),
         ("single-choice", "12", [(0, None), (1, None), (0, None)]),
         ("rating", "154", [(0, 1.0), (1, 5.0), (1, 4.0)]),
+        ("rating", "1010", [(1, 10.0), (1, 10.0), None]),
+        ("rating", "1710", [(0, 1.0), (1, 7.0), (1, 10.0)]),
+        ("rating", "701", [(1, 7.0), (0, 0.0), (0, 1.0)]),
     ],
 )
 def test_every_layout_by_its_keys(browser: Any, tmp_path: Path, layout: str, keys: str, stored: list[Any]) -> None:
     changes = {"order.classes": '"fixed"'}
+    if layout == "rating" and ("7" in keys or "0" in keys):
+        changes |= {"scale.least": "0", "scale.most": "10"}
+    if None in stored:
+        keys, stored = f"{keys}0", [*stored[:2], (0, 0.0)]
     with served(web_project(tmp_path, layout=layout, changes=changes)) as site, opened(browser) as page:
         begin(page, site)
         page.keyboard.press("Enter")
@@ -602,6 +609,43 @@ def test_every_layout_by_its_keys(browser: Any, tmp_path: Path, layout: str, key
             page.keyboard.press(key)
         submit(page, 2)
         assert site.read("SELECT value, amount FROM response ORDER BY class") == stored
+
+
+def test_the_pay_the_comment_on_practice_and_the_way_out_are_said_plainly(
+    browser: Any, axe: str, tmp_path: Path
+) -> None:
+    practice = '[{ item = "item0.png", yes = ["cat"] }]'
+    changes = {"practice.items": practice, "order.classes": '"fixed"', "pay_per_hour": "12.0", "seconds_per_item": "30"}
+    with served(web_project(tmp_path, items=5, changes=changes)) as site, opened(browser, phone=True) as page:
+        page.goto(site.url)
+        assert "You are paid 0.40 GBP for all of it." in page.inner_text("#main")
+        assert violations(page, axe) == [], "consent"
+        page.get_by_role("button", name="I agree and take part").click()
+        page.get_by_role("button", name="Try it out").click()
+        page.wait_for_selector(READY)
+        for key in "nyn":
+            page.keyboard.press(key)
+        page.locator("#next").click()
+        page.get_by_text("We would have").wait_for()
+        assert page.inner_text("#practice-text") == (
+            "We would have said “Yes” to cat and “No” to dog. Press Next to go on."
+        )
+        page.locator("#next").click()
+        page.wait_for_url("**/work")
+        page.wait_for_selector(READY)
+        for _ in range(2):
+            page.locator("#problem-open").click()
+            page.get_by_label("Something else").check()
+            page.get_by_role("button", name="Report and go on").click()
+            page.wait_for_selector('body[data-number="2"]')
+            page.wait_for_selector(READY)
+        page.get_by_text("Please answer an item first").wait_for()
+        assert violations(page, axe) == [], "the item screen"
+        page.get_by_role("link", name="Stop taking part").click()
+        assert "You have done 0 of 4, and are paid 0.00 GBP for that." in page.inner_text("#main")
+        assert violations(page, axe) == [], "the way out"
+        page.get_by_role("button", name="Stop, and delete my answers").click()
+        assert page.inner_text("h1") == "You have stopped taking part"
 
 
 def test_points_are_written_or_stepped_and_must_sum_to_a_hundred(browser: Any, tmp_path: Path) -> None:
@@ -840,7 +884,8 @@ def test_several_questions_a_reason_and_feedback_by_keyboard_and_the_door_behind
             page.keyboard.press(key)
         assert page.inner_text("#left") == "2 questions left"
         page.locator("[name=class-5]").first.focus()
-        page.keyboard.press("7")
+        page.keyboard.press("1")
+        page.keyboard.press("0")
         page.wait_for_function("document.activeElement.id === 'reason'")
         page.keyboard.type(reason)
         assert page.inner_text("#left") == "All answered"
@@ -875,7 +920,7 @@ def test_several_questions_a_reason_and_feedback_by_keyboard_and_the_door_behind
         page.wait_for_url("**/finish")
         assert site.read("SELECT reason FROM judgement") == [("it shines",)]
         stored = site.read("SELECT class, value, amount FROM response ORDER BY class")
-        assert stored == [(0, 1, None), (1, 0, None), (2, 2, None), (3, 1, None), (4, 0, None), (5, 1, 7.0)]
+        assert stored == [(0, 1, None), (1, 0, None), (2, 2, None), (3, 1, None), (4, 0, None), (5, 1, 10.0)]
         with opened(browser, phone=True) as late:
             late.goto(site.url)
             assert late.inner_text("h1") == "All places are taken"

@@ -259,6 +259,8 @@ class OneAtATime extends Rows {
   }
 }
 
+const TYPING = 1200; // milliseconds between two digits of one number
+
 /** How well each class fits, on the scale of the question. */
 class Rating extends Rows {
   choicesOf(project) {
@@ -266,8 +268,51 @@ class Rating extends Rows {
   }
 
   keysOf() {
-    // A step of two digits has no key of its own.
-    return this.choices.map((each) => (this.byDigit.size || each.word.length > 1 ? [] : [each.word]));
+    return this.choices.map((each) => (this.byDigit.size ? [] : [each.word]));
+  }
+
+  /** Digits are typed as they are written: after 1, where there is a 10, the row waits for a moment whether a 0 comes. */
+  key(key) {
+    if (this.byDigit.size || !/^[-0-9]$/.test(key)) return super.key(key);
+    const words = this.choices.map(({ word }) => word);
+    if (!words.some((word) => word.startsWith((this.typed ?? "") + key))) this.settle();
+    const typed = (this.typed ?? "") + key;
+    if (!words.some((word) => word.startsWith(typed))) return false;
+    // All is answered and no row is chosen: one key too many must not change the last answer.
+    if (!this.typed && !this.missing().length && !this.place.contains(document.activeElement)) return true;
+    const { id } = this.classes[this.active];
+    const at = words.indexOf(typed);
+    const goesOn = Boolean(this.typed) && this.answers.has(id);
+    clearTimeout(this.timer);
+    this.typed = words.some((word) => word !== typed && word.startsWith(typed)) ? typed : "";
+    if (this.typed) this.timer = setTimeout(() => this.settle(), TYPING);
+    if (at < 0) return true;
+    if (!goesOn) this.answer(id, this.choices[at].value, "key");
+    else {
+      // The 0 of 10 does not change an answer; it completes it.
+      this.answers.set(id, this.choices[at].value);
+      this.radios(this.active)[at].checked = true;
+      this.changed(id, null);
+      this.advance(this.active);
+    }
+    return true;
+  }
+
+  /** Go on from a row that waited for another digit. */
+  settle() {
+    clearTimeout(this.timer);
+    if (!this.typed) return;
+    this.typed = "";
+    if (this.rows[this.active].isConnected && this.answers.has(this.classes[this.active].id)) this.advance(this.active);
+  }
+
+  advance(from) {
+    if (!this.typed) super.advance(from);
+  }
+
+  activate(index) {
+    if (index !== this.active) this.typed = "";
+    super.activate(index);
   }
 
   draw() {
