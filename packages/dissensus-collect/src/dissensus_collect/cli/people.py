@@ -52,14 +52,20 @@ def pay(
     write: Annotated[
         Path | None, typer.Option(help="Write the decisions in the platform's bulk formats into this folder.")
     ] = None,
+    send: Annotated[
+        bool, typer.Option("--send", help="With --write: also send them by Prolific's API (PROLIFIC_TOKEN).")
+    ] = False,
     again: Annotated[bool, typer.Option("--again", help="Write the last files once more, and nothing new.")] = False,
     database: DatabaseUrl = None,
     json: opt.JsonTo = None,
 ) -> None:
     """Show what everybody is due, decide about it, and write it for Prolific or MTurk."""
     from dissensus_collect.results.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group
+    from dissensus_collect.results.prolific import send_to_prolific
 
     project, now = read_project(folder), time.time()
+    if send and (write is None or again or project.recruitment.kind != "prolific"):
+        raise InputError("collect pay: --send is for Prolific, needs --write OUT, which keeps what is sent, and no --again")
 
     def work(cursor: Any) -> tuple[list[PayLine], dict[str, str]]:
         lines = pay_sheet(cursor, project)
@@ -80,6 +86,8 @@ def pay(
     lines, files = beside(folder, database, work)
     if write is not None:
         _write_privately(write, files)
+    for done in send_to_prolific(files, study=project.recruitment.study) if send else ():
+        note(done)
     everybody, by_group = realised(lines), realised_by_group(lines)
     about = {
         "people": [asdict(line) for line in lines],
