@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
+from dissensus_collect.results.overview import overview
 from dissensus_collect.work.answers import check_answers
 from dissensus_collect.work.assignment import Assigned, next_item, save
 from dissensus_collect.work.participants import External, arrive, consent, practised
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus_collect.project.reading import Project
+    from dissensus_collect.results.quality import ClassAgreement
     from dissensus_collect.store.database import Database
 
 NOW = 1_800_000_000.0
@@ -109,3 +111,8 @@ def judge_all(
             break
         judged += 1
     return annotator
+
+
+def agreement_by_class(cursor: Any, project: Project) -> tuple[ClassAgreement, ...]:
+    """Krippendorff's alpha of every class of the first question."""
+    return overview(cursor, project).agreement[0].classes

@@ -227,9 +227,9 @@ def test_a_persons_agreement_on_an_item_is_the_share_of_the_others_who_say_the_s
         people = site.database.read_now(lambda cursor: [said(cursor, project, annotator=n) for n in (1, 2, 3)])
         seen = site.database.read_now(lambda cursor: overview(cursor, project))
     # Of the two others, one says the same of the cat and both of the dog; the third is alone with the cat.
-    assert [{each.agreement for each in one} for one in people] == [{0.75}, {0.75}, {0.5}]
-    assert [each.answers for each in people[0]] == [("cat: Yes",)] * 4
-    assert [each.answers for each in people[2]] == [("–",)] * 4
+    assert [{each["agreement"] for each in one} for one in people] == [{0.75}, {0.75}, {0.5}]
+    assert [each["answers"] for each in people[0]] == [("cat: Yes",)] * 4
+    assert [each["answers"] for each in people[2]] == [("–",)] * 4
     (asked,) = seen.agreement
     assert [each is None for each in asked.course] == [True, False, False, False], "a quarter: one judgement an item"
     assert asked.course[-1] is not None

@@ -18,11 +18,11 @@ from dissensus.labels.schemes import weighted
 from dissensus.votes.reading import read_votes
 from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.export import CODEBOOK, export_project, write_guarded_csv
-from dissensus_collect.results.quality import annotator_quality, class_agreement, item_quality
+from dissensus_collect.results.quality import annotator_quality, item_quality
 from dissensus_collect.store.events import log_event
 from dissensus_collect.store.opening import open_database, snapshot
 from dissensus_collect.work.participants import delete_participant, exclude
-from tests.collect.panels import NOW, judge_all, text_project
+from tests.collect.panels import NOW, agreement_by_class, judge_all, text_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -232,7 +232,7 @@ def test_both_databases_are_read_alike(tmp_path: Path, project: Project, url: st
         with snapshot(project, url) as cursor:
             done = export_project(cursor, project, tmp_path / "out", formats=("parquet",), identities=True)
             people, items = annotator_quality(cursor, project), item_quality(cursor, project)
-            agreement = class_agreement(cursor, project)
+            agreement = agreement_by_class(cursor, project)
     assert done.votes is not None
     assert done.votes.panel_size.tolist() == [3] * 5
     assert pl.read_parquet(tmp_path / "out" / "identities.parquet")["external"].to_list() == [

@@ -11,10 +11,10 @@ import pytest
 from scipy.special import psi
 
 from dissensus.together.allocation import panel_concentration
-from dissensus_collect.results.quality import annotator_quality, class_agreement, entropy_interval, item_quality
+from dissensus_collect.results.quality import annotator_quality, entropy_interval, item_quality
 from dissensus_collect.store.opening import open_database
 from dissensus_collect.work.participants import exclude
-from tests.collect.panels import NOW, judge_all, text_project
+from tests.collect.panels import NOW, agreement_by_class, judge_all, text_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Projec
 
 def test_alpha_of_every_class_is_that_of_the_krippendorff_package(collected: Any) -> None:
     project, database, _ = collected
-    found = database.read_now(lambda cursor: class_agreement(cursor, project))
+    found = database.read_now(lambda cursor: agreement_by_class(cursor, project))
     assert [each.label for each in found] == ["cat", "dog"]
     for k, each in enumerate(found):
         table = SAID[:, :, k].astype(float)
@@ -181,7 +181,7 @@ def test_a_class_on_which_all_answers_are_the_same_has_no_alpha(tmp_path: Path) 
     with open_database(project) as database:
         for _ in range(2):
             judge_all(database, project, lambda item: {"cat": "yes", "dog": "yes" if item % 2 else "no"})
-        cat, dog = database.read_now(lambda cursor: class_agreement(cursor, project))
+        cat, dog = database.read_now(lambda cursor: agreement_by_class(cursor, project))
     assert [str(each) for each in (cat.alpha, cat.without_unsure)] == ["not defined: no variation"] * 2
     assert dog.alpha is not None
     assert dog.alpha.value == 1.0
@@ -192,7 +192,7 @@ def test_nothing_collected_is_no_error(tmp_path: Path) -> None:
     with open_database(project) as database:
         assert database.read_now(lambda cursor: annotator_quality(cursor, project)) == []
         assert all(each.entropy is None for each in database.read_now(lambda cursor: item_quality(cursor, project)))
-        assert all(each.alpha is None for each in database.read_now(lambda cursor: class_agreement(cursor, project)))
+        assert all(each.alpha is None for each in database.read_now(lambda cursor: agreement_by_class(cursor, project)))
 
 
 def test_the_posterior_entropy_has_the_mean_of_wolpert_and_wolf() -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.errors import InputError
 from dissensus.responses import NO, RESPONSES, YES
 from dissensus.votes.agreement import krippendorff_alpha
 from dissensus_collect.results.collected import names_of_items, pseudonyms, read_judgements, votes_of_judgements
@@ -121,6 +120,10 @@ def question_agreement(judgements: Judgements, project: Project, **names: Any) -
     )
 
 
+_COLUMNS: Final = (
+    "assignment", "pseudonym", "annotator", "item", "item_number", "done_at", "seconds", "counts", "late", "voided",
+    "reason",
+)  # fmt: skip
 _ANSWERS: Final = """
     SELECT a.id, n.pseudonym, a.annotator, i.name, a.item, a.done_at, j.seconds, a.counts, a.late, a.voided, j.reason,
         mine.class, mine.value, mine.amount,
@@ -140,38 +143,14 @@ _ANSWERS: Final = """
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Said:
-    """One judgement, in words.
+def said(
+    cursor: Any, project: Project, *, annotator: int | None = None, item: int | None = None
+) -> list[dict[str, Any]]:
+    """Every judgement of an annotator, or else of an item, in the order in which they were done, by name of column.
 
-    Attributes:
-        done_at: UNIX seconds.
-        seconds: from the first frame to the answer.
-        voided: why it is not used; None if it is.
-        reason: why it was answered like this, in the annotator's words.
-        answers: to each question about the item.
-        agreement: over all classes, the share of the others' votes that count which say the same; None without others.
+    Beside what the database has, `answers` is what was said to each question in words, and `agreement` the share of the
+    others' votes that count which say the same, over all classes; None without others.
     """
-
-    assignment: int
-    pseudonym: str
-    annotator: int
-    item: str
-    item_number: int
-    done_at: float
-    seconds: float | None
-    counts: bool
-    late: bool
-    voided: str | None
-    reason: str | None
-    answers: tuple[str, ...]
-    agreement: float | None
-
-
-def said(cursor: Any, project: Project, *, annotator: int | None = None, item: int | None = None) -> list[Said]:
-    """Every judgement of an annotator or of an item, in the order in which they were done."""
-    if (annotator is None) == (item is None):
-        raise InputError("give either annotator= or item=")
     which, value = ("a.annotator", annotator) if item is None else ("a.item", item)
     rows: dict[int, list[Any]] = {}
     for row in cursor.execute(_ANSWERS.format(which=which), (value,)).fetchall():
@@ -179,17 +158,11 @@ def said(cursor: Any, project: Project, *, annotator: int | None = None, item: i
     rated = {place for asked, places in questions_of(project) for place in places if asked.layout == "rating"}
     out = []
     for cells in rows.values():
-        same = [(cell[16] if cell[11] in rated else cell[15], cell[14]) for cell in cells]
-        others = sum(votes for _, votes in same)
-        out.append(
-            Said(
-                assignment=cells[0][0], pseudonym=cells[0][1], annotator=cells[0][2], item=cells[0][3],
-                item_number=cells[0][4], done_at=cells[0][5], seconds=cells[0][6], counts=bool(cells[0][7]),
-                late=bool(cells[0][8]), voided=cells[0][9], reason=cells[0][10],
-                answers=_in_words(project, {cell[11]: (cell[12], cell[13]) for cell in cells}),
-                agreement=float(sum(equal for equal, _ in same) / others) if others else None,
-            )
-        )  # fmt: skip
+        same = sum(amount if place in rated else equal for *_, place, _, _, _, equal, amount in cells)
+        others = sum(cell[-3] for cell in cells)
+        answers = _in_words(project, {place: (value, amount) for *_, place, value, amount, _, _, _ in cells})
+        known = dict(zip(_COLUMNS, cells[0], strict=False))
+        out.append(known | {"answers": answers, "agreement": float(same / others) if others else None})
     return out
 
 

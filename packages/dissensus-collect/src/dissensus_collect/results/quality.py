@@ -237,12 +237,6 @@ def item_quality(
     ]
 
 
-def class_agreement(cursor: Any, project: Project) -> list[ClassAgreement]:
-    """Krippendorff's alpha of every class of the first question."""
-    judgements, names = read_judgements(cursor, project), {"items": names_of_items(cursor)}
-    return agreement_of(judgements, project, **names, annotators=pseudonyms(cursor))
-
-
 def agreement_of(judgements: Judgements, project: Project, **names: Any) -> list[ClassAgreement]:
     """Krippendorff's alpha of every class of judgements, with unsure as an answer and with unsure as missing.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -29,8 +30,11 @@ class Table(Generic[Row]):
     columns: Mapping[str, tuple[str, bool]]
     most: int
 
-    def listed(self, rows: Sequence[Row], query: Mapping[str, str]) -> Listing[Row]:
-        """The rows that the parameters `show`, `find`, `sort`, `down` and `page` of an address ask for."""
+    def listed(self, rows: Sequence[Row], query: Mapping[str, str]) -> Any:
+        """The rows that the parameters `show`, `find`, `sort`, `down` and `page` of an address ask for.
+
+        For templates: the `rows` of one page, all that were `chosen`, and what was asked for.
+        """
         show, sort = query.get("show", ""), query.get("sort", "")
         show = show if show in self.filters else next(iter(self.filters))
         falling = query.get("down") == "1" if sort in self.columns else next(iter(self.columns.values()))[1]
@@ -42,7 +46,7 @@ class Table(Generic[Row]):
         last = max(1, -(-len(chosen) // self.most))
         number = min(int(page), last) if page.isascii() and page.isdigit() and len(page) < 8 else 1
         number = max(1, number)
-        return Listing(
+        return SimpleNamespace(
             rows=chosen[(number - 1) * self.most : number * self.most],
             chosen=chosen,
             filters=[(name, words, sum(map(each, rows))) for name, (words, each) in self.filters.items()],
@@ -54,22 +58,6 @@ class Table(Generic[Row]):
             page=number,
             last=last,
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Listing(Generic[Row]):
-    """The rows of one page, all that were `chosen`, and what was asked for."""
-
-    rows: Sequence[Row]
-    chosen: Sequence[Row]
-    filters: Sequence[tuple[str, str, int]]
-    columns: Sequence[tuple[str, str, bool]]
-    show: str
-    sort: str
-    falling: bool
-    find: str
-    page: int
-    last: int
 
 
 def in_order(rows: Iterable[Row], column: str, *, falling: bool) -> list[Row]:

@@ -13,7 +13,7 @@ from dissensus_collect.results.overview import said
 from dissensus_collect.results.pay import PayLine, bulk_files, decide_pay, pay_sheet, realised, realised_by_group
 from dissensus_collect.results.quality import AnnotatorQuality, annotator_facts
 from dissensus_collect.web.desk import Desk, desk_of, required, whole_numbers
-from dissensus_collect.web.listing import Listing, Table
+from dissensus_collect.web.listing import Table
 from dissensus_collect.web.security import keyed_name
 from dissensus_collect.web.site import Decided, Refusal
 from dissensus_collect.work import participants
@@ -80,7 +80,7 @@ async def quality(request: Request) -> Response:
     return await desk.page("quality", seen=seen, people=people, undo="" if undo is None else _undo_sentence(undo))
 
 
-async def _people(desk: Desk, seen: Overview | None, query: Mapping[str, str]) -> Listing[AnnotatorQuality]:
+async def _people(desk: Desk, seen: Overview | None, query: Mapping[str, str]) -> Any:
     return await desk.study(lambda cursor: PEOPLE.listed([] if seen is None else seen.people_now(cursor), query))
 
 
