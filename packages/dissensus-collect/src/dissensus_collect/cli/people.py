@@ -65,7 +65,9 @@ def pay(
 
     project, now = read_project(folder), time.time()
     if send and (write is None or again or project.recruitment.kind != "prolific"):
-        raise InputError("collect pay: --send is for Prolific, needs --write OUT, which keeps what is sent, and no --again")
+        raise InputError(
+            "collect pay: --send is for Prolific, needs --write OUT, which keeps what is sent, and no --again"
+        )
 
     def work(cursor: Any) -> tuple[list[PayLine], dict[str, str]]:
         lines = pay_sheet(cursor, project)
