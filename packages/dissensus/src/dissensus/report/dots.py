@@ -104,12 +104,12 @@ def dots(evaluation: Evaluation, *, references: Mapping[str, str] | None = None)
         note += " Numbers above: what so many people's votes score as a forecast of the other people's."
     if compared:
         note += (
-            f" On the right, each system minus {whose} on the same items and seeds: whether two systems differ is read "
-            "there, since the intervals of two scores overlap also where their difference is clear."
+            f" The second plot: each system minus {whose} on the same items and seeds: whether two systems differ is "
+            "read there, since the intervals of two scores overlap also where their difference is clear."
         )
     return one_figure(
         DATA,
-        f"{evaluation.items:,} items" + (f"; on the right, minus {whose}" if compared else ""),
+        f"{evaluation.items:,} items" + (f"; in the second plot, minus {whose}" if compared else ""),
         alt.hconcat(*charts, spacing=18) if compared else charts[0],
         rows,
         height=ROW * max(len(rows), 2),

@@ -234,7 +234,9 @@ def named_colours(names: Sequence[str]) -> Any:
     """A colour for each name, with a legend; field `method`."""
     colours = [PALETTE[k % len(PALETTE)] for k in range(len(names))]
     scale = alt.Scale(domain=names, range=colours)
-    return alt.Color("method:N", title=None, scale=scale).legend(orient="top", columns=4, symbolOpacity=1)
+    return alt.Color("method:N", title=None, scale=scale).legend(
+        orient="top", columns=4, columnPadding=22, symbolOpacity=1
+    )
 
 
 def spec_of(chart: Any, *, height: int = HEIGHT) -> dict[str, Any]:

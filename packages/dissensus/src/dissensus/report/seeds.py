@@ -54,7 +54,9 @@ def seeds(subject: Subject) -> tuple[Section, Table] | None:
         if not rows:
             continue
         base = alt.Chart(alt.NamedData(name=slug)).encode(
-            x=alt.X("at:Q", title=across), y=alt.Y("value:Q", title=up), color=named_colours(shown)
+            x=alt.X("at:Q", title=across).axis(format="~g"),
+            y=alt.Y("value:Q", title=up).axis(format="~g"),
+            color=named_colours(shown),
         )
         layers = [base.mark_line(strokeWidth=2), base.mark_point(filled=True, opacity=1, size=40)]
         if slug == "seeds-people":
