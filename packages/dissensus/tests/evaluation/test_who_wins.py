@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 import dissensus as dis
-from dissensus.evaluation import who_wins
+from dissensus.evaluation import bradley_terry, who_wins
 from dissensus.votes.sides import swap_sides
 from dissensus.votes.table import Annotators
 from tests.evaluation.preferences_panel import simulated_preferences
@@ -24,7 +24,7 @@ def _scores(found: who_wins.Ranking) -> dict[str, float]:
 
 
 def test_the_fit_is_that_of_an_independent_maximum_likelihood(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(who_wins, "PRIOR", 1e-10)
+    monkeypatch.setattr(bradley_terry, "PRIOR", 1e-10)
     votes = simulated_preferences(np.random.default_rng(0), SCORES)
     about = votes.item_attributes
     systems = sorted(set(about["left"].tolist()) | set(about["right"].tolist()))
@@ -54,7 +54,7 @@ def test_the_fit_is_that_of_an_independent_maximum_likelihood(monkeypatch: pytes
 
 def test_without_ties_it_is_a_logistic_regression_with_its_own_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     api = pytest.importorskip("statsmodels.api")
-    monkeypatch.setattr(who_wins, "PRIOR", 1e-10)
+    monkeypatch.setattr(bradley_terry, "PRIOR", 1e-10)
     votes = simulated_preferences(np.random.default_rng(1), SCORES, tie=-40.0, votes_each=1, questions=400)
     about = votes.item_attributes
     design = np.zeros((len(votes), 5))

@@ -1,12 +1,7 @@
 """Who wins? Systems ranked by people's preferences between pairs of their answers, and as each judge would rank them.
 
-Davidson's model of Bradley and Terry's with ties (1970): of the pair of systems l and r, with eta = score_l - score_r +
-position (the side shown on the left) + length (a doubling of the answer), the three outcomes have chances
-in proportion to exp(eta / 2), exp(tie) and exp(-eta / 2). Of decided votes, a system that is 1 above another wins 73 %.
-Degrees count by their side alone.
-
-Intervals are for other questions and other people: each vote's influence on an estimate is summed by question and by
-annotator (Cameron, Gelbach and Miller 2011), as `people.two_way` does for means.
+Scores are those of `bradley_terry`, in logits: of decided votes, a system that is 1 above another wins 73 %. Degrees
+count by their side alone.
 """
 
 from __future__ import annotations
@@ -19,8 +14,7 @@ import numpy as np
 from dissensus.arrays import places_of
 from dissensus.bootstrap import Estimate, json_fields
 from dissensus.errors import InputError, choices
-from dissensus.evaluation.comparison.intervals import estimate_within
-from dissensus.evaluation.people.two_way import two_way_spread
+from dissensus.evaluation.bradley_terry import Comparisons, estimate, fit_scores, votes_on, weights_of
 from dissensus.frames import Framed
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
@@ -28,16 +22,12 @@ from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Counts, Floats, Ints, Mask, Table
+    from dissensus.arrays import Counts, Floats, Mask
+    from dissensus.evaluation.bradley_terry import Fit
     from dissensus.votes.table import Votes
 
 SIDES: Final = ("left", "right")
 """What describes items and names the systems of a pair."""
-
-PRIOR: Final = 0.01
-"""Precision of the normal prior of each parameter: a system that won every vote has a finite score."""
-
-STEPS: Final = 100
 
 
 @dataclass(frozen=True)
@@ -149,29 +139,6 @@ class WhoWins(Framed):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _Comparisons:
-    """(votes,) columns: systems by code, +1 where the left one is shown on the left, log2 length ratio, -1, 0, 1."""
-
-    left: Ints
-    right: Ints
-    shown: Floats
-    longer: Floats | None
-    outcome: Ints
-    question: Ints
-    annotator: Ints
-    systems: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """Parameters, (votes, parameters) the influence of each vote on them, and the votes that it rests on."""
-
-    values: Floats
-    influence: Table
-    rows: Ints
-
-
 def ranking(
     votes: Votes,
     *,
@@ -194,16 +161,15 @@ def ranking(
 
     Examples:
         >>> from dissensus.votes import read_votes
-        >>> said = [("x", "y", "model_a"), ("y", "z", "tie"), ("z", "x", "model_b"), ("x", "y", "tie")]
+        >>> said = [("x", "y", "model_a"), ("y", "z", "model_a"), ("z", "x", "model_b"), ("x", "y", "tie")]
         >>> rows = [{"item": k, "model_a": a, "model_b": b, "winner": won} for k, (a, b, won) in enumerate(said)]
         >>> [row.system for row in ranking(read_votes(rows, format="preferences")).people.standings]
-        ['x', 'z', 'y']
+        ['x', 'y', 'z']
     """
     compared = _comparisons(votes, question=question, length=length)
     _, left_out = people_alone(votes)
     human = np.ones(len(votes), dtype=np.bool_) if votes.by_model is None else ~votes.by_model
-    people = _fit(compared, human)
-    rankings = _ranking("people", compared, people)
+    people = _ranked("people", compared, human)
     beside = []
     if by is not None:
         groups = groups_of(votes.people, by, least=least_people)
@@ -212,24 +178,25 @@ def ranking(
         place = places_of(votes.annotators.names, votes.people.annotators.names)
         group = np.where(place < 0, -1, groups.group[place])[votes.annotators.code]
         for code, name in enumerate(groups.names):
-            if groups.shown[code]:
-                mine = human & (group == code)
-                beside.append(_beside(f"{by} {name}", "group", compared, mine, _fit(compared, human & ~mine)))
+            mine = human & (group == code)
+            if groups.shown[code] and not mine[human].all():
+                others = _ranked("others", compared, human & ~mine)
+                beside.append(_beside("group", compared, _ranked(f"{by} {name}", compared, mine), others))
     if votes.annotators is not None:
         for code in np.flatnonzero(votes.model_annotators).tolist():
-            mine = votes.annotators.code == code
-            beside.append(_beside(str(votes.annotators.names[code]), "judge", compared, mine, people))
+            judge = _ranked(str(votes.annotators.names[code]), compared, votes.annotators.code == code)
+            beside.append(_beside("judge", compared, judge, people))
     elif not human.all():
-        beside.append(_beside("models", "judge", compared, ~human, people))
+        beside.append(_beside("judge", compared, _ranked("models", compared, ~human), people))
     notes = [] if votes.annotators is not None else ["who voted is not known: the intervals are for other questions"]
     notes += [] if question is not None else ["each pair counts by itself; question= names those of one question"]
     notes += [] if by is None else groups.told
     notes += [left_out.replace("left out", "rankings of their own")] if left_out else []
     questions = len(np.unique(compared.question[human]))
-    return WhoWins(people=rankings, beside=tuple(beside), questions=questions, notes=tuple(notes))
+    return WhoWins(people=people[1], beside=tuple(beside), questions=questions, notes=tuple(notes))
 
 
-def _comparisons(votes: Votes, *, question: str | None, length: Sequence[str] | None) -> _Comparisons:
+def _comparisons(votes: Votes, *, question: str | None, length: Sequence[str] | None) -> Comparisons:
     about = votes.item_attributes
     if votes.swapped is None:
         raise InputError("ranking: these are no preferences; read them with format='preferences'")
@@ -252,7 +219,7 @@ def _comparisons(votes: Votes, *, question: str | None, length: Sequence[str] | 
     if length is not None:
         first, second = (np.log2(np.maximum(_lengths(about[name]), 1.0)) for name in length)
         longer = (first - second)[votes.item]
-    return _Comparisons(
+    return Comparisons(
         left=left[votes.item],
         right=right[votes.item],
         shown=np.where(votes.swapped, -1.0, 1.0),
@@ -274,92 +241,15 @@ def _lengths(values: Any) -> Floats:
         return np.asarray(np.strings.str_len(values), dtype=np.float64)
 
 
-def _fit(data: _Comparisons, mask: Mask) -> _Fit:
-    """The likeliest parameters, by Newton's steps: scores, position, length where it is known, tie where there are any.
-
-    The influence of a vote is the inverse information times its part of the slope.
-    """
-    from scipy.sparse import csr_array
-
-    rows = np.flatnonzero(mask)
-    n, systems = len(rows), len(data.systems)
-    outcome = data.outcome[rows]
-    columns = [data.left[rows], data.right[rows], np.full(n, systems)]
-    cells = [np.ones(n), -np.ones(n), data.shown[rows]]
-    if data.longer is not None:
-        columns, cells = [*columns, np.full(n, systems + 1)], [*cells, data.longer[rows]]
-    size, ties = systems + len(columns) - 2, bool((outcome == 0).any())
-    place = np.arange(n)[:, None].repeat(len(columns), axis=1)
-    entries = np.stack(cells, axis=1).ravel(), (place.ravel(), np.stack(columns, axis=1).ravel())
-    design = csr_array(entries, shape=(n, size))
-    values = np.zeros(size + ties)
-    for _ in range(STEPS):
-        eta = design @ values[:size]
-        log = np.stack([eta / 2, np.full(n, values[-1] if ties else -np.inf), -eta / 2])
-        chance = np.exp(log - log.max(axis=0))
-        chance /= chance.sum(axis=0)
-        mean, tied = (chance[0] - chance[2]) / 2, chance[1]
-        slopes = design.multiply((outcome / 2 - mean)[:, None]).toarray()
-        curve = (design.T @ design.multiply(((1 - tied) / 4 - mean**2)[:, None])).toarray()
-        if ties:
-            slopes = np.column_stack([slopes, (outcome == 0) - tied])
-            across = -(design.T @ (mean * tied))[:, None]
-            curve = np.block([[curve, across], [across.T, np.array([[tied @ (1 - tied)]])]])
-        curve += PRIOR * np.eye(len(values))
-        step = np.linalg.solve(curve, slopes.sum(axis=0) - PRIOR * values)
-        values = values + step
-        if np.abs(step).max() < 1e-9:
-            break
-    return _Fit(values, np.linalg.solve(curve, slopes.T).T, rows)
-
-
-def _estimate(data: _Comparisons, *parts: tuple[_Fit, Floats]) -> Estimate:
-    """A sum over fits of weighted parameters, with its interval for other questions and other people."""
-    value = sum(float(fit.values @ weights) for fit, weights in parts)
-    influence = np.concatenate([fit.influence @ weights for fit, weights in parts])
-    rows = np.concatenate([fit.rows for fit, _ in parts])
-    _, question = np.unique(data.question[rows], return_inverse=True)
-    _, annotator = np.unique(data.annotator[rows], return_inverse=True)
-    spread = two_way_spread(len(rows) * influence, item=question, annotator=annotator)
-    return estimate_within(value, spread, level=0.95, low=-np.inf, high=np.inf, resamples=0)
-
-
-def _unit(fit: _Fit, place: int, less: int | None = None, *, mean: Mask | None = None) -> Floats:
-    weights = np.zeros(len(fit.values))
-    weights[place] = 1.0
-    if less is not None:
-        weights[less] = -1.0
-    if mean is not None:
-        weights[: len(mean)] -= mean / mean.sum()
-    return weights
-
-
-def _met(data: _Comparisons, fit: _Fit) -> Ints:
-    """(systems,) votes on pairs with each; refuses systems that no chain of votes connects."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    left, right, size = data.left[fit.rows], data.right[fit.rows], len(data.systems)
-    met = np.bincount(left, minlength=size) + np.bincount(right, minlength=size)
-    _, part = connected_components(coo_array((np.ones(len(left)), (left, right)), shape=(size, size)), directed=False)
-    if len(np.unique(part[met > 0])) > 1:
-        apart = [data.systems[k] for k in np.flatnonzero((met > 0) & (part != part[left[0]])).tolist()]
-        raise InputError(
-            f"ranking: no votes compare {', '.join(apart[:5])} with the other systems, even through others; rank these "
-            "votes apart, or collect some between them"
-        )
-    return met
-
-
-def _ranking(name: str, data: _Comparisons, fit: _Fit) -> Ranking:
-    systems = len(data.systems)
-    met = _met(data, fit)
+def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, Ranking]:
+    fit, systems = fit_scores(data, mask), len(data.systems)
+    met = votes_on(data, fit, by=name)
     known = met > 0
     order = [k for k in np.argsort(-fit.values[:systems], kind="stable").tolist() if known[k]]
     better = np.zeros((len(order), len(order)), dtype=np.int64)
     for row, first in enumerate(order):
         for column, second in enumerate(order[:row]):
-            gap = _estimate(data, (fit, _unit(fit, second, first)))
+            gap = estimate(data, (fit, weights_of(fit, second, first)))
             better[column, row] = int(gap.low is not None and gap.low > 0)
     better -= better.T
     half = (data.outcome[fit.rows] + 1) / 2
@@ -369,46 +259,48 @@ def _ranking(name: str, data: _Comparisons, fit: _Fit) -> Ranking:
             system=data.systems[k],
             votes=int(met[k]),
             wins=float(won[k] / met[k]),
-            score=_estimate(data, (fit, _unit(fit, k, mean=known))),
+            score=estimate(data, (fit, weights_of(fit, k, known))),
             rank=1 + row,
             best_rank=1 + int((better[row] < 0).sum()),
             worst_rank=len(order) - int((better[row] > 0).sum()),
         )
         for row, k in enumerate(order)
     )
-    ties = len(fit.values) > systems + 1 + (data.longer is not None)
-    return Ranking(
+    effects = [estimate(data, (fit, weights_of(fit, place))) for place in range(systems, len(fit.values))]
+    last = 1 + (data.longer is not None)
+    return fit, Ranking(
         name=name,
         standings=standings,
-        position=_estimate(data, (fit, _unit(fit, systems))),
-        tie=_estimate(data, (fit, _unit(fit, len(fit.values) - 1))) if ties else None,
-        length=None if data.longer is None else _estimate(data, (fit, _unit(fit, systems + 1))),
+        position=effects[0],
+        length=None if data.longer is None else effects[1],
+        tie=effects[last] if len(effects) > last else None,
         votes=len(fit.rows),
         annotators=len(np.unique(data.annotator[fit.rows])),
         better=better,
     )
 
 
-def _beside(name: str, kind: str, data: _Comparisons, mine: Mask, people: _Fit) -> Beside:
-    fit = _fit(data, mine)
-    own, theirs = _ranking(name, data, fit), _ranking("people", data, people)
+def _beside(kind: str, data: Comparisons, mine: tuple[Fit, Ranking], others: tuple[Fit, Ranking]) -> Beside:
+    (fit, own), (other_fit, theirs) = mine, others
     place = {row.system: k for k, row in enumerate(theirs.standings)}
     shared = [k for k, row in enumerate(own.standings) if row.system in place]
-    of_people = [place[own.standings[k].system] for k in shared]
-    ours, upper = own.better[np.ix_(shared, shared)], np.triu_indices(len(shared), 1)
-    clear = (ours * theirs.better[np.ix_(of_people, of_people)])[upper]
+    names = [own.standings[k].system for k in shared]
+    their = [place[name] for name in names]
+    upper = np.triu_indices(len(shared), 1)
+    clear = (own.better[np.ix_(shared, shared)] * theirs.better[np.ix_(their, their)])[upper]
     # In the order of `own`, every pair stands as they rank it.
-    unlike = (np.subtract.outer(of_people, of_people) > 0)[upper]
+    unlike = (np.subtract.outer(their, their) > 0)[upper]
     pairs = max(len(clear), 1)
-    known = np.zeros(len(data.systems), dtype=np.bool_)
-    known[[data.systems.index(own.standings[k].system) for k in shared]] = True
+    known = np.isin(data.systems, names)
     ends = float((clear < 0).sum()) / pairs, 1 - float((clear > 0).sum()) / pairs
     return Beside(
         ranking=own,
         kind=kind,
         disagreement=Estimate(float(unlike.sum()) / pairs, *ends),
         differences={
-            data.systems[k]: _estimate(data, (fit, _unit(fit, k, mean=known)), (people, -_unit(people, k, mean=known)))
+            data.systems[k]: estimate(
+                data, (fit, weights_of(fit, k, known)), (other_fit, -weights_of(other_fit, k, known))
+            )
             for k in np.flatnonzero(known).tolist()
         },
     )
