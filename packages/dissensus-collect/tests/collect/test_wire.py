@@ -54,12 +54,6 @@ def test_a_reply_in_pieces_is_put_together_and_cookies_are_sent_back() -> None:
     assert sent[0].endswith(b'\r\n\r\n{"tab":"one"}')
 
 
-def test_chunks_are_put_together() -> None:
-    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-    replies, _ = ask(head + b"4\r\nab", b"cd\r\n3\r", b"\nefg\r\n0\r\n\r\n")
-    assert replies[0].body == b"abcdefg"
-
-
 def test_a_reply_without_a_length_ends_with_the_connection() -> None:
     replies, _ = ask(b"HTTP/1.1 500 Oops\r\nConnection: close\r\n\r\nInternal", b" Server Error", close=True)
     assert (replies[0].status, replies[0].body) == (500, b"Internal Server Error")

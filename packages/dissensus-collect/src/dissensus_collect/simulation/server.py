@@ -43,7 +43,7 @@ def simulated_copy(project: Project, folder: str | Path, *, database_url: str | 
     place = project.images or project.table
     changes = [
         (r"^name *=.*$", f"name = {json.dumps(f'{project.name} (simulated)')}"),
-        (r"^(images|texts) *=.*$", rf"\1 = {json.dumps(str(place)).replace(chr(92), chr(92) * 2)}"),
+        (r"^(images|texts|pairs) *=.*$", rf"\1 = {json.dumps(str(place)).replace(chr(92), chr(92) * 2)}"),
         (r"^model *=.*$", f"model = {json.dumps(project.adaptive.model)}".replace("\\", r"\\")),
         # Bots carry no signed links.
         (r"^kind *=.*$", 'kind = "plain"'),
