@@ -16,8 +16,9 @@ Judged, by rules that were written before the first run:
   opposite; where one says yes or no and the other does not, both are printed and the answer is *not shown*.
 - placebo, where items have four votes: a real person in the panel's place with one vote must be even with two people.
 - few: the panel corrected with the votes on 25, 50, 100 or 200 items alone, scored on all others (10 draws): the mean
-  of the difference to two people, whose forecast is learnt from all others and so knows more.
-- diversity: the effective number of models among the six (`dis.stand_in`).
+  of the difference to two people, whose forecast is learnt from all items and so knows more.
+- diversity: the effective number of models among the six (`dis.stand_in`). Its placebo, on sets with many votes per
+  item: five real people of an item in the models' places must count as five.
 """
 
 from __future__ import annotations
@@ -33,24 +34,29 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from dissensus.bootstrap import Estimate, percentile_estimate
+from dissensus.datasets import load
 from dissensus.evaluation.comparison.resampling import resampled_means
-from dissensus.evaluation.finite_panel.panel import Panel, draw_judgements
+from dissensus.evaluation.finite_panel.panel import Panel, draw_judgements, draw_votes
 from dissensus.evaluation.finite_panel.people_ruler import losses, people_ruler
-from dissensus.evaluation.stand_in import named_answers, stand_in
+from dissensus.evaluation.stand_in import diversity, named_answers, stand_in
+from dissensus.evaluation.stand_in.answers import Answers
 from dissensus.labels.mixture import folds_of
 from dissensus.together.combined import gains_of, learn
 from dissensus.together.combining import learn_combination
 from dissensus.votes.official.judged_json import read_alttest
+from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dissensus.evaluation.finite_panel.people_ruler import Ruler
     from dissensus.evaluation.probabilities import Runs
 
 SETS = ("cebab_aspects", "summeval", "lgbteen", "10k_prompts")
 FEW = (25, 50, 100, 200)
 DRAWS = 10
 VOTES_DRAWN = 20
+PLACEBOS = ("words", "fer+", "cifar-10h", "popquorn-offensiveness")
 
 
 def verdict(difference: Estimate | None) -> str:
@@ -96,20 +102,19 @@ def by_regression(votes: Any, models: Sequence[Runs], *, seed: int = 0) -> Estim
     return estimate(differences)
 
 
-def learnt_from_few(counts: Any, models: Sequence[Runs], items: int, *, seed: int) -> float:
+def learnt_from_few(counts: Any, models: Sequence[Runs], ruler: Ruler, items: int, *, seed: int) -> float:
     """The mean difference to two people on all items but some, whose votes alone correct the panel."""
     order = np.random.default_rng(seed).permutation(len(counts))
     some, others = order[:items], order[items:]
     combination = learn_combination(panel_of(counts[some]), [model[:, some] for model in models], seed=seed)
     rest = panel_of(counts[others])
-    ruler, rng = people_ruler(rest, seed=seed), np.random.default_rng(seed)
-    assert not isinstance(ruler, str)
+    rng = np.random.default_rng(seed)
     pseudo, scores = combination.pseudo_votes([model[:, others] for model in models]), np.zeros(len(others))
     for _ in range(VOTES_DRAWN):
         votes = draw_judgements(rest, np.ones(len(others), dtype=np.int64), rng)
         left = (rest.mass - votes) / np.maximum(rest.size - 1, 1)[:, None] / VOTES_DRAWN
         scores += (left * losses(combination.forecast(pseudo, votes), "soft_nll")).sum(axis=1)
-    return float(np.nanmean(ruler.per_item[2] - scores))
+    return float(np.nanmean(ruler.per_item[2][others] - scores))
 
 
 def measure(name: str, folder: Path) -> None:
@@ -127,10 +132,7 @@ def measure(name: str, folder: Path) -> None:
     found = gains_of(learn(panel_of(counts), list(models.values())), resamples=1000)
     for gain in found[:2]:
         asked = f"{gain.votes} votes and the panel beat {gain.votes + 1}?"
-        print(f"  {asked} {verdict(gain.of_one_more)}   worth {gain.worth}")
-    for model, runs in models.items():
-        single = gains_of(learn(panel_of(counts), [runs]), resamples=200)
-        print(f"    {model:13} alone worth {single[0].worth}; with one vote: {verdict(single[1].of_one_more)}")
+        print(f"  {asked} {verdict(gain.of_one_more)}   worth {gain.worth}", flush=True)
     print(f"  check by regression: {verdict(by_regression(votes, list(models.values())))}")
     if (votes.panel_size >= 4).sum() >= 100:
         rng, rows = np.random.default_rng(0), np.flatnonzero(votes.panel_size >= 4)
@@ -138,8 +140,10 @@ def measure(name: str, folder: Path) -> None:
         person = (rng.random(len(rows))[:, None] * cumulated[:, -1:] < cumulated).argmax(axis=1)
         placebo = gains_of(learn(panel_of(counts[rows] - one[person]), [one[person][None]]), resamples=1000)
         print(f"  placebo, a person in the panel's place: {verdict(placebo[1].of_one_more)}   worth {placebo[1].worth}")
+    ruler = people_ruler(panel_of(counts))
+    assert not isinstance(ruler, str)
     for items in FEW:
-        each = [learnt_from_few(counts, list(models.values()), items, seed=seed) for seed in range(DRAWS)]
+        each = [learnt_from_few(counts, list(models.values()), ruler, items, seed=seed) for seed in range(DRAWS)]
         print(
             f"  corrected with {items} items' votes: {np.mean(each):+.4f} (from {min(each):+.4f} to {max(each):+.4f})"
         )
@@ -148,7 +152,20 @@ def measure(name: str, folder: Path) -> None:
     print(f"  {time.process_time() - began:.0f} CPU seconds")
 
 
+def people_as_models(name: str, *, models: int = 5) -> None:
+    rng, votes = np.random.default_rng(0), load(name)
+    kept = np.flatnonzero(votes.panel_size >= models + 3)
+    rest, answers = np.asarray(votes.counts)[kept].astype(np.int64), []
+    for _ in range(models):
+        one = draw_votes(rest, np.ones(len(rest), dtype=np.int64), rng)
+        answers.append(Answers(label=one.argmax(axis=1).astype(np.int32), classes=votes.classes))
+        rest = rest - one
+    print(f"{name}, {models} people as models: {diversity(votes_from_counts(rest, classes=votes.classes), answers)}")
+
+
 if __name__ == "__main__":
+    for each in PLACEBOS:
+        people_as_models(each)
     data = Path(os.environ["DISSENSUS_DATA"]) / "alttest"
     for each in sys.argv[1:] or SETS:
         measure(each, data)

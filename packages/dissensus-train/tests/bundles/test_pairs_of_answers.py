@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from dissensus.errors import InputError
+from dissensus.items import Items
 from dissensus.votes.reading import Options
 from dissensus_train.bundles import export_bundle, load_model
 from dissensus_train.studies import read_study, run
@@ -69,6 +70,9 @@ def test_a_bundle_of_a_pair_network_says_the_mirror_image_of_swapped_answers(
     assert np.ptp(one[:, 0]) > 1e-4, "items are told apart"
     with pytest.raises(InputError, match=r"give (two|three) lists"):
         model.predict_proba(given[:1])
+    one_column = Items(names=np.array(items), texts=(np.array(given[0], dtype=np.dtypes.StringDType()),))
+    with pytest.raises(InputError, match=r"reads (pairs|triples), and these are texts; name the columns"):
+        model.predict_proba(one_column)
 
 
 def test_three_columns_are_not_for_words_nor_people_for_pairs(tmp_path: Path) -> None:

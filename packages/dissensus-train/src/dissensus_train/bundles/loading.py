@@ -223,8 +223,10 @@ class TrainedModel:
 
     def _shown(self, items: Any) -> Items:
         shown = items if isinstance(items, Items) else _as_items(items, self.recipe)
-        if shown.kind != ("images" if self.recipe.reads == "images" else "texts"):
-            raise InputError(f"predict: the model reads {self.recipe.reads}, and these are {shown.kind}")
+        given = COLUMNS[len(shown.texts) - 1] if shown.texts else "images"
+        if given != self.recipe.reads:
+            name = "; name the columns with text=" if shown.texts else ""
+            raise InputError(f"predict: the model reads {self.recipe.reads}, and these are {given}{name}")
         for column in shown.texts:
             empty = np.flatnonzero(np.strings.str_len(np.strings.strip(column)) == 0)
             if empty.size:

@@ -54,7 +54,7 @@ class Diversity:
 
     def __str__(self) -> str:
         def percent(value: Estimate) -> str:
-            return f"{value.value:.0%}"
+            return f"{max(value.value, 0.0):.0%}"
 
         low, high = self.effective.low, self.effective.high
         ends = "" if low is None or high is None else f" [{low:.1f}, {high:.1f}]"
