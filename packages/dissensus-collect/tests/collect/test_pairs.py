@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
@@ -15,6 +16,8 @@ from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
 from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.export import export_project
+from dissensus_collect.simulation.bots import simulate
+from dissensus_collect.simulation.crowd import Behaviour
 from dissensus_collect.store.opening import snapshot
 from tests.collect.web import visited
 
@@ -110,3 +113,15 @@ def test_a_table_without_two_sides_is_refused_with_the_remedy(tmp_path: Path) ->
     path.write_text(path.read_text().replace('layout = "single-choice"', 'layout = "rows"'))
     with pytest.raises(InputError, match="single-choice for pairs"):
         read_project(tmp_path)
+
+
+def test_bots_can_rehearse_pairs_of_texts_and_images(tmp_path: Path) -> None:
+    """They say the same of a pair whichever side is which, so that two of one mind agree on every pair."""
+    project = pair_project(tmp_path / "p", pairs=4, image=True)
+    truth = np.tile([1.0, 0.0, 0.0], (4, 1))
+    quiet = Behaviour(abandon=0, careless=0, exclude=0)
+    run = simulate(project, tmp_path / "sim", annotators=2, behaviour=quiet, seed=0, truth=truth)
+    assert run.votes_per_item == {2: 4}
+    with snapshot(read_project(tmp_path / "sim")) as cursor:
+        votes = collected_votes(cursor, read_project(tmp_path / "sim"))
+    assert votes.counts.sum(axis=0).tolist() == [8, 0, 0]

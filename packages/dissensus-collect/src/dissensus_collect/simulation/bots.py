@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from dissensus_collect.hosting.serving import require_server
-from dissensus_collect.simulation.crowd import Behaviour, answers_of, make_crowd
+from dissensus_collect.simulation.crowd import Behaviour, answers_of, make_crowd, seen_pair
 from dissensus_collect.simulation.server import Server, simulated_copy
 from dissensus_collect.simulation.wire import Browser, ConnectionLost, Reply
 from dissensus_collect.store.opening import snapshot
@@ -301,10 +301,15 @@ class _Bot:
         return reply
 
     async def _row(self, item: dict[str, Any]) -> int:
-        if item["kind"] == "text":
-            return self.crowd.row[item["text"]]
-        reply = await self._ask(lambda: self.browser.get(item["src"]))
-        return self.crowd.row[hashlib.sha256(reply.body).hexdigest()]
+        if item["kind"] == "pair":
+            return self.crowd.row[seen_pair(item["prompt"], [await self._seen(side) for side in item["sides"]])]
+        return self.crowd.row[await self._seen(item)]
+
+    async def _seen(self, shown: dict[str, Any]) -> str:
+        if "text" in shown:
+            return str(shown["text"])
+        reply = await self._ask(lambda: self.browser.get(shown["src"]))
+        return hashlib.sha256(reply.body).hexdigest()
 
     async def _next(self) -> dict[str, Any]:
         step: dict[str, Any] = (await self._post("/api/next", {"tab": self.tab})).json()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,16 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus.votes.simulate import simulate_responses, simulate_votes
+from dissensus.whole_file import sha256_of
 from dissensus_collect.project.items import project_items
+from dissensus_collect.web.media import inside
 from dissensus_collect.work.answers import questions_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dissensus.arrays import Counts, Table
+    from dissensus_collect.project.items import ProjectItem
     from dissensus_collect.project.reading import Project
     from dissensus_collect.project.tables import ItemQuestion
 
@@ -114,10 +118,23 @@ def make_crowd(project: Project, *, truth: Table | None = None, seed: int = 0) -
         project=project,
         truth=truth,
         items=tuple(place),
-        row={item.text or item.hash(project.images): row for row, item in enumerate(items)},
+        row={_seen(project, item): row for row, item in enumerate(items)},
         gold={place[gold.item]: tuple(min(right) for right in gold.required) for gold in project.gold_items},
         seed=seed,
     )
+
+
+def seen_pair(prompt: str, sides: list[str]) -> str:
+    """A pair by what is seen of it, whichever side is which; images are their SHA-256."""
+    return "\n".join([prompt, *sorted(sides)])
+
+
+def _seen(project: Project, item: ProjectItem) -> str:
+    if not project.items.pairs or item.text is None or project.media_folder is None:
+        return item.text or item.hash(project.images)
+    pair = json.loads(item.text)
+    files = [(side, inside(project.media_folder, side)) for side in pair["sides"]]
+    return seen_pair(pair["prompt"], [side if file is None else sha256_of(file) for side, file in files])
 
 
 def answers_of(project: Project, responses: Any, *, milliseconds: float) -> dict[str, Any]:
