@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dissensus as dis
+from dissensus.errors import VotesWarning
 from dissensus.votes.sides import position_bias, swap_sides
 
 DATA = os.environ.get("DISSENSUS_DATA")
@@ -154,6 +155,19 @@ def test_a_refusal_of_pandalm_leads_to_its_reading(tmp_path: Path) -> None:
     assert votes.counts.tolist() == [[1, 1, 1], [1, 0, 2]]
     assert votes.item_attributes["left"].tolist() == ["bloom", "bloom"]
     assert votes.item_attributes["response1"].tolist() == ["two", "two"]
+
+
+def test_pairs_that_are_read_as_something_else_are_remarked_on_or_refused() -> None:
+    with pytest.warns(VotesWarning, match="format='preferences' reads as such"):
+        dis.read_votes([{"item": k, "label": label} for k, label in enumerate(("model_a", "model_b", "tie"))])
+    with pytest.raises(dis.InputError) as refused:
+        dis.read_votes({"prompt": ["p"], "chosen": ["x"], "rejected": ["y"]})
+    assert {"format": "preferences"} in refused.value.readings.values()
+    # What a refusal advises keeps the format.
+    with pytest.raises(dis.InputError) as refused:
+        dis.read_votes({"idx": [1, 2], "result": [1, 2], "reason": ["a", "b"]}, format="preferences")
+    assert {"label": "result"} in refused.value.readings.values()
+    assert not any("format" in way for way in refused.value.readings.values())
 
 
 def test_sides_in_the_names_of_items(tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 LEFT, TIE, RIGHT = "left", "tie", "right"
 
+NAMES_SIDES: Final = "the labels name the sides of pairs, which format='preferences' reads as such"
+
 _SYSTEMS: Final = ("model", "system", "assistant", "generator", "policy", "agent", "bot", "method")
 """What columns are called that name who made the left and the right side, without their a and b."""
 
@@ -74,6 +76,16 @@ def pair_options(table: OpenTable, options: Options) -> tuple[OpenTable, Options
         options = replace(options, format="long")
     about = [name for name in (*sides, *item_parts(options.item, columns)) if name not in options.item_attributes]
     return table, replace(options, item_attributes=(*options.item_attributes, *about))
+
+
+def names_sides(labels: Sequence[str]) -> bool:
+    """Whether plain labels name sides of pairs in so many words: `model_a` and `model_b`, not left and right alone."""
+    known = [_degree(label) for label in labels]
+    return {-1, 1} <= {np.sign(degree or 0) for degree in known} and None not in known and all(map(_wordy, labels))
+
+
+def _wordy(label: str) -> bool:
+    return _degree(label) == 0 or re.search(r"(?i)(model|assistant|response)[ _]?[ab12]", label) is not None
 
 
 def side_columns(columns: Sequence[str], given: Sequence[str] | None) -> list[str]:

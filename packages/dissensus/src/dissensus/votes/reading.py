@@ -73,7 +73,7 @@ from dissensus.votes.kinds import mark_models
 from dissensus.votes.lists import holds_several, one_row_a_vote, parsed, with_lists
 from dissensus.votes.official import OFFICIAL
 from dissensus.votes.own import OWN, SWAPPED, read_own
-from dissensus.votes.preferences import as_preferences, pair_options
+from dissensus.votes.preferences import NAMES_SIDES, as_preferences, names_sides, pair_options
 from dissensus.votes.roles import finer_items, item_by_values, item_columns, label_columns, label_readings
 from dissensus.votes.rows import Duplicates, votes_from_rows
 from dissensus.votes.scales import binned, refuse_labels
@@ -374,7 +374,7 @@ def _is_nested(path: Path) -> bool:
 
 
 def _with_preferences(reading: Reading, options: Options, *, columns: Sequence[str]) -> Reading:
-    notes = list(reading.notes)
+    notes = [note for note in reading.notes if note != NAMES_SIDES]
     votes = as_preferences(reading.votes, options, columns=columns, notes=notes)
     return replace(reading, votes=votes, format=PREFERENCES, notes=tuple(notes))
 
@@ -384,7 +384,22 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
     if options.sides is not None and (own is None or not own.pairs):
         table, options = pair_options(table, options)
         inner = replace(options, sides=None, separator=None, ordered=None)
-        return _with_preferences(_understand_table(table, inner), options, columns=table.columns)
+        try:
+            reading = _understand_table(table, inner)
+        except InputError as error:
+            # What chooses another format would give up that these are pairs.
+            ways = {meaning: {k: v for k, v in way.items() if k != "format"} for meaning, way in error.readings.items()}
+            raise InputError(error.sentence, readings={meaning: way for meaning, way in ways.items() if way}) from None
+        return _with_preferences(reading, options, columns=table.columns)
+    if own is None and options.format is None and {"chosen", "rejected"} <= set(map(plain, table.columns)):
+        raise InputError(
+            f"{table.path}: 'chosen' and 'rejected' may be the sides of pairs, or annotators, or classes; choose",
+            readings={
+                "each row is a vote for what was chosen": {"format": PREFERENCES},
+                FORMATS["wide"]: {"format": "wide"},
+                FORMATS["long"]: {"format": "long"},
+            },
+        )
     if own is not None and options.format in (None, own.format):
         options = _as_written(own, options, table)
     else:
@@ -461,6 +476,7 @@ def _remarks(votes: Votes, columns: Mapping[str, str], *, named: Sequence[str]) 
         models = names.filter(names.str.contains(_CALLED_LIKE_MODELS)).to_list()
         if models:
             remarks.append(f"{listed(models)} may be no people; models= says which annotators are models")
+    remarks += [NAMES_SIDES] if names_sides(votes.classes) else []
     if votes.seconds is not None and 2 * int((votes.seconds > 1000).sum()) > votes.n_judgements:
         remarks.append(f"half of '{columns.get('seconds')}' is above 1,000 seconds: are they milliseconds?")
     said = np.empty(len(votes.items), dtype=np.int32)
