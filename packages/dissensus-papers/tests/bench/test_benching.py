@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -14,12 +15,16 @@ from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus_papers.bench import read_protocol, run_bench
 from dissensus_papers.bench.pages import write_pages
-from dissensus_papers.bench.running import own_entry
+from dissensus_papers.bench.running import own_entry, refuse_other_protocol
+from dissensus_papers.bench.submitting import held_out, submit
 from dissensus_papers.papers import read_summaries
 from dissensus_papers.papers.running import Reproduction
 from dissensus_train.studies.opening import open_study
 from dissensus_train.studies.scored import score_study
 from tests.papers.conftest import write_data
+
+if TYPE_CHECKING:
+    from dissensus_papers.papers import StudySummary
 
 torch.set_num_threads(1)
 
@@ -157,6 +162,133 @@ def test_pages_are_rebuilt_from_summaries_alone(small: Path, tmp_path: Path) -> 
     assert "no answer" in result.output
     names = ("bench.md", "bench.html", "bench.json")
     assert [(tmp_path / "kept" / name).read_bytes() for name in names] == first[:3]
+    before = {path: path.read_bytes() for path in (tmp_path / "kept").rglob("*") if path.is_file()}
+    assert CliRunner().invoke(app, [*command, "-o", str(tmp_path / "there")]).exit_code == 0
+    assert (tmp_path / "there" / "bench.md").read_bytes() == first[0]
+    assert {path: path.read_bytes() for path in (tmp_path / "kept").rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('deliveries = ["majority", "soft", "sls"]', 'deliveries = ["majority", "soft"]', "differs in deliveries"),
+        ("learning_rate = 0.05", "learning_rate = 0.5", "differs in training"),
+        (
+            "validation = 0.2, test = 0.2 }}\nvotes = 3",
+            "validation = 0.1, test = 0.3 }}\nvotes = 3",
+            "differs in splits",
+        ),
+        ("votes = 3", "votes = 2", "differs in targets"),
+        ("[comparison]", '[comparison]\nmetric = "po_jsd"', "one keeps no po_jsd; run dissensus bench on its store"),
+    ],
+)
+def test_summaries_of_another_protocol_are_refused(small: Path, tmp_path: Path, old: str, new: str, told: str) -> None:
+    assert old in PROTOCOL
+    other = small / "other.toml"
+    other.write_text(PROTOCOL.replace(old, new).format(folder=small.as_posix()))
+    with pytest.raises(InputError, match=told):
+        refuse_other_protocol(read_protocol(other), read_summaries(small / "out", "bench"))
+    command = ["bench", "--from", str(small / "out"), "--protocol", str(other), "-o", str(tmp_path / "page")]
+    assert isinstance(CliRunner().invoke(app, command).exception, InputError)
+    assert not (tmp_path / "page").exists()
+
+
+def test_files_lie_beside_the_protocol(small: Path) -> None:
+    (small / "relative.toml").write_text(PROTOCOL.replace("{{folder}}/", "").replace("{folder}/", "").format())
+    protocol, whole = (read_protocol(small / name) for name in ("relative.toml", "protocol.toml"))
+    assert [each.dataset for each in protocol.sets] == [each.dataset for each in whole.sets]
+    refuse_other_protocol(protocol, read_summaries(small / "out", "bench"))
+
+
+def test_any_registered_metric_can_rank(small: Path, tmp_path: Path) -> None:
+    text = PROTOCOL.format(folder=small.as_posix()).replace("[comparison]", '[comparison]\nmetric = "po_jsd"')
+    (small / "po.toml").write_text(text)
+    protocol = read_protocol(small / "po.toml")
+    list(run_bench(protocol, small / "store", tmp_path, how=HOW, sets=("one", "two")))
+    told = json.loads(write_pages(protocol, read_summaries(tmp_path, "bench"), tmp_path)[2].read_text())
+    assert {each["metric"] for each in told["sets"].values()} == {"po_jsd"}
+    # Higher is better.
+    means = {name: row["po_jsd"]["mean"] for name, row in told["sets"]["two"]["methods"].items()}
+    page = (tmp_path / "bench.md").read_text()
+    best = max(means, key=lambda name: means[name])
+    assert f"| two | 3.0 | {best} " in page.replace("(baseline) ", "").replace("\\", "")
+
+
+# --- predictions from elsewhere -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def entered(small: Path, tmp_path: Path) -> Path:
+    """A copy of the results, and predictions beside it: the votes themselves of one set."""
+    shutil.copytree(small / "out", tmp_path / "out")
+    human, _, _ = held_out(read_protocol(small / "protocol.toml"), read_protocol(small / "protocol.toml").sets[0])
+    (tmp_path / "mine").mkdir()
+    rows = zip(human.items.tolist(), human.probabilities.tolist(), strict=True)
+    lines = [f"{item}," + ",".join(map(str, shares)) for item, shares in rows]
+    (tmp_path / "mine" / "one.csv").write_text("\n".join([f"item,{','.join(human.classes)}", *lines]) + "\n")
+    return tmp_path
+
+
+def handed_in(small: Path, place: Path, **more: str) -> list[StudySummary]:
+    told = {"name": "Mine", "description": "What people said.", **more}
+    protocol = read_protocol(small / "protocol.toml")
+    return list(submit(protocol, place / "mine", place / "out", resamples=20, **told))  # type: ignore[arg-type]
+
+
+def test_predictions_from_elsewhere_are_scored_on_held_out_items(small: Path, entered: Path) -> None:
+    (found,) = handed_in(small, entered)
+    values = {row["metric"]: row["mean"] for row in found.scores if row["stratum"] == "all"}
+    assert (values["kl"], values["accuracy"]) == (pytest.approx(0, abs=1e-9), 1.0)
+    command = ["bench", "--from", str(entered / "out"), "--protocol", str(small / "protocol.toml")]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    told = json.loads((entered / "out/bench.json").read_text())
+    assert told["sets"]["one"]["methods"]["Mine"]["external"] == "What people said."
+    page, board = ((entered / "out" / name).read_text() for name in ("bench.md", "leaderboard.html"))
+    assert "Mine (external)" in page
+    assert "Mine: What people said." in page
+    assert "What people said." in board
+    # It is the best there can be, and soft is what it was.
+    assert told["sets"]["one"]["methods"]["Mine"]["soft_nll"]["mean"] < min(
+        row["soft_nll"]["mean"] for name, row in told["sets"]["one"]["methods"].items() if name != "Mine"
+    )
+
+
+def test_single_votes_are_scored_by_their_frequencies(small: Path, entered: Path) -> None:
+    protocol = read_protocol(small / "protocol.toml")
+    human, _, _ = held_out(protocol, protocol.sets[0])
+    lines = [line for line in (small / "votes.csv").read_text().splitlines() if line.split(",")[0] in human.items]
+    (entered / "mine" / "one.csv").write_text("\n".join(["item,annotator,label", *lines]) + "\n")
+    (found,) = handed_in(small, entered)
+    kl = next(row["mean"] for row in found.scores if row["metric"] == "kl" and row["stratum"] == "all")
+    assert kl == pytest.approx(0, abs=1e-9)
+    (entered / "mine" / "one.csv").write_text("\n".join(["item,annotator,label", *lines[5:]]) + "\n")
+    with pytest.raises(InputError, match=r"has no vote, and so it is with 1 of 30 held-out items"):
+        handed_in(small, entered)
+
+
+def test_what_is_wrong_with_predictions_is_told_and_nothing_is_kept(small: Path, entered: Path) -> None:
+    path = entered / "mine" / "one.csv"
+    whole = path.read_text().splitlines()
+    for text, told in (
+        ("\n".join(whole[:-1]), "has no predict|predict"),
+        ("\n".join(["item,maybe,yes", *whole[1:]]), "maybe|no"),
+        ("\n".join([*whole[:-1], whole[-1].split(",")[0] + ",0.9,0.9"]), "sum"),
+    ):
+        path.write_text(text + "\n")
+        with pytest.raises(InputError, match=told):
+            handed_in(small, entered)
+    path.rename(entered / "mine" / "onne.csv")
+    with pytest.raises(InputError, match="'onne' is no set of the protocol; did you mean 'one'"):
+        handed_in(small, entered)
+    (entered / "mine" / "onne.csv").unlink()
+    with pytest.raises(InputError, match="there is no file here"):
+        handed_in(small, entered)
+    for more, told in (({"name": "a--b"}, "cannot be a name"), ({"name": "soft"}, "is a method of the protocol")):
+        with pytest.raises(InputError, match=told):
+            handed_in(small, entered, **more)
+    with pytest.raises(InputError, match="needs a description"):
+        handed_in(small, entered, description=" ")
+    assert not list((entered / "out/bench").glob("*Mine*"))
 
 
 def test_the_published_page_is_what_the_tool_writes(tmp_path: Path) -> None:

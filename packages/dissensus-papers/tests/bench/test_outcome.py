@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as replace_summary
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -55,10 +56,11 @@ def in_order(name: str, order: tuple[str, ...] = METHODS, **more: Any) -> StudyS
 
 def test_the_same_order_on_every_set_is_a_firm_answer() -> None:
     found = standings(protocol(12), {f"set{n}": in_order(f"set{n}") for n in range(12)})
-    few, many = found.answers
+    few, _, many = found.answers
     assert few.startswith("With few votes (fewer than 10 per item), train with multipass (mean rank 1.00 of 6")
-    assert "It is significantly better than mixup, majority and marginal." in few
+    assert "It is significantly better than mixup, majority and marginal (Nemenyi)." in few
     assert "There is no significant difference from soft and sls." in few
+    assert "Holm, against the first alone, also tells it from soft and sls." in few
     assert "thin" not in few
     assert "no answer" in many
     assert "thin" in many
@@ -114,7 +116,7 @@ def test_a_control_is_never_the_answer_but_is_said_to_be_ahead() -> None:
     # One that is significantly ahead of the answer is not among those that the answer is better than.
     many = ("noisy-soft", *(f"noisy-soft-{n}" for n in range(9)), *METHODS)
     stated = replace(protocol(12), controls=many[:10])
-    (few, _) = standings(stated, {f"set{n}": in_order(f"set{n}", many) for n in range(12)}).answers
+    (few, _, _) = standings(stated, {f"set{n}": in_order(f"set{n}", many) for n in range(12)}).answers
     assert "significantly better" not in few
     assert "Ahead of it stands a control: noisy-soft, noisy-soft-0" in few
     # A constant that does not differ from the answer is not passed over in silence either.
@@ -155,3 +157,22 @@ def test_what_an_earlier_ruler_said_is_not_printed() -> None:
     assert (
         worth_of(StudySummary(name="a", study="a", worth={"soft": "0.9 people"}, ruler=RULER), "soft") == "0.9 people"
     )
+
+
+def test_ordered_sets_are_ranked_by_the_ranked_probability_score() -> None:
+    """Where it was kept: on one set the order by RPS is the other way round."""
+    kept = in_order("set0")
+    scaled = [
+        {**row, "metric": "rps", "mean": 2 - row["mean"], "low": None, "high": None}
+        for row in kept.scores
+        if row["metric"] == "soft_nll"
+    ]
+    summaries = {"set0": replace_summary(kept, scores=(*kept.scores, *scaled)), "set1": in_order("set1")}
+    stated = protocol(2)
+    ordered = replace(stated, sets=tuple(replace(each, ordered=True) for each in stated.sets))
+    found = standings(ordered, summaries)
+    assert [each.metric for each in found.sets] == ["rps", "soft_nll"]
+    ranking = found.comparisons[0].ranking
+    assert ranking is not None
+    assert len(set(ranking.mean_ranks)) == 1
+    assert {each.metric for each in standings(stated, summaries).sets} == {"soft_nll"}

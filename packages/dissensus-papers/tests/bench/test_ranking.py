@@ -8,7 +8,7 @@ from scipy import stats
 
 from dissensus.errors import InputError
 from dissensus_papers.bench.figure import critical_difference_plot
-from dissensus_papers.bench.ranking import critical_difference, rank_methods, ranks_of
+from dissensus_papers.bench.ranking import against_best, critical_difference, rank_methods, ranks_of
 
 # Demsar 2006, table 6: AUC of C4.5 and three variants on 14 sets; his mean ranks and critical difference follow it.
 AUC = np.array(
@@ -108,3 +108,18 @@ def test_too_little_to_rank_is_refused() -> None:
         rank_methods(np.ones((5, 2)), methods=list("ab"), sets=names(5))
     with pytest.raises(InputError, match="one finite score"):
         rank_methods(np.full((3, 3), np.nan), methods=list("abc"), sets=names(3))
+
+
+def test_the_best_method_is_compared_by_wilcoxon_with_holm() -> None:
+    """SciPy's exact test, Holm written out."""
+    scores = np.random.default_rng(0).random((9, 4)) + np.array([0.0, 0.2, 0.5, 0.9])
+    found = against_best(scores, methods=["a", "b", "c", "d"], best="a")
+    p = {
+        name: stats.wilcoxon(scores[:, place] - scores[:, 0], method="exact").pvalue
+        for place, name in enumerate("bcd", start=1)
+    }
+    ordered = sorted(p, key=lambda name: p[name])
+    before = 0.0
+    for place, name in enumerate(ordered):
+        before = max(before, min(1.0, p[name] * (len(ordered) - place)))
+        assert found[name] == pytest.approx(before)

@@ -68,14 +68,33 @@ def test_the_published_pages_are_what_the_tool_writes(name: str, tmp_path: Path)
         assert (RESULTS / path.name).read_text() == path.read_text(), f"dissensus reproduce {name} --from docs/results"
 
 
-def test_a_rule_that_is_changed_changes_the_verdict_and_nothing_is_run(small: Small, tmp_path: Path) -> None:
+def test_a_rule_that_is_changed_after_the_run_is_refused_and_words_may_change(small: Small, tmp_path: Path) -> None:
     summaries = read_summaries(small.out, "claims")
+    assert set(summaries["small"].versions) >= {"dissensus", "torch"}
+    assert set(summaries["small"].data) == {"votes", "features"}
     path = tmp_path / "claims.toml"
-    path.write_text(small.claims.read_text().replace("in_direction = [-inf, 0.0]", "in_direction = [-inf, 9.0]"))
-    softer = path.read_text().replace("reproduced = [-0.9, -0.1]", "reproduced = [-0.9, 9.0]")
-    path.write_text(softer)
+    text = small.claims.read_text()
+    path.write_text(text.replace('says = "KL falls"', 'says = "KL falls by much"'))
     told = json.loads(write_pages(read_paper(path), summaries, tmp_path)[2].read_text())
-    assert told["claims"][0]["verdict"] == "reproduced"
+    assert told["claims"][0]["says"] == "KL falls by much"
+    for old, new in (
+        ("in_direction = [-inf, 0.0]", "in_direction = [-inf, 9.0]"),
+        ('metric = "kl"', 'metric = "brier"'),
+    ):
+        path.write_text(text.replace(old, new, 1))
+        with pytest.raises(InputError, match=r"claims: the claims on small are not those that it was run for \(rules"):
+            write_pages(read_paper(path), summaries, tmp_path)
+    result = CliRunner().invoke(app, ["reproduce", str(path), "--from", str(small.out), "-o", str(tmp_path / "other")])
+    assert isinstance(result.exception, InputError)
+    assert not (tmp_path / "other").exists()
+
+
+def test_pages_from_summaries_go_where_they_are_asked_to(small: Small, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in small.out.rglob("*") if path.is_file()}
+    command = ["reproduce", str(small.claims), "--from", str(small.out), "-o", str(tmp_path / "there")]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["claims.html", "claims.json", "claims.md"]
+    assert {path: path.read_bytes() for path in small.out.rglob("*") if path.is_file()} == before
 
 
 def test_a_quick_run_says_so_on_every_page(small: Small, tmp_path: Path) -> None:
@@ -112,7 +131,7 @@ def test_a_stand_in_is_said_beside_every_verdict(small: Small, tmp_path: Path) -
     assert first["cautions"] == average["cautions"] == ["the panel is simulated"]
     page = (tmp_path / "claims.md").read_text()
     assert "**The panel is simulated.**" in page
-    rows = [line for line in page.splitlines() if line.startswith(("| kl:", "| accuracy:", "| gain:", "| all:"))]
+    rows = [line for line in page.splitlines() if line.startswith(("| kl |", "| accuracy |", "| gain |", "| all |"))]
     assert len(rows) == 4
     assert all("(on a stand-in)" in row and "the panel is simulated" in row for row in rows)
 

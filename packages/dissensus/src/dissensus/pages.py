@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Block", "as_html", "as_md", "write_texts"]
+__all__ = ["Block", "Drawing", "as_html", "as_md", "write_texts"]
 
 STYLE: Final = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}"
@@ -20,8 +20,19 @@ STYLE: Final = (
     "th,td{border-bottom:1px solid #ccc;padding:.3rem .6rem;text-align:left;vertical-align:top}"
     ".warning{border-left:4px solid #b45309;background:#fff7ed;padding:.5rem 1rem}"
     "svg{max-width:100%;height:auto}"
+    "details{margin:.6rem 0}summary{cursor:pointer;font-weight:600}"
+    "@media(max-width:40rem){.cards thead{display:none}"
+    ".cards tr{display:block;padding:.6rem 0;border-bottom:1px solid #ccc}"
+    ".cards td{display:block;border:0;padding:.1rem 0}.cards td[data-column]:before{content:attr(data-column) ': '}}"
+    ".cards td:first-child{font-weight:600}"
     "pre{background:#f4f4f4;padding:.5rem 1rem;overflow-x:auto}"
 )
+
+
+class Drawing(str):
+    """A cell of a table that is an SVG of ours; in Markdown it is left empty, as the cells beside it say the same."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -29,12 +40,14 @@ class Block:
     """A piece of a page.
 
     Attributes:
-        kind: title, heading, text, warning, list, table, code or figure.
+        kind: title, heading, text, warning, list, table, code, figure, cards (a table whose rows stand below each other
+            where a page is narrow) or fold (what is shown when its text is clicked on).
         text: of all but lists and tables; of a figure, what it shows.
         rows: the entries of a list (one cell each), or the rows of a table.
         header: of a table.
         svg: of a figure.
         file: that holds the figure, for Markdown.
+        inside: the blocks of a fold.
     """
 
     kind: str
@@ -43,14 +56,25 @@ class Block:
     header: tuple[str, ...] = ()
     svg: str = ""
     file: str = ""
+    inside: Sequence[Block] = ()
 
 
 def as_html(blocks: Sequence[Block], *, title: str) -> str:
     """The page as one HTML file that needs nothing else."""
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"><title>{escape(title)}</title>'
+        f"<style>{STYLE}</style></head>\n<body><main>\n{_body(blocks)}\n</main></body></html>\n"
+    )
+
+
+def _body(blocks: Sequence[Block]) -> str:
     parts = []
     for block in blocks:
-        if block.kind == "table":
-            parts.append(html(block.header, block.rows))
+        if block.kind in ("table", "cards"):
+            parts.append(html(block.header, block.rows, kind=block.kind))
+        elif block.kind == "fold":
+            parts.append(f"<details><summary>{escape(block.text)}</summary>\n{_body(block.inside)}\n</details>")
         elif block.kind == "list":
             parts.append(
                 f"<ul>{''.join(f'<li>{escape(row[0])}</li>' for row in block.rows)}</ul>" if block.rows else ""
@@ -61,20 +85,22 @@ def as_html(blocks: Sequence[Block], *, title: str) -> str:
             tag = {"title": "h1", "heading": "h2", "code": "pre"}.get(block.kind, "p")
             kind = ' class="warning" role="note"' if block.kind == "warning" else ""
             parts.append(f"<{tag}{kind}>{escape(block.text)}</{tag}>")
-    body = "\n".join(part for part in parts if part)
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width,initial-scale=1"><title>{escape(title)}</title>'
-        f"<style>{STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
-    )
+    return "\n".join(part for part in parts if part)
 
 
 def as_md(blocks: Sequence[Block]) -> str:
     """The page as Markdown."""
     parts = []
     for block in blocks:
-        if block.kind == "table":
-            parts.append(markdown(block.header, [[as_markdown(cell) for cell in row] for row in block.rows]))
+        if block.kind in ("table", "cards"):
+            shown = [
+                [index for index, cell in enumerate(row) if not isinstance(cell, Drawing)] for row in block.rows[:1]
+            ]
+            keep = shown[0] if shown else range(len(block.header))
+            rows = [[as_markdown(row[index]) for index in keep] for row in block.rows]
+            parts.append(markdown([block.header[index] for index in keep], rows))
+        elif block.kind == "fold":
+            parts.append(f"### {as_markdown(block.text)}\n\n{as_md(block.inside).rstrip()}")
         elif block.kind == "list":
             parts.append("\n".join(f"- {as_markdown(row[0])}" for row in block.rows))
         elif block.kind == "code":
@@ -101,11 +127,17 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
-def html(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table; nothing in a cell can become markup."""
+def html(header: Sequence[str], rows: Iterable[Sequence[str]], *, kind: str = "table") -> str:
+    """An HTML table; nothing in a cell can become markup, but for a `Drawing`. Cells of cards know their column."""
+    named = kind == "cards"
+    opening = [f'<td data-column="{escape(name)}">' if named and name else "<td>" for name in header]
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = ""
+    for row in rows:
+        cells = (cell if isinstance(cell, Drawing) else escape(cell) for cell in row)
+        body += f"<tr>{''.join(f'{td}{cell}</td>' for td, cell in zip(opening, cells, strict=True))}</tr>"
+    about = ' class="cards"' if named else ""
+    return f"<table{about}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:

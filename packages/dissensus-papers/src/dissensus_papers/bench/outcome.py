@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dissensus.evaluation import METRICS, Estimate
-from dissensus_papers.bench.protocol import WITH
-from dissensus_papers.bench.ranking import rank_methods
+from dissensus_papers.bench.protocol import ORDERED, WITH
+from dissensus_papers.bench.ranking import against_best, rank_methods
 from dissensus_papers.papers.evidence import ALL
 from dissensus_papers.papers.summary import worth_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dissensus.arrays import Table
     from dissensus_papers.bench.protocol import BenchSet, Protocol
     from dissensus_papers.bench.ranking import MethodRanking
     from dissensus_papers.papers.summary import StudySummary
@@ -34,6 +35,7 @@ class MethodResult:
         seeds: how many runs.
         scores: by metric, the mean with its 95 % interval.
         worth: in people, in words.
+        external: what it is, where somebody handed its predictions in; empty of what was run here.
     """
 
     method: str
@@ -41,13 +43,15 @@ class MethodResult:
     seeds: int
     scores: Mapping[str, Estimate]
     worth: str
+    external: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         scores = {
             name: {"mean": score.value, "low": score.low, "high": score.high} for name, score in self.scores.items()
         }
-        return {"baseline": self.baseline, "seeds": self.seeds, "worth": self.worth, **scores}
+        about = {"baseline": self.baseline, "seeds": self.seeds, "worth": self.worth, "external": self.external}
+        return {**about, **scores}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +60,21 @@ class SetResult:
 
     Attributes:
         name: of the set.
+        metric: that methods are ranked by on it.
         votes: behind the target of a training item, in the mean.
         cut: whether votes were left out in training.
         items: that were scored.
         rows: by method.
+        about: its modality, language, licence, encoder and the checksums of its data.
     """
 
     name: str
+    metric: str
     votes: float
     cut: bool
     items: int
     rows: Mapping[str, MethodResult]
+    about: Mapping[str, Any]
 
     def means(self, metric: str) -> dict[str, float]:
         """By method, the mean of a metric where the method has one."""
@@ -75,7 +83,8 @@ class SetResult:
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         methods = {name: row.to_dict() for name, row in self.rows.items()}
-        return {"votes": self.votes, "cut": self.cut, "items": self.items, "methods": methods}
+        about = {key: getattr(self, key) for key in ("metric", "votes", "cut", "items")}
+        return {**about, "higher": METRICS[self.metric].better == "higher", **self.about, "methods": methods}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +94,9 @@ class Comparison:
     Attributes:
         slug: for file names.
         title: which sets.
-        ranking: by the protocol's metric; None where there is too little.
+        ranking: by each set's metric; None where there is too little.
+        best: the first method that is no control; empty where there is none.
+        p_holm: by method, of its difference from the best one (`against_best`).
         why: there is none.
         left_out: methods that lack a score on one of the sets.
         others: by metric, the mean rank of each method.
@@ -97,6 +108,8 @@ class Comparison:
     why: str = ""
     left_out: tuple[str, ...] = ()
     others: Mapping[str, Mapping[str, float]]
+    best: str = ""
+    p_holm: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +119,8 @@ class Standings:
     Attributes:
         protocol: that it was run by.
         sets: that were run.
-        comparisons: all sets, few votes, many votes, and sets that say who cast a vote.
+        comparisons: all sets, few votes (with and without sets whose votes were cut), many votes, and sets that say
+            who cast a vote.
         answers: what to train with, in words.
         not_run: what the protocol names and was not run, with the reason.
         quick: whether anything was cut short.
@@ -124,7 +138,7 @@ class Standings:
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         return {
-            "title": self.protocol.title,
+            **{key: getattr(self.protocol, key) for key in ("title", "version", "cite")},
             "quick": self.quick,
             "answers": list(self.answers),
             "cautions": list(self.cautions),
@@ -132,6 +146,8 @@ class Standings:
                 over.slug: {
                     "title": over.title,
                     "metric": self.protocol.comparison.metric,
+                    "best": over.best,
+                    "p_holm": over.p_holm,
                     "ranking": over.ranking and over.ranking.to_dict(),
                     "why": over.why,
                     "left_out": list(over.left_out),
@@ -153,6 +169,10 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
     groups = {
         "all": ("all sets", whole),
         "few": (f"few votes (fewer than {few} per item)", [result for result in sets if result.votes < few]),
+        "uncut": (
+            f"few votes, sets as they were collected (fewer than {few} per item)",
+            [result for result in whole if result.votes < few],
+        ),
         "many": (f"many votes ({few} per item or more)", [result for result in sets if result.votes >= few]),
     }
     known = [result for result in whole if any(kind in result.rows for kind in protocol.people)]
@@ -164,7 +184,9 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
         protocol=protocol,
         sets=sets,
         comparisons=tuple(comparisons.values()),
-        answers=tuple(_answer(protocol, comparisons[slug], groups[slug][1], quick=quick) for slug in ("few", "many")),
+        answers=tuple(
+            _answer(protocol, comparisons[slug], groups[slug][1], quick=quick) for slug in ("few", "uncut", "many")
+        ),
         not_run=tuple(_not_run(protocol, summaries)),
         quick=quick,
         cautions=tuple(dict.fromkeys(caution for summary in ran.values() for caution in summary.cautions)),
@@ -179,12 +201,29 @@ def _set_result(protocol: Protocol, bench_set: BenchSet, ran: Mapping[str, Study
         if on == bench_set.name and method:
             # A study of one method: its baselines are those of the set already.
             rows |= {name: row for name, row in _rows(protocol, summary, method).items() if not row.baseline}
-    return SetResult(name=bench_set.name, votes=base.votes, cut=bool(bench_set.votes), items=base.items, rows=rows)
+    kind = protocol.kinds[bench_set.kind]
+    # Summaries from before ordered sets had a metric of their own keep none of it.
+    scaled = bench_set.ordered and any(ORDERED in row.scores for row in rows.values())
+    return SetResult(
+        name=bench_set.name,
+        metric=ORDERED if scaled else protocol.comparison.metric,
+        votes=base.votes,
+        cut=bool(bench_set.votes),
+        items=base.items,
+        rows=rows,
+        about={
+            **{key: getattr(bench_set, key) for key in ("language", "licence", "ordered")},
+            "modality": kind.modality,
+            "encoder": kind.encoder_is or kind.encoder or "none",
+            "model": kind.model,
+            "data": base.data,
+        },
+    )
 
 
 def _rows(protocol: Protocol, summary: StudySummary, method: str = "") -> dict[str, MethodResult]:
     by_system: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for metric in protocol.metrics:
+    for metric in protocol.scored:
         for row in summary.scores:
             if row["stratum"] == ALL and row["metric"] == metric and row["mean"] is not None:
                 by_system.setdefault(row["system"], {})[metric] = row
@@ -198,6 +237,7 @@ def _rows(protocol: Protocol, summary: StudySummary, method: str = "") -> dict[s
             seeds=len(first["by_seed"]),
             scores={metric: Estimate(row["mean"], row["low"], row["high"]) for metric, row in by_metric.items()},
             worth=worth_of(summary, system),
+            external=summary.external,
         )
     return results
 
@@ -208,19 +248,21 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
     )
 
     def everywhere(metric: str) -> list[str]:
-        return [name for name in methods if all(name in result.means(metric) for result in sets)]
+        return [name for name in methods if all(name in result.means(metric or result.metric) for result in sets)]
 
-    def ranked(metric: str, names: list[str]) -> MethodRanking:
-        return rank_methods(
-            np.array([[result.means(metric)[name] for name in names] for result in sets]),
-            methods=names,
-            sets=[result.name for result in sets],
-            higher_is_better=METRICS[metric].better == "higher",
-            alpha=protocol.comparison.alpha,
+    def ranked(metric: str, names: list[str]) -> tuple[MethodRanking, Table]:
+        """By one metric, or by each set's own; and the (sets, methods) scores, lower is better."""
+        signs = [-1.0 if METRICS[metric or result.metric].better == "higher" else 1.0 for result in sets]
+        scores = np.array(
+            [
+                [sign * result.means(metric or result.metric)[name] for name in names]
+                for sign, result in zip(signs, sets, strict=True)
+            ]
         )
+        on = [result.name for result in sets]
+        return rank_methods(scores, methods=names, sets=on, alpha=protocol.comparison.alpha), scores
 
-    main = protocol.comparison.metric
-    whole = everywhere(main)
+    whole = everywhere("")
     left_out = tuple(name for name in methods if name not in whole)
     if len(sets) < 2 or len(whole) < 3:
         why = f"too little to rank (sets: {len(sets)}; methods that are on all of them: {len(whole)})"
@@ -230,34 +272,39 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
         # A constant has no correlation with anything, and is not ranked by it.
         names = [name for name in everywhere(metric) if name in whole]
         if len(names) > 2:
-            ranking = ranked(metric, names)
-            others[metric] = dict(zip(ranking.methods, ranking.mean_ranks, strict=True))
-    return Comparison(slug=slug, title=title, ranking=ranked(main, whole), left_out=left_out, others=others)
+            by_metric, _ = ranked(metric, names)
+            others[metric] = dict(zip(by_metric.methods, by_metric.mean_ranks, strict=True))
+    ranking, scores = ranked("", whole)
+    best = next((name for name in ranking.methods if name not in protocol.controls), "")
+    p_holm = against_best(scores, methods=whole, best=best) if best else {}
+    return Comparison(
+        slug=slug, title=title, ranking=ranking, left_out=left_out, others=others, best=best, p_holm=p_holm
+    )
 
 
 def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult], *, quick: bool) -> str:
     """One paragraph: what to train with on such sets, what it is significantly better than, and how firm that is."""
-    began, ranking = f"With {comparison.title}", comparison.ranking
-    best = next((name for name in ranking.methods if name not in protocol.controls), None) if ranking else None
-    if ranking is None or best is None:
+    began, ranking, best = f"With {comparison.title}", comparison.ranking, comparison.best
+    if ranking is None or not best:
         why = comparison.why if ranking is None else "only controls were run"
         return f"{began} there is no answer: {why}. The evidence is thin."
     others = [name for name in ranking.methods if name != best]
     ahead = [name for name in others if ranking.rank(name) < ranking.rank(best)]
     behind = [name for name in others if name not in ahead and ranking.apart(best, name)]
     near = [name for name in others if not ranking.apart(best, name)]
-    measured = (
-        f"mean rank {ranking.rank(best):.2f} of {len(ranking.methods)} by "
-        f"{METRICS[protocol.comparison.metric].short} over {len(ranking.sets)} sets"
-    )
+    by = " or ".join(dict.fromkeys(METRICS[result.metric].short for result in sets))
+    measured = f"mean rank {ranking.rank(best):.2f} of {len(ranking.methods)} by {by} over {len(ranking.sets)} sets"
     thin = thin_reasons(protocol, ranking, sets, quick=quick)
     if thin:
         sentences = [f"{began}, {best} comes first ({measured}), but the evidence is thin: {'; '.join(thin)}."]
     else:
         recipe = {"majority + temperature": "majority labels and scale the temperature afterwards"}.get(best, best)
         sentences = [f"{began}, train with {recipe} ({measured})."]
-    sentences += [f"It is significantly better than {_and(behind)}."] if behind else []
+    sentences += [f"It is significantly better than {_and(behind)} (Nemenyi)."] if behind else []
     sentences += [f"There is no significant difference from {_and(near)}."] if near else []
+    told = [name for name in near if comparison.p_holm[name] < protocol.comparison.alpha and name not in ahead]
+    if told:
+        sentences.append(f"Wilcoxon's test with Holm, against the first alone, also tells it from {_and(told)}.")
     sentences += [f"Ahead of it stands a control: {_and(ahead)}."] if ahead else []
     return " ".join(sentences)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from html import escape
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -10,6 +13,7 @@ from dissensus.evaluation import METRICS
 from dissensus.pages import Block, write_texts
 from dissensus_papers.bench.figure import critical_difference_plot
 from dissensus_papers.bench.outcome import standings
+from dissensus_papers.bench.protocol import WITH
 from dissensus_papers.bench.ranking import ranks_of
 from dissensus_papers.bench.running import NAME
 from dissensus_papers.papers import pages
@@ -24,11 +28,18 @@ if TYPE_CHECKING:
     from dissensus_papers.papers.summary import StudySummary
 
 HOW: Final = (
-    "Scores with 95 % intervals over items and seeds, as each set's scored study has them; rank is by {metric} within "
-    "the set, 1 is best. Over sets: Friedman's test of all methods, then Nemenyi's critical difference of mean ranks, "
-    "both at {alpha:.0%}. Ranks are compared because scores of sets with other classes are not on one scale; the test "
-    "has little power with few sets, so that no significant difference does not mean that methods are equal."
+    "Scores with 95 % intervals over items and seeds, as each set's scored study has them; rank is by {metric} "
+    "within the set (by the ranked probability score where classes are a scale and the set's summary keeps it), 1 "
+    "is best. Over sets: Friedman's test of all methods, then Nemenyi's critical difference of mean ranks, both at "
+    "{alpha:.0%}; beside them the exact Wilcoxon test of each method against the first that is no control, "
+    "corrected by Holm, which was registered in the protocol on 17 November 2026: for sets that were run before, it "
+    "was chosen after their scores were known. Sets cut to three votes are copies of sets with many, and not "
+    "further evidence: the comparison without them stands beside. Ranks are compared because scores of sets with "
+    "other classes are not on one scale; the test has little power with few sets, so that no significant difference "
+    "does not mean that methods are equal."
 )
+
+LEADERBOARD: Final = "leaderboard.html"
 
 QUICK: Final = pages.QUICK + (
     "it is no answer to what one should train with, and sets of images are left out. Where epochs are cut short, "
@@ -44,9 +55,19 @@ def write_pages(protocol: Protocol, summaries: Mapping[str, StudySummary], folde
         for over in result.comparisons
         if over.ranking is not None
     }
-    blocks = page(result, summaries, plots)
-    texts = pages.page_files(NAME, protocol.title, blocks, result.to_dict())
-    return write_texts(folder, texts | {_plot(slug): svg for slug, svg in plots.items()})
+    blocks, told = page(result, summaries, plots), result.to_dict()
+    texts = pages.page_files(NAME, protocol.title, blocks, told)
+    drawn = {_plot(slug): svg for slug, svg in plots.items()}
+    return write_texts(folder, texts | drawn | {LEADERBOARD: leaderboard(told)})
+
+
+def leaderboard(told: Mapping[str, Any]) -> str:
+    """A page of every system on every set, to be sorted and filtered, with a card for each; it needs nothing else."""
+    template = (resources.files("dissensus_papers.bench") / LEADERBOARD).read_text(encoding="utf-8")
+    title = escape(told["title"] + (f" ({told['version']})" if told["version"] else ""))
+    # Nothing in the data can end the script that holds it.
+    data = json.dumps(told, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
+    return template.replace("$title", title).replace("$data", data)
 
 
 def _plot(slug: str) -> str:
@@ -68,8 +89,14 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
         Block("heading", "Over sets"),
         *(block for over in result.comparisons for block in _comparison(over, result, plots.get(over.slug, ""))),
         Block("text", HOW.format(metric=METRICS[comparison.metric].short, alpha=comparison.alpha)),
-        *table(result),
-        *pages.bullets(result.not_run, heading="Not run"),
+        Block("fold", "Scores on each set", inside=table(result)),
+        *_lewidi(summaries),
+        *_about(result),
+        *(
+            [Block("fold", f"Not run: {len(result.not_run)}", inside=pages.bullets(result.not_run))]
+            if result.not_run
+            else []
+        ),
         *pages.again("dissensus bench", quick=result.quick, hours=f"{runs:,} runs took {hours:.3g} hours of training."),
     ]
 
@@ -80,9 +107,19 @@ def _comparison(comparison: Comparison, result: Standings, svg: str) -> list[Blo
     if ranking is None:
         return [title, Block("text", f"{pages.capital(comparison.why)}.")]
     metrics = (result.protocol.comparison.metric, *others)
-    header = ("method", *(f"mean rank: {METRICS[metric].short}" for metric in metrics))
+    header = (
+        "method",
+        *(f"mean rank: {METRICS[metric].short}" for metric in metrics),
+        f"Holm p against {comparison.best}",
+    )
+    p = comparison.p_holm
     rows = tuple(
-        (name, f"{mean:.2f}", *(f"{ranks[name]:.2f}" if name in ranks else DASH for ranks in others.values()))
+        (
+            name,
+            f"{mean:.2f}",
+            *(f"{ranks[name]:.2f}" if name in ranks else DASH for ranks in others.values()),
+            f"{p[name]:.3f}" if name in p else DASH,
+        )
         for name, mean in zip(ranking.methods, ranking.mean_ranks, strict=True)
     )
     tests = (
@@ -94,8 +131,7 @@ def _comparison(comparison: Comparison, result: Standings, svg: str) -> list[Blo
     return [
         title,
         Block("figure", "Mean ranks and critical difference", svg=svg, file=_plot(comparison.slug)),
-        *pages.table(header, rows),
-        Block("text", tests),
+        Block("fold", "Mean ranks", inside=[*pages.table(header, rows), Block("text", tests)]),
     ]
 
 
@@ -105,13 +141,50 @@ def table(result: Standings) -> list[Block]:
     first, *others = map(pages.column, metrics)
     rows = []
     for on in result.sets:
-        means = on.means(metrics[0])
-        higher = METRICS[metrics[0]].better == "higher"
+        means = on.means(on.metric)
+        higher = METRICS[on.metric].better == "higher"
         ranks = dict(zip(means, ranks_of(np.array([list(means.values())]), higher_is_better=higher)[0], strict=True))
         for row in sorted(on.rows.values(), key=lambda row: ranks.get(row.method, np.inf)):
             cells = [str(row.scores.get(metric, DASH)) for metric in metrics]
             rank = f"{ranks[row.method]:g}" if row.method in ranks else DASH
-            name = f"{row.method} (baseline)" if row.baseline else row.method
+            name = row.method + (" (baseline)" if row.baseline else " (external)" if row.external else "")
             rows.append((on.name, f"{on.votes:.1f}", name, rank, cells[0], row.worth or DASH, *cells[1:]))
     header = ("set", "votes per item", "method", "rank", first, "worth in people", *others)
-    return pages.table(header, rows, heading="On each set")
+    return pages.table(header, rows)
+
+
+def _lewidi(summaries: Mapping[str, StudySummary]) -> list[Block]:
+    """Submissions to LeWiDi 2025's tasks, as its organisers score them."""
+    rows = [
+        (
+            *(name.partition(WITH)[2], row["dataset"], row["split"], row["task"], row["measure"], f"{row['items']:,}"),
+            *(f"{row['score']:.3f}", DASH if row["baseline"] is None else f"{row['baseline']:.3f}", row["baseline_is"]),
+        )
+        for name, summary in summaries.items()
+        for row in summary.measured.get("lewidi", ())
+    ]
+    header = ("system", "dataset", "split", "task", "measure ↓", "items", "score", "baseline", "baseline is")
+    heading = "LeWiDi 2025, scored as by its organisers"
+    return pages.table(header, rows, heading=heading) if rows else []
+
+
+def _about(result: Standings) -> list[Block]:
+    """What the sets are, under which licence, by which encoder; who handed in what; and how to cite."""
+    rows = []
+    for on in result.sets:
+        data = ", ".join(f"{name} {checksum[:12]}" for name, checksum in on.about["data"].items())
+        about = (on.about[key] or DASH for key in ("modality", "language", "licence", "encoder"))
+        rows.append(
+            (on.name, f"{on.items:,}", f"{on.votes:.1f}", *about, data or "not kept: run before checksums were")
+        )
+    header = ("set", "items scored", "votes per item", "modality", "language", "licence", "encoder", "SHA-256 of data")
+    external = {row.method: row.external for on in result.sets for row in on.rows.values() if row.external}
+    handed_in = [f"{name}: {what}" for name, what in external.items()]
+    protocol = result.protocol
+    cite = f"Version {protocol.version}: numbers of other versions are not comparable. {protocol.cite}"
+    return [
+        Block("fold", "The sets: licences, encoders, checksums", inside=pages.table(header, rows)),
+        *pages.bullets(handed_in, heading="External systems, as their submitters describe them"),
+        *([Block("heading", "How to cite"), Block("text", cite)] if protocol.version else []),
+        Block("text", f"{LEADERBOARD} has the same to be sorted and filtered."),
+    ]

@@ -15,6 +15,12 @@ from dissensus.evaluation import METRICS
 from dissensus.toml_file import TomlFile, TomlTable, no_such
 from dissensus_train.studies import toml_text
 
+ORDERED: Final = "rps"
+"""What methods are ranked by where classes are a scale."""
+
+FILES: Final = ("votes", "texts", "images", "features", "original", "file")
+"""Keys of a dataset and of splits that may name files."""
+
 WITH: Final = "--"
 """Between set and method in the name of a study of one method."""
 
@@ -29,6 +35,8 @@ class ItemKind(TomlTable):
         encoder: what makes features; empty where the set brings them.
         quick: what `--quick` changes; None leaves sets of the kind out.
         leave_out: deliveries and models that would take too long.
+        modality: what items are, for the filters of the leaderboard.
+        encoder_is: which revision of the encoder, in words.
     """
 
     model: str
@@ -37,6 +45,8 @@ class ItemKind(TomlTable):
     encoder: str = ""
     quick: dict[str, Any] | None = None
     leave_out: tuple[str, ...] = ()
+    modality: str = "text"
+    encoder_is: str = ""
 
 
 class BenchSet(TomlTable, kw_only=True):
@@ -51,6 +61,9 @@ class BenchSet(TomlTable, kw_only=True):
         training: what differs from the kind's.
         people: whether it says who cast a vote.
         quick: whether `--quick` runs it, where its kind allows.
+        ordered: whether its classes are a scale; methods are then ranked on it by the ranked probability score.
+        language: of its items.
+        licence: of its votes, as their authors state it.
     """
 
     name: str
@@ -61,6 +74,9 @@ class BenchSet(TomlTable, kw_only=True):
     training: dict[str, Any] = msgspec.field(default_factory=dict)
     people: bool = False
     quick: bool = True
+    ordered: bool = False
+    language: str = ""
+    licence: str = ""
 
 
 class Comparing(TomlTable):
@@ -70,6 +86,7 @@ class Comparing(TomlTable):
         metric: that methods are ranked by.
         others: metrics whose mean ranks are shown beside.
         test: the comparison over sets.
+        beside: the comparison with the best method that stands beside it.
         alpha: the level of the comparison.
         few: votes are few below this number per item.
         least_sets: a comparison of fewer sets is called thin.
@@ -78,6 +95,7 @@ class Comparing(TomlTable):
     metric: str = "soft_nll"
     others: tuple[str, ...] = ()
     test: Literal["friedman-nemenyi"] = "friedman-nemenyi"
+    beside: Literal["wilcoxon-holm"] = "wilcoxon-holm"
     alpha: float = 0.05
     few: int = 10
     least_sets: int = 6
@@ -93,6 +111,8 @@ class Protocol(TomlTable):
 
     Attributes:
         title: of the page.
+        version: that numbers belong to; others are not comparable with them.
+        cite: how to.
         question: that it answers.
         deliveries: as a study's grid names them.
         people: kinds of models with an annotator side.
@@ -105,6 +125,8 @@ class Protocol(TomlTable):
     """
 
     title: str = ""
+    version: str = ""
+    cite: str = ""
     question: str = ""
     deliveries: tuple[Any, ...] = ("majority", "soft")
     people: tuple[str, ...] = ()
@@ -123,7 +145,18 @@ class Protocol(TomlTable):
     @property
     def metrics(self) -> tuple[str, ...]:
         """What tables show, the metric that methods are ranked by first."""
-        return self.comparison.metric, *self.comparison.others
+        return tuple(dict.fromkeys((self.comparison.metric, *self.comparison.others)))
+
+    @property
+    def scored(self) -> tuple[str, ...]:
+        """What runs are scored by: what tables show, and what ordered sets are ranked by."""
+        return (*self.metrics, ORDERED) if any(bench_set.ordered for bench_set in self.sets) else self.metrics
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All deliveries in one study, and a study for each further model and annotator side."""
+        models = (Entry(name=model, model=model) for model in self.models)
+        return Entry(deliveries=self.deliveries), *models, *(Entry(name=kind, people=kind) for kind in self.people)
 
     def further(self, bench_set: BenchSet) -> tuple[str, ...]:
         """The methods that have a study of their own on a set."""
@@ -162,7 +195,19 @@ def read_protocol(path: Path | None = None) -> Protocol:
     """The protocol that comes with the package, or one's own."""
     path = path or Path(str(resources.files("dissensus_papers.bench"))) / "protocol.toml"
     protocol = TomlFile(path, kind="protocol").read_as(Protocol)
-    return replace(protocol, title=protocol.title or path.stem)
+    sets = tuple(
+        replace(one, dataset=_beside(one.dataset, path), splits=_beside(one.splits, path)) for one in protocol.sets
+    )
+    return replace(protocol, title=protocol.title or path.stem, sets=sets)
+
+
+def _beside(table: Any, protocol: Path) -> Any:
+    """The same with files that lie beside the protocol by their whole paths."""
+    if isinstance(table, str):
+        return table
+    files = {key: protocol.resolve().parent / str(table[key]) for key in FILES if key in table}
+    # An `original` may be a column of the texts.
+    return table | {key: str(file) for key, file in files.items() if key != "original" or file.is_file()}
 
 
 def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: bool) -> str:

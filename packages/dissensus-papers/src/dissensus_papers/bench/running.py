@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import ast
 import shutil
+import tomllib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
 from dissensus.own_code import source_files
-from dissensus_papers.bench.protocol import WITH, Entry, study_name, study_text
+from dissensus_papers.bench.protocol import FILES, WITH, Entry, study_name, study_text
 from dissensus_papers.papers.claims import Paper, StudyUse
 from dissensus_papers.papers.running import reproduce
 from dissensus_papers.papers.summary import StudySummary, read_summaries, without_place, write_summary
-from dissensus_train.studies import read_study
+from dissensus_train.studies import read_study, study_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping
 
     from dissensus_papers.bench.protocol import BenchSet, Protocol
     from dissensus_papers.papers.running import Reproduction
@@ -61,13 +64,10 @@ def run_bench(
             would stand, or the other way round.
     """
     same_length(folder, quick=how.quick)
+    how = replace(how, metrics=protocol.scored)
     place = folder / STUDIES
     if method is None:
-        entries = (
-            Entry(deliveries=protocol.deliveries),
-            *(Entry(name=model, model=model) for model in protocol.models),
-            *(Entry(name=kind, people=kind) for kind in protocol.people),
-        )
+        entries = protocol.entries
     else:
         entries = (own_entry(method),)
         ran = [name for name, summary in read_summaries(folder, NAME).items() if not summary.missing]
@@ -107,6 +107,43 @@ def same_length(folder: Path, *, quick: bool) -> None:
     if any(summary.quick != quick for summary in kept.values()):
         holds, option = ("full", "leave --quick out") if quick else ("quick", "give --quick")
         raise InputError(f"{folder}: it holds results of a {holds} run; {option}, or choose another folder with -o")
+
+
+def refuse_other_protocol(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> None:
+    """Refuses summaries of studies that the protocol does not ask for: a page would say what never ran."""
+    for bench_set, entry in product(protocol.sets, protocol.entries):
+        summary = summaries.get(study_name(bench_set, entry))
+        if summary is None or summary.missing:
+            continue
+        with TemporaryDirectory() as place:
+            path = Path(place) / "study.toml"
+            path.write_text(study_text(protocol, bench_set, entry, quick=summary.quick), encoding="utf-8")
+            asked, ran = (_decides(text) for text in (study_toml(read_study(path)), summary.toml))
+        # What `--quick` does to training is not the protocol's.
+        tables = ("dataset", "targets") if summary.quick else asked.keys() | ran.keys()
+        wrong = sorted(table for table in tables if asked.get(table) != ran.get(table))
+        if wrong:
+            raise InputError(
+                f"bench: {summary.name} was run by another protocol, which differs in {', '.join(wrong)}; give that "
+                "one with --protocol, or run dissensus bench into another folder"
+            )
+        lacking = [name for name in protocol.metrics if all(row["metric"] != name for row in summary.scores)]
+        if lacking:
+            raise InputError(
+                f"bench: {summary.name} keeps no {', '.join(lacking)}; run dissensus bench on its store again (what is "
+                "there is not trained again), or choose another metric"
+            )
+
+
+def _decides(text: str) -> dict[str, Any]:
+    """What decides the numbers of a study file, whatever folder its files lie in; seeds may be fewer."""
+    tables = tomllib.loads(without_place(text))
+    grid, dataset = tables["grid"], tables["dataset"]
+    named = {key: Path(value).name for key, value in dataset.items() if key in FILES and isinstance(value, str)}
+    about = {"dataset": dataset | named, "splits": tables["splits"] | {"seed": 0}, "training": tables.get("training")}
+    if "file" in about["splits"]:
+        about["splits"]["file"] = Path(about["splits"]["file"]).name
+    return about | {key: grid[key] for key in ("targets", "deliveries", "models")}
 
 
 def _run(

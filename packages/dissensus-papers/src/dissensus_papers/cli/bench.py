@@ -49,9 +49,9 @@ def bench(
     """
     if context.invoked_subcommand is not None:
         return
-    output = kept or output or Path("benched-quick" if quick else "benched")
+    output = output or kept or Path("benched-quick" if quick else "benched")
     how = {"quick": quick, "seeds": seeds, "engine": engine, "device": device, "resamples": resamples}
-    _bench(store, output, protocol, json, sets=tuple(sets or ()), how=None if kept else how)
+    _bench(store, output, protocol, json, sets=tuple(sets or ()), how=None if kept else how, kept=kept)
 
 
 @app.command()
@@ -76,6 +76,32 @@ def add(
     _bench(store, output, protocol, json, sets=tuple(sets or ()), how=how, method=file)
 
 
+@app.command()
+def submit(
+    predictions: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A file for each set: SET.csv, with probabilities or single votes.")
+    ],
+    name: Annotated[str, typer.Option(help="Of the system, in the table.")],
+    description: Annotated[str, typer.Option(help="What the system is and learnt from, in a sentence.")],
+    output: Output = None,
+    resamples: Resamples = 1000,
+    protocol: Own = None,
+    json: JsonTo = None,
+) -> None:
+    """Put predictions that were made elsewhere into the table: checked, and scored on the held-out items of each set.
+
+    Files of LeWiDi 2025's tasks (CSC_test_soft.tsv) are scored as its organisers do.
+    """
+    from dissensus_papers.bench import read_protocol
+    from dissensus_papers.bench.submitting import submit as score
+
+    folder = output or Path("benched")
+    show_progress(
+        score(read_protocol(protocol), predictions, folder, name=name, description=description, resamples=resamples)
+    )
+    _bench(Path(), folder, protocol, json, sets=(), how=None)
+
+
 def _bench(
     store: Path,
     folder: Path,
@@ -85,11 +111,12 @@ def _bench(
     sets: tuple[str, ...],
     how: dict[str, Any] | None,
     method: Path | None = None,
+    kept: Path | None = None,
 ) -> None:
     """Run what is to be run, and write the page of what is in the folder then."""
     from dissensus_papers.bench import read_protocol, run_bench, standings
     from dissensus_papers.bench.pages import write_pages
-    from dissensus_papers.bench.running import NAME
+    from dissensus_papers.bench.running import NAME, refuse_other_protocol
     from dissensus_papers.papers import read_summaries
     from dissensus_papers.papers.running import Reproduction
 
@@ -97,7 +124,8 @@ def _bench(
     if how is not None:
         run = partial(run_bench, protocol, store, folder, sets=sets, method=method, train=train_with_progress)
         show_progress(run(how=Reproduction(**how)))
-    summaries = read_summaries(folder, NAME)
+    summaries = read_summaries(kept or folder, NAME)
+    refuse_other_protocol(protocol, summaries)
     result = standings(protocol, summaries)
     if not json_alone(json, result.to_dict()):
         typer.echo("\n".join(result.answers))

@@ -53,16 +53,15 @@ def reproduce(
     from dissensus_papers.papers.running import reproduce as run_studies
 
     paper = read_paper(source)
-    output = output or Path("reproduced-quick" if quick else "reproduced")
+    output = output or kept or Path("reproduced-quick" if quick else "reproduced")
     if kept is None:
         how = Reproduction(
             quick=quick, seeds=seeds, only=tuple(only or ()), engine=engine, device=device, resamples=resamples
         )
         show_progress(run_studies(paper, store, output, how=how, train=train_with_progress))
-    folder = kept or output
-    summaries = read_summaries(folder, paper.name)
-    paths = write_pages(paper, summaries, folder)
+    summaries = read_summaries(kept or output, paper.name)
     judged = judge_paper(paper, summaries)
+    paths = write_pages(paper, summaries, output)
     if not json_alone(json, [claim.to_dict() for claim in judged]):
         _show(paper, judged)
         if any(summary.quick for summary in summaries.values()):

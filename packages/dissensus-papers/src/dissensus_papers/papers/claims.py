@@ -198,6 +198,9 @@ def _checked(claims: tuple[Claim, ...], tables: list[dict[str, Any]]) -> tuple[C
     """The claims, each as its quantity asks and about others of the file; averages of shares are shares."""
     ids = [claim.id for claim in claims]
     shares = {claim.id for claim in claims if claim.quantity in QUANTITIES and QUANTITIES[claim.quantity].percent}
+    averages = {claim.id: set(claim.about.get("of", ())) for claim in claims if claim.quantity == "average"}
+    while more := {name for name, of in averages.items() if of <= shares} - shares:
+        shares |= more
     checked = []
     for place, claim in enumerate(claims):
         try:
@@ -209,8 +212,7 @@ def _checked(claims: tuple[Claim, ...], tables: list[dict[str, Any]]) -> tuple[C
                     raise TableError("of", f"names '{other}', which is no claim here")
         except TableError as error:
             raise TableError(("claims", place, *error.place), error.what) from error
-        average = claim.quantity == "average" and shares.issuperset(claim.about["of"])
-        checked.append(replace(claim, percent=average or claim.id in shares))
+        checked.append(replace(claim, percent=claim.id in shares))
     return tuple(checked)
 
 

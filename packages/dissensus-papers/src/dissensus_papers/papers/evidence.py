@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from dissensus.errors import InputError
-from dissensus.evaluation import make_strata
+from dissensus.evaluation import METRICS, make_strata
 from dissensus_train.studies import (
     mode_shift_audit,
     score_folds,
@@ -47,15 +47,23 @@ class Evidence:
     Attributes:
         opened: the study, or its folds or seeds in order.
         resamples: of items and seeds, behind each interval.
+        metrics: that are scored beside those that every study is.
     """
 
     opened: tuple[OpenStudy, ...]
     resamples: int = 1000
+    metrics: tuple[str, ...] = ()
 
     @property
     def first(self) -> OpenStudy:
         """The study itself, or its first fold."""
         return self.opened[0]
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """Those of `metrics` that the classes allow: some are for scales alone."""
+        ordered = self.first.data.human.ordered
+        return tuple(name for name in self.metrics if ordered or "ordered" not in METRICS[name].needs)
 
     @cached_property
     def splits(self) -> tuple[Evidence, ...]:
@@ -78,13 +86,13 @@ class Evidence:
         data = self.first.data
         human = data.human.take(data.splits[data.held_out])
         strata = {idea: tuple(replace(stratum, rule=None) for stratum in make_strata(human, idea)) for idea in STRATA}
-        return score_study(self.first, strata=strata, resamples=self.resamples)
+        return score_study(self.first, strata=strata, metrics=self.further, resamples=self.resamples)
 
     @cached_property
     def evaluation(self) -> Evaluation:
         """Every system and baseline against people."""
         if self.first.study.folds:
-            return score_folds(self.opened, resamples=self.resamples)
+            return score_folds(self.opened, metrics=self.further, resamples=self.resamples)
         return self.scored.evaluation
 
     def against(self, target: str) -> Evaluation:

@@ -90,7 +90,18 @@ class JudgedClaim:
 
 
 def judge_paper(paper: Paper, summaries: Mapping[str, StudySummary]) -> tuple[JudgedClaim, ...]:
-    """A verdict on every claim of a paper; `summaries` are of its studies, by the names that claims know them by."""
+    """A verdict on every claim of a paper; `summaries` are of its studies, by the names that claims know them by.
+
+    Raises:
+        InputError: where a summary was made for other rules: ranges that were changed after the result judge nothing.
+    """
+    for name, summary in summaries.items():
+        if summary.rules and summary.rules != (now := paper.rules(name)):
+            raise InputError(
+                f"{paper.name}: the claims on {name} are not those that it was run for (rules {summary.rules[:12]}, "
+                f"here {now[:12]}); judge by the claims file of that time, or run dissensus reproduce {paper.name} on "
+                "its store"
+            )
     judged: dict[str, JudgedClaim] = {}
     waiting = list(paper.claims)
     while waiting:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from math import isfinite
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.evaluation import METRICS, Estimate
-from dissensus.pages import Block, as_html, as_md, write_texts
+from dissensus.pages import Block, Drawing, as_html, as_md, write_texts
 from dissensus_papers.papers.claims import MARKS
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED
-from dissensus_papers.papers.judging import KINDS, NOT, REPRODUCED, VERDICTS, judge_paper
+from dissensus_papers.papers.judging import KINDS, NOT, NOT_RUN, REPRODUCED, VERDICTS, judge_paper
 from dissensus_papers.papers.summary import DASH, worth_of
 from dissensus_train.basins import QUANTITIES
 
@@ -40,6 +41,11 @@ HOW: Final = (
     "whole interval must lie. p is two-sided and takes other items and other seeds into account; the Wilcoxon p is "
     "exact, one-sided and over seeds alone, as papers report it: with five seeds it cannot be below 0.031. Seeds: on "
     "how many our value lies on the claim's side."
+)
+
+FIGURE: Final = (
+    "In the small figures blue is ours with its 95 % interval, the diamond is the paper, grey is the claim's side (or, "
+    "of a claim that nothing differs, the range that counts as equal), and the dotted line is no effect."
 )
 
 DELIVERY: Final = (
@@ -108,17 +114,20 @@ def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> l
     if stand_ins:
         cautions.append(f"these studies stand in for others, whose data are not here: {'; '.join(stand_ins)}")
     blocks = [
-        Block("title", f"{paper.authors}, reproduced"),
+        Block("title", f"{paper.authors}: what could be reproduced"),
         Block("text", f"{paper.title} ({paper.link}). {paper.question}"),
         *warnings(QUICK + "its verdicts say nothing about the paper." if _quick(summaries) else "", cautions),
         *(Block("text", sentence) for sentence in _in_short(judged)),
         *(Block("warning", f"Fitted: {paper.fitted}") for _ in [0] if paper.fitted),
+        Block("text", FIGURE),
         Block("text", DELIVERY),
     ]
-    for heading, control in (("Claims of the paper", False), ("What the paper leaves open", True)):
-        chosen = [claim for claim in judged if (claim.claim.mark == CONTROL) == control]
-        if chosen:
-            blocks += _claims(chosen, heading, control=control)
+    for kind, heading in HEADINGS.items():
+        blocks += _claims([claim for claim in judged if claim.kind == kind], heading, control=kind == "controls")
+    parts = [claim for claim in judged if not claim.kind]
+    blocks += (
+        [Block("fold", "Values that claims above average", inside=_claims(parts, "", control=False))] if parts else []
+    )
     notes = [f"{claim.claim.id}: {claim.claim.note}" for claim in judged if claim.claim.note]
     notes += [f"{mark}: {what}" for mark, what in MARKS.items() if any(claim.claim.mark == mark for claim in judged)]
     return [
@@ -177,11 +186,18 @@ def _quick(summaries: Summaries) -> bool:
     return any(summary.quick for summary in summaries.values())
 
 
+HEADINGS: Final = {
+    "claims": "Claims, tested on people as in the paper",
+    "on other people": "The paper's sentences, tested on other people's votes",
+    "on a stand-in": "On a stand-in",
+    "controls": "What the paper leaves open",
+}
+
 IN_SHORT: Final = {
-    "claims": "Of {} claims, tested on people as in the paper",
-    "on other people": "Of {} claims, tested on other people's votes",
-    "on a stand-in": "On a stand-in, which counts for nothing above, of {} claims",
-    "controls": "Of {} further questions",
+    "claims": "Claims tested on people as in the paper, {}",
+    "on other people": "Tested on other people's votes, {}",
+    "on a stand-in": "On a stand-in, which counts for nothing above, {}",
+    "controls": "Further questions, {}",
 }
 
 
@@ -217,16 +233,68 @@ def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str, str]:
 
 
 def _claims(judged: Sequence[JudgedClaim], heading: str, *, control: bool) -> list[Block]:
-    header = ("claim", *(() if control else ("mark", "paper")), "ours", "seeds", "p", "Wilcoxon p", "verdict", "why")
-    rows = []
-    for row in judged:
+    """Verdict, claim, and paper and ours as a figure; below it, folded, how each verdict came about."""
+    ran = [row for row in judged if row.verdict != NOT_RUN]
+    cards, details = [], []
+    for row in ran:
         name, paper, ours, seeds, verdict = claim_cells(row)
-        known = () if control else (row.claim.mark, paper)
+        cards.append((verdict, row.claim.says, Drawing(interval_plot(row)), paper, ours))
         p = DASH if row.measured is None else _p(row.measured.p)
         # That people were simulated, or another study measured, belongs to every verdict.
         why = "; ".join((row.why, *row.cautions))
-        rows.append((f"{name}: {row.claim.says}", *known, ours, seeds, p, _p(row.wilcoxon), verdict, why))
-    return table(header, rows, heading=heading)
+        details.append((name, row.claim.mark, paper, ours, seeds, p, _p(row.wilcoxon), verdict, why))
+    blocks = [Block("heading", heading)] if heading and judged else []
+    if ran:
+        header = ("claim", "mark", "paper", "ours", "seeds", "p", "Wilcoxon p", "verdict", "why")
+        head = ("verdict", "question" if control else "claim", "", "paper", "ours")
+        blocks += [
+            Block("cards", header=head, rows=tuple(cards)),
+            Block("fold", "How each verdict came about", inside=table(header, details)),
+        ]
+    waiting = [f"{row.claim.id}: {row.claim.says} ({row.why})" for row in judged if row.verdict == NOT_RUN]
+    inside = bullets(waiting)
+    return [*blocks, *([Block("fold", f"Not run: {len(waiting)}", inside=inside)] if waiting else [])]
+
+
+PLOT, HIGH = 220, 30
+"""Width and height of a claim's figure, in pixels."""
+
+
+def interval_plot(judged: JudgedClaim) -> str:
+    """A claim as a small SVG: the range on its side grey, our value with its interval, the paper's value a diamond."""
+    claim, measured = judged.claim, judged.measured
+    if measured is None:
+        return ""
+    value, null = measured.value, measured.null
+    ends = claim.equal or claim.in_direction
+    shown = [value.value, value.low, value.high, claim.paper, null, *(claim.equal or claim.reproduced)]
+    known = [float(each) for each in shown if each is not None and isfinite(each)]
+    low, high = min(known), max(known)
+    room = 0.08 * (high - low or abs(high) or 1.0)
+    low, high = low - room, high + room
+
+    def x(at: float) -> str:
+        return f"{(min(max(at, low), high) - low) / (high - low) * PLOT:.1f}"
+
+    middle = HIGH / 2
+    parts = [
+        f'<rect x="{x(ends[0])}" y="4" width="{float(x(ends[1])) - float(x(ends[0])):.1f}" height="22" fill="#e8ece4"/>'
+    ]
+    if null is not None:
+        parts.append(
+            f'<line x1="{x(null)}" x2="{x(null)}" y1="1" y2="{HIGH - 1}" stroke="#8c8c8c" stroke-dasharray="2 2"/>'
+        )
+    if value.low is not None and value.high is not None:
+        reach = f'x1="{x(value.low)}" x2="{x(value.high)}" y1="{middle}" y2="{middle}"'
+        parts.append(f'<line {reach} stroke="#0072B2" stroke-width="3"/>')
+    parts.append(f'<circle cx="{x(value.value)}" cy="{middle}" r="4.5" fill="#0072B2"/>')
+    if claim.paper is not None:
+        at = float(x(claim.paper))
+        corners = f"{at:.1f},{middle - 6} {at + 6:.1f},{middle} {at:.1f},{middle + 6} {at - 6:.1f},{middle}"
+        parts.append(f'<polygon points="{corners}" fill="none" stroke="#b45309" stroke-width="2"/>')
+    _, paper, ours, _, _ = claim_cells(judged)
+    size = f'width="{PLOT}" height="{HIGH}" viewBox="0 0 {PLOT} {HIGH}"'
+    return f'<svg {size} role="img" aria-label="paper {paper}, ours {ours}">{"".join(parts)}</svg>'
 
 
 def _p(p: float | None) -> str:
@@ -243,17 +311,19 @@ def _studies(summaries: Summaries) -> list[Block]:
     blocks: list[Block] = []
     ran = {name: summary for name, summary in summaries.items() if not summary.missing}
     for name, study in ran.items():
-        heading = f"Scores: {study.study}{f', which stands in for {name}' if study.instead else ''}"
+        named = f"{study.study}{f', which stands in for {name}' if study.instead else ''}"
         about = f"{study.question} {study.items:,} items ({study.split}), seeds {', '.join(map(str, study.seeds))}"
         cut = ", cut short" if study.quick else ""
         text = f"{about}{cut}. Mean ± sd over seeds; below them the baselines."
-        blocks += _scores(study, ALL, heading=heading, text=text)
+        inside = _scores(study, ALL, text=text)
         for stratum in ("varied", MOST_CONTESTED):
             if any(row["stratum"] == stratum for row in study.scores):
-                blocks += _scores(study, stratum, text=f"On the items of the stratum '{stratum}':")
-        blocks += [*_basins(study), *_ood(study), *(Block("text", why) for why in study.unmeasured), *_audit(study)]
+                inside += _scores(study, stratum, text=f"On the items of the stratum '{stratum}':")
+        inside += [*_basins(study), *_ood(study), *(Block("text", why) for why in study.unmeasured), *_audit(study)]
+        blocks.append(Block("fold", f"Scores: {named}", inside=[*inside, *bullets(_made_of(study))]))
     if not ran:
-        return blocks
+        return []
+    blocks.insert(0, Block("heading", "Scores of each study"))
     rows, hours = [], sum(study.machine_hours for study in ran.values())
     for study in ran.values():
         trained = "; ".join(f"{number} runs by {where}" for where, number in study.trained_on.items())
@@ -269,14 +339,23 @@ def _studies(summaries: Summaries) -> list[Block]:
     ]
 
 
-def _scores(summary: StudySummary, stratum: str, *, heading: str = "", text: str) -> list[Block]:
+def _made_of(study: StudySummary) -> list[str]:
+    """What its numbers were made of: data, versions and rules, by their checksums."""
+    if not study.rules:
+        return ["Made before summaries named their data and rules: its verdicts follow rules that were changed since."]
+    versions = ", ".join(f"{name} {version}" for name, version in study.versions.items())
+    data = ", ".join(f"{name} {checksum[:16]}" for name, checksum in study.data.items())
+    return [f"Rules {study.rules[:16]}; SHA-256 of {data}; trained with {versions}."]
+
+
+def _scores(summary: StudySummary, stratum: str, *, text: str) -> list[Block]:
     scores = {(row["system"], row["metric"]): row for row in summary.scores if row["stratum"] == stratum}
     metrics = [metric for metric in SHOWN if any(known == metric for _, known in scores)]
     rows = []
     for system in dict.fromkeys(system for system, _ in scores):
         worth = worth_of(summary, system) if stratum == ALL else DASH
         rows.append((system, *(_cell(scores.get((system, metric))) for metric in metrics), worth))
-    return table(("", *map(column, metrics), "worth in people"), rows, heading=heading, text=text)
+    return table(("", *map(column, metrics), "worth in people"), rows, text=text)
 
 
 def _cell(row: Mapping[str, Any] | None) -> str:

@@ -30,6 +30,7 @@ class Reproduction:
         engine: how runs are trained.
         device: what they are trained on.
         resamples: of items and seeds, behind each interval.
+        metrics: that are scored beside those that every study is.
     """
 
     quick: bool = False
@@ -38,6 +39,7 @@ class Reproduction:
     engine: str = "auto"
     device: str = "auto"
     resamples: int = 1000
+    metrics: tuple[str, ...] = ()
 
 
 def reproduce(
@@ -93,7 +95,7 @@ def _run(
     folds = len(study.seeds) if use.own_splits else study.folds or 1
     for place, name in enumerate(names):
         opened = tuple(plan.opened for plan in plans[place * folds : (place + 1) * folds])
-        evidence = Evidence(opened=opened, resamples=how.resamples)
+        evidence = Evidence(opened=opened, resamples=how.resamples, metrics=how.metrics)
         summary = summarise(paper, name, evidence, quick=how.quick, instead=instead)
         yield replace(summary, unmeasured=tuple(left_out))
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
+import dissensus
 from dissensus.datasets import data_folder
 from dissensus.dynamics import read_dynamics
 from dissensus.errors import InputError
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dissensus.evaluation import Estimate
+    from dissensus.evaluation import Estimate, Evaluation
     from dissensus_papers.papers.claims import Claim, Paper
     from dissensus_papers.papers.evidence import Evidence
     from dissensus_train.ood import OodResult
@@ -73,6 +75,10 @@ class StudySummary:
         measured: of basins and out-of-distribution detection, what the study asks for.
         unmeasured: why something that the study asks for was not measured, in sentences.
         selected_on_test: an audit, never a result: by system, what choosing the epoch on test items would have given.
+        rules: SHA-256 of the rules that it was made to be judged by (`Paper.rules`); empty in summaries from before.
+        versions: of what trained the runs and of dissensus, which summarised them.
+        data: SHA-256 of the votes and of the features behind it.
+        external: of predictions that somebody handed in, what they are; empty of what was run here.
     """
 
     name: str
@@ -96,6 +102,10 @@ class StudySummary:
     measured: dict[str, Any] = field(default_factory=dict)
     unmeasured: tuple[str, ...] = ()
     selected_on_test: tuple[dict[str, Any], ...] = ()
+    rules: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    data: dict[str, str] = field(default_factory=dict)
+    external: str = ""
 
 
 def summarise(
@@ -103,7 +113,7 @@ def summarise(
 ) -> StudySummary:
     """Measure what a paper's claims ask of a study, called `name` there, and keep it with its scores."""
     study, data = evidence.first.study, evidence.first.data
-    trained_on, hours = _compute(evidence)
+    trained_on, versions, hours = _compute(evidence)
     folds, splits = bool(study.folds), evidence.splits
     scored_on = splits[0] if splits else evidence
     split = f"test, each item in one of {study.folds} folds" if folds else scored_on.scored.split
@@ -123,12 +133,18 @@ def summarise(
         cautions=() if folds else scored_on.scored.cautions,
         trained_on=trained_on,
         machine_hours=hours,
-        scores=tuple(_scores_of_splits(evidence) if splits else _scores(evidence)),
+        scores=tuple(_scores_of_splits(evidence) if splits else scores_of(evidence.evaluation)),
         worth={} if splits else {system: str(worth) for system, worth in evidence.evaluation.worth.items()},
         ruler=RULER,
         answers={claim.id: _answer(claim, evidence) for claim in paper.claims if claim.study == name},
         measured={} if folds or splits else _rounded(measured_of(evidence.first)),
         selected_on_test=tuple(_rounded(selected_on_test(evidence.scored))) if audited else (),
+        rules=paper.rules(name),
+        versions=versions,
+        data={
+            "votes": sha256(np.ascontiguousarray(data.human.counts).tobytes()).hexdigest(),
+            "features": sha256(np.ascontiguousarray(data.features).tobytes()).hexdigest(),
+        },
     )
 
 
@@ -146,8 +162,8 @@ def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     return {"asks": claim.asks, "measured": _rounded(measured.to_dict())}
 
 
-def _scores(evidence: Evidence) -> list[dict[str, Any]]:
-    evaluation = evidence.evaluation
+def scores_of(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """What is kept of an evaluation: by stratum, metric and system, the score of each seed and their mean."""
     tables = (evaluation.overall, *evaluation.strata.values())
     rows = {(row.stratum, row.metric, row.system): row for table in reversed(tables) for row in table.rows}
     # A stratum of the same name is the same one, whatever the idea it belongs to.
@@ -173,7 +189,7 @@ def _scores_of_splits(evidence: Evidence) -> list[dict[str, Any]]:
     """The scores of each seed on its own split, and their mean."""
     by_row: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for split in evidence.splits:
-        for row in _scores(split):
+        for row in scores_of(split.evaluation):
             by_row.setdefault((row["stratum"], row["metric"], row["system"]), []).append(row)
     rows = []
     for found in by_row.values():
@@ -187,18 +203,23 @@ def _ends(value: Estimate) -> dict[str, float | None]:
     return {"mean": value.value, "low": value.low, "high": value.high}
 
 
-def _compute(evidence: Evidence) -> tuple[dict[str, int], float]:
-    """By engine, device and machine the number of runs; and hours of machine time."""
+def _compute(evidence: Evidence) -> tuple[dict[str, int], dict[str, str], float]:
+    """By engine, device and machine the number of runs; versions; and hours of machine time."""
     trained_on: Counter[str] = Counter()
+    versions: dict[str, set[str]] = {"dissensus": {dissensus.__version__}}
     seconds = 0.0
     for opened in evidence.opened:
         for run in opened.runs:
-            timing = opened.store.load(run.key, dynamics=False, weights=False).timing
+            result = opened.store.load(run.key, dynamics=False, weights=False)
+            timing = result.timing
+            for name, version in result.versions.items():
+                versions.setdefault(name, set()).add(version)
             machine = timing.get("machine", "a machine that was not noted")
             trained_on[f"{timing['engine']} on {timing['device']}, {machine}"] += 1
             # Workers on cores count each run by its own clock; a GPU's runs share theirs already.
             seconds += timing["seconds"] / (timing["together"] if timing["device"] == "cpu" else 1)
-    return dict(trained_on), float(f"{seconds / 3600:.4g}")
+    told = {name: ", ".join(sorted(found)) for name, found in versions.items()}
+    return dict(trained_on), told, float(f"{seconds / 3600:.4g}")
 
 
 def measured_of(opened: OpenStudy) -> dict[str, Any]:

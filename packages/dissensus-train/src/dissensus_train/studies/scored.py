@@ -142,13 +142,14 @@ def score_study(
     opened: OpenStudy,
     *,
     strata: str | tuple[str, ...] | Mapping[str, Any] = AGREEMENT,
+    metrics: Sequence[str] = (),
     resamples: int = 1000,
     seed: int = 0,
     over: Over = map,
 ) -> ScoredStudy:
     """Read every run of a study, all in its store, and score it on the test split, or the last that is not trained on.
 
-    Strata, resamples, seed and `over` are as `evaluate` takes them.
+    Strata, resamples, seed and `over` are as `evaluate` takes them; `metrics` are scored beside those of every study.
     """
     data = opened.data
     systems, failed = _systems(opened)
@@ -168,7 +169,7 @@ def score_study(
         classes=human.classes,
         seeds={name: [run.seed for run in system.runs] for name, system in systems.items()},
         votes=data.votes,
-        metrics=reported(ordered=human.ordered),
+        metrics=tuple(dict.fromkeys((*reported(ordered=human.ordered), *metrics))),
         strata=strata,
         majority=majority,
         reference=reference,
@@ -280,7 +281,9 @@ def _references(opened: OpenStudy, systems: Mapping[str, StudySystem]) -> dict[s
 TESTED = "test"
 
 
-def score_folds(folds: Sequence[OpenStudy], *, resamples: int = 1000, seed: int = 0) -> Evaluation:
+def score_folds(
+    folds: Sequence[OpenStudy], *, metrics: Sequence[str] = (), resamples: int = 1000, seed: int = 0
+) -> Evaluation:
     """Score the systems of a study on all its items, each predicted in the fold that tests on it.
 
     The runs of a seed in all folds count as one run. A seed that failed in a fold is left out. Baselines are fitted
@@ -313,7 +316,7 @@ def score_folds(folds: Sequence[OpenStudy], *, resamples: int = 1000, seed: int 
         human,
         systems,
         classes=human.classes,
-        metrics=reported(ordered=human.ordered),
+        metrics=tuple(dict.fromkeys((*reported(ordered=human.ordered), *metrics))),
         strata=AGREEMENT,
         majority=next((name for name in systems if name in majority), None),
         resamples=resamples,

@@ -1,0 +1,165 @@
+"""Predictions that somebody hands in: checked, scored on the held-out items of each set, and kept as rows of the table.
+
+A folder holds a file for each set, called as the set is: class probabilities of the items, as `dissensus evaluate`
+takes them; or single votes (item, annotator, label), whose frequencies are scored. Files of LeWiDi 2025's shared task
+(`CSC_test_soft.tsv`) are scored as its organisers do, in a table of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dissensus.datasets import data_folder
+from dissensus.errors import InputError, choices
+from dissensus.evaluation import METRICS, evaluate, read_predictions, score_submission
+from dissensus.labels import label
+from dissensus.votes import read_votes
+from dissensus_papers.bench.protocol import WITH, Entry, study_text
+from dissensus_papers.bench.running import NAME
+from dissensus_papers.papers.pages import SHOWN
+from dissensus_papers.papers.summary import RULER, StudySummary, read_summaries, scores_of, write_summary
+from dissensus_train.studies import open_study, read_study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dissensus.labels import LabelDistribution
+    from dissensus_papers.bench.protocol import BenchSet, Protocol
+
+LEWIDI: Final = "lewidi-2025"
+"""What rows of the shared task are kept under, and the folder of its data."""
+
+_LEWIDI_FILE: Final = re.compile(r"(CSC|MP|Par(aphrase)?|VariErrNLI)_(dev|test)_(soft|pe)\.tsv", re.IGNORECASE)
+_NAMES: Final = re.compile(r"[\w.+ -]*\w")
+
+
+def submit(
+    protocol: Protocol, predictions: Path, folder: Path, *, name: str, description: str, resamples: int = 1000
+) -> Iterator[StudySummary]:
+    """Score the files of a submission, and keep a summary of each: FOLDER/bench/SET--NAME.json.
+
+    Args:
+        protocol: whose sets and splits are scored on.
+        predictions: a folder with a file for each set, SET.csv say; sets without a file are not entered.
+        folder: of the benchmark's results.
+        name: of the system, in tables.
+        description: what it is, in a sentence.
+        resamples: of items and seeds, behind each interval.
+
+    Raises:
+        InputError: where a file is no set's, or lacks an item or a class; nothing is kept then.
+    """
+    if not _NAMES.fullmatch(name) or WITH in name:
+        raise InputError(f"bench: '{name}' cannot be a name in the table; use letters, digits, spaces and - + . _")
+    if not description.strip():
+        raise InputError("bench: a row needs a description; say in a sentence what the system is and learnt from")
+    known = {bench_set.name: bench_set for bench_set in protocol.sets}
+    taken = {*protocol.people, *protocol.models, *protocol.baselines, *map(str, protocol.deliveries)}
+    if name in taken:
+        raise InputError(f"bench: '{name}' is a method of the protocol; give your system another name")
+    files = [path for path in sorted(predictions.glob("*")) if path.is_file() and not path.name.startswith(".")]
+    tasks = [path for path in files if _LEWIDI_FILE.fullmatch(path.name)]
+    of_sets = {path.stem: path for path in files if path not in tasks}
+    for stem, path in of_sets.items():
+        if stem not in known:
+            raise InputError(
+                f"{path}: '{stem}' is no set of the protocol{choices(stem, known)}; call each file as its set"
+            )
+    if not files:
+        raise InputError(f"{predictions}: there is no file here; put one for each set, such as {next(iter(known))}.csv")
+    about: dict[str, Any] = {"external": description.strip(), "quick": _quick(folder)}
+    made = [
+        _scored(protocol, known[stem], path, name=name, resamples=resamples, about=about)
+        for stem, path in of_sets.items()
+    ]
+    if tasks:
+        rows = [vars(score) for score in score_submission(predictions, Path(data_folder()) / LEWIDI)]
+        made.append(StudySummary(name=f"{LEWIDI}{WITH}{name}", study=LEWIDI, measured={"lewidi": rows}, **about))
+    for summary in made:
+        write_summary(folder, NAME, summary)
+        yield summary
+
+
+def _quick(folder: Path) -> bool:
+    return any(summary.quick for summary in read_summaries(folder, NAME).values())
+
+
+def _scored(
+    protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, resamples: int, about: dict[str, Any]
+) -> StudySummary:
+    human, training, votes = held_out(protocol, bench_set)
+    given = _predicted(path, human)
+    evaluation = evaluate(
+        human,
+        {name: given},
+        classes=human.classes,
+        metrics=[
+            name
+            for name in dict.fromkeys((*SHOWN, *protocol.scored))
+            if human.ordered or "ordered" not in METRICS[name].needs
+        ],
+        training=training,
+        resamples=resamples,
+    )
+    return StudySummary(
+        name=f"{bench_set.name}{WITH}{name}",
+        study=bench_set.name,
+        split="test",
+        items=evaluation.items,
+        votes=votes,
+        seeds=tuple(range(len(evaluation.compared.seeds.get(name) or (0,)))),
+        scores=tuple(row for row in scores_of(evaluation) if not row["baseline"]),
+        worth={system: str(worth) for system, worth in evaluation.worth.items()},
+        ruler=RULER,
+        data={
+            "votes": sha256(human.counts.tobytes()).hexdigest(),
+            "predictions": sha256(path.read_bytes()).hexdigest(),
+        },
+        **about,
+    )
+
+
+def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[LabelDistribution, LabelDistribution | None, float]:
+    """What people said of a set's held-out items, and of its training items; and votes behind a training item.
+
+    Encoders are left out of it: whose items are held out depends on votes and the split's seed alone.
+    """
+    with TemporaryDirectory() as place:
+        path = Path(place) / "study.toml"
+        path.write_text(study_text(protocol, bench_set, Entry(), quick=True), encoding="utf-8")
+        study = read_study(path).parts[0]
+        data = open_study(study, place).data
+    if study.folds:
+        # Each item is held out in one of the folds.
+        return data.human, None, float(data.human.panel_size.mean())
+    training = data.human.take(data.splits["train"])
+    return data.human.take(data.splits[data.held_out]), training, float(training.panel_size.mean())
+
+
+def _predicted(path: Path, human: LabelDistribution) -> Any:
+    """Predictions of a file as they are, or the frequencies of single votes."""
+    header = path.read_bytes()[:2000].decode("utf-8", errors="replace").splitlines()[:1]
+    if not header or not re.search(r"\b(annotator|person|worker)\b", header[0]):
+        return read_predictions(path, human.classes)
+    cast = label(read_votes(path), "frequency")
+    unknown = [name for name in cast.classes if name not in human.classes]
+    if unknown:
+        raise InputError(f"{path}: '{unknown[0]}' is no class of the set{choices(unknown[0], human.classes)}")
+    place = {item: row for row, item in enumerate(cast.items.tolist())}
+    missing = [item for item in human.items.tolist() if item not in place]
+    if missing:
+        raise InputError(
+            f"{path}: item {missing[0]} has no vote, and so it is with {len(missing):,} of {len(human):,} held-out "
+            "items; give votes on each"
+        )
+    rows = np.zeros((len(human), len(human.classes)))
+    rows[:, [human.classes.index(one) for one in cast.classes]] = cast.probabilities[
+        [place[i] for i in human.items.tolist()]
+    ]
+    return rows
