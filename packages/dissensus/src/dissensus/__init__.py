@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dissensus.labels import expand as expand
     from dissensus.labels import label as label
     from dissensus.planning import plan as plan
+    from dissensus.planning import plan_with_model as plan_with_model
     from dissensus.report.writing import write_report as report
     from dissensus.together import combine as combine
     from dissensus.together import defer as defer
@@ -87,6 +88,7 @@ __all__ = [
     "load",
     "metrics",
     "plan",
+    "plan_with_model",
     "plot",
     "prediction_sets",
     "ranking",

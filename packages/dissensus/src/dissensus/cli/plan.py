@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dissensus.cli import options as opt
 from dissensus.cli.inputs import (
+    read_files,
     read_systems,
     reading_dict,
     system_files,
@@ -18,6 +19,7 @@ from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
+    from dissensus.planning.beside_model import PlanBeside
     from dissensus.planning.planned import Choice, Plan
     from dissensus.votes.reading import Options
     from dissensus.votes.table import Votes
@@ -36,6 +38,7 @@ def plan(
     wage: float | None = None,
     predictions: Path | None = None,
     compare: list[Path] | None = None,
+    model: list[Path] | None = None,
     only_common: bool = False,
     output: Path | None = None,
     given: opt.Given | None = None,
@@ -45,10 +48,16 @@ def plan(
     """How many items with how many votes? From a pilot: agreement, stability, power and cost of each choice."""
     from dissensus.arrays import places_of
     from dissensus.labels.schemes import frequency
+    from dissensus.planning.beside_model import PlanBeside, plan_with_model
     from dissensus.planning.planned import plan as planned
     from dissensus.votes.kinds import people_alone
 
-    read, how = votes_beside_predictions(source, reading, [predictions, *(compare or ())])
+    if model and (predictions is not None or compare or difference is not None or goal != "soft_nll" or only_common):
+        raise InputError(
+            "plan: --model asks for votes beside a model, --predictions for votes that tell two systems apart; leave "
+            "out --predictions, --compare, --only-common, --goal and --difference"
+        )
+    read, how = votes_beside_predictions(source, reading, [predictions, *(compare or ()), *(model or ())])
     votes, models_left_out = people_alone(read)
     notes = [models_left_out] if models_left_out else []
     systems = None
@@ -64,22 +73,25 @@ def plan(
         systems = {name: system.probabilities.mean(axis=0) for name, system in aligned.items()}
     elif compare:
         raise InputError("plan: --compare needs --predictions, the other of the two systems; give both")
-    result = planned(
-        votes,
-        goal=goal,
-        budget=budget,
-        difference=difference,
-        prices=_prices(votes, price, item_price, answer_seconds, wage),
-        systems=systems,
-        seed=seed,
-    )
+    prices = _prices(votes, price, item_price, answer_seconds, wage)
+    result: Plan | PlanBeside
+    if model:
+        beside = read_files(votes.classes, system_files(model), reading, given=given)
+        result = plan_with_model(votes, beside, budget=budget, prices=prices, seed=seed)
+    else:
+        result = planned(
+            votes, goal=goal, budget=budget, difference=difference, prices=prices, systems=systems, seed=seed
+        )
     if output is not None:
         from dissensus.planning.figure import write_plan
 
         write_plan(result, output)
     note(*notes)
     if not json_alone(json, {"votes": source, **reading_dict(how), **result.to_dict()}):
-        _print(result)
+        say(result.answer)
+        console().print()
+        _print_savings(result) if isinstance(result, PlanBeside) else _print(result)
+        say(result.notes)
     chosen: dict[str, Any] = {
         "budget": budget,
         "difference": difference,
@@ -88,7 +100,7 @@ def plan(
         "wage": wage,
     }
     chosen |= {"goal": goal if goal != "soft_nll" else None, "answer_seconds": answer_seconds, "given": given}
-    chosen |= {"predictions": predictions, "compare": compare, "only_common": only_common}
+    chosen |= {"predictions": predictions, "compare": compare, "model": model, "only_common": only_common}
     next_step(
         f"{typed('plan', source, '-o', 'FOLDER', **chosen, reading=reading)}, for the list of items"
         if output is None
@@ -113,13 +125,23 @@ def _prices(
     return Prices(vote=vote, item=item_price, seconds=answer_seconds)
 
 
+def _print_savings(result: PlanBeside) -> None:
+    from dissensus.planning.planned import money
+
+    rows = [["votes alone", "beside the model", "saved per item", f"saved on {result.items:,} items"]]
+    for each in result.savings:
+        low, high = (money(end or 0.0) for end in (each.cost.low, each.cost.high))
+        cost = f"{money(each.cost.value)} [{low}, {high}]"
+        rows.append([str(each.alone), _number(each.beside.estimate), _number(each.votes), cost])
+    console().print(short_table(rows))
+
+
 def _print(result: Plan) -> None:
-    say([*result.answer, f"Training: {result.delivery}"])
+    say([f"Training: {result.delivery}"])
     console().print()
     if result.choices:
         columns = [_columns(choice, result) for choice in result.choices]
         console().print(short_table([list(columns[0]), *(list(cells.values()) for cells in columns)]))
-    say(result.notes)
 
 
 def _columns(choice: Choice, result: Plan) -> dict[str, str]:

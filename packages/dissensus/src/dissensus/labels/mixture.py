@@ -73,11 +73,24 @@ class Mixture:
             out[begin : begin + ROWS] = (posterior @ self.points) / posterior.sum(axis=1, keepdims=True)
         return out
 
+    def forecast_after_one(self, mass: Any, chances: Table) -> Table:
+        """The same after one vote more, which is for each class with these (rows, classes) chances."""
+        out = np.empty((len(mass), self.points.shape[1]))
+        for begin in range(0, len(mass), ROWS):
+            posterior = softmax(self._log_joint(mass[begin : begin + ROWS]), axis=1)
+            # Bayes' rule for each class, summed over classes.
+            posterior *= (chances[begin : begin + ROWS] / (posterior @ self.points)) @ self.points.T
+            out[begin : begin + ROWS] = posterior @ self.points
+        return out
+
     def log_likelihood(self, mass: Any) -> Floats:
         """(rows,) of these votes in one of their orders: the sum of ln forecast of each vote by those before it."""
-        log = self._log_joint(mass)
-        top = log.max(axis=1)
-        return np.asarray(top + np.log(np.exp(log - top[:, None]).sum(axis=1)))
+        out = np.empty(len(mass))
+        for begin in range(0, len(mass), ROWS):
+            log = self._log_joint(mass[begin : begin + ROWS])
+            top = log.max(axis=1)
+            out[begin : begin + ROWS] = top + np.log(np.exp(log - top[:, None]).sum(axis=1))
+        return out
 
     def mean_log(self, mass: Any) -> Table:
         """(rows, classes) the posterior mean of ln p, which is the slope of `log_likelihood` in the votes."""
@@ -97,6 +110,10 @@ class Dirichlet:
         """(rows, classes) the posterior mean of p after these votes, or sums of judgements."""
         total = np.asarray(mass) + self.alpha
         return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+    def forecast_after_one(self, mass: Any, chances: Table) -> Table:
+        """The same after one vote more, which is for each class with these (rows, classes) chances."""
+        return self.forecast(np.asarray(mass) + chances)
 
     def log_likelihood(self, mass: Any) -> Floats:
         """(rows,) of these votes in one of their orders."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus.planning.beside_model import PlanBeside as PlanBeside
+    from dissensus.planning.beside_model import plan_with_model as plan_with_model
     from dissensus.planning.comparing import Pair as Pair
     from dissensus.planning.comparing import real_pair as real_pair
     from dissensus.planning.comparing import simulated_pair as simulated_pair

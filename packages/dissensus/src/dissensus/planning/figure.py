@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import altair as alt
 
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.planning.beside_model import PlanBeside
 from dissensus.planning.comparing import POWER
 from dissensus.planning.next_items import write_list
 from dissensus.report.drawing import INK, drawn
@@ -19,25 +20,29 @@ from dissensus.table_file import write_table
 from dissensus.whole_file import whole_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from dissensus.bootstrap import Estimate
+    from dissensus.planning.beside_model import Saving
     from dissensus.planning.planned import Choice, Plan
     from dissensus.report.figures import Record
 
 DATA: Final = "plan"
 
 
-def write_plan(plan: Plan, folder: Path) -> None:
+def write_plan(plan: Plan | PlanBeside, folder: Path) -> None:
     """Write plan.csv, plan.svg, and the next items as next.csv (for `dissensus collect`) and next.json (Label Studio).
 
-    The folder is a new one.
+    The folder is a new one. Votes beside a model have no figure.
     """
     import polars as pl
 
     with whole_folder(folder) as unfinished:
+        if isinstance(plan, PlanBeside):
+            write_table(pl.DataFrame([_saving(saving) for saving in plan.savings]), unfinished / "plan.csv")
         # Where no choice reaches the power there is nothing to show, and the answer says so.
-        if plan.choices:
+        elif plan.choices:
             write_table(pl.DataFrame([_record(choice) for choice in plan.choices]), unfinished / "plan.csv")
             (unfinished / "plan.svg").write_text(drawn(*plan_figure(plan)), encoding="utf-8")
         if plan.next is not None:
@@ -55,7 +60,18 @@ def _record(choice: Choice) -> dict[str, Any]:
     estimates |= {f"error_{metric}": error for metric, error in choice.error.items()}
     for system, scores in choice.scores.items():
         estimates |= {f"{system}_{metric}": score for metric, score in scores.items()}
-    row: dict[str, Any] = {"votes": choice.k, "items": choice.items, "cost": choice.cost, "hours": choice.hours}
+    row = {"votes": choice.k, "items": choice.items, "cost": choice.cost, "hours": choice.hours}
+    return row | _columns(estimates)
+
+
+def _saving(saving: Saving) -> dict[str, Any]:
+    estimates = {"beside": saving.beside.estimate, "saved": saving.votes, "cost": saving.cost, "hours": saving.hours}
+    return {"votes": saving.alone, **_columns(estimates)}
+
+
+def _columns(estimates: Mapping[str, Estimate | None]) -> dict[str, Any]:
+    """Three columns of each: value, low and high."""
+    row = {}
     for name, estimate in estimates.items():
         for column, end in ((name, "value"), (f"{name}_low", "low"), (f"{name}_high", "high")):
             row[column] = None if estimate is None else getattr(estimate, end)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.item_names import places_of_items
 from dissensus.labels.mixture import Dirichlet
 from dissensus.table_file import write_table
 from dissensus.together.allocation import WANTED, best_votes, expected_error, gains_of_next_votes, panel_concentration
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Floats, Ints, Names
+    from dissensus.together.combined import Combined
     from dissensus.votes.table import Votes
 
 MOST: Final = 50
@@ -55,8 +57,8 @@ class NextVotes:
         """What they would do, in a sentence."""
         total = int(self.votes.sum())
         return (
-            f"If {total:,} further votes go to the pilot's own items, give them to the {len(self.items):,} that gain "
-            f"most: the expected squared error of a label distribution falls from {self.now:.3g} to "
+            f"If {total:,} further votes go to these items, give them to the {len(self.items):,} that gain most: the "
+            f"expected squared error of a label distribution falls from {self.now:.3g} to "
             f"{self.adaptive:.3g}, and spread evenly to {self.uniform:.3g}."
         )
 
@@ -69,17 +71,19 @@ class NextVotes:
         }
 
 
-def next_votes(votes: Votes, *, budget: int) -> NextVotes | None:
+def next_votes(votes: Votes, *, budget: int, beside: Combined | None = None) -> NextVotes | None:
     """The best use of so many further votes on the items that there are; None where the budget buys none.
 
     Args:
         votes: single choices.
         budget: further votes.
+        beside: what `combine` made of these votes and of predictions, which may be of further items.
     """
     if budget < 1:
         return None
-    mass = votes.counts.astype(np.float64)
-    forecast = Dirichlet(panel_concentration(mass[votes.panel_size > 0])).forecast
+    names = votes.items if beside is None else beside.labels.items
+    mass = votes.counts.astype(np.float64) if beside is None else beside.mass
+    forecast = Dirichlet(panel_concentration(mass[mass.any(axis=1)])).forecast if beside is None else beside.forecast
     gains = gains_of_next_votes(mass, forecast, votes=MOST)
     n = len(mass)
     budget = min(budget, n * MOST)
@@ -93,14 +97,24 @@ def next_votes(votes: Votes, *, budget: int) -> NextVotes | None:
     now = float(expected_error(mass, forecast).mean())
     order = np.argsort(-gain, kind="stable")[: int((further > 0).sum())]
     return NextVotes(
-        items=votes.items[order],
-        about={name: values[order] for name, values in votes.item_attributes.items()},
+        items=names[order],
+        about={name: _of_items(values, votes, names[order]) for name, values in votes.item_attributes.items()},
         votes=further[order],
         gain=gain[order],
         now=now,
         adaptive=now - float(gain.mean()),
         uniform=now - float(even.mean()),
     )
+
+
+def _of_items(values: Names, votes: Votes, items: Names) -> Names:
+    """The attribute of these items; "" where nobody judged one, so that nothing is known of it."""
+    place = places_of_items(items, votes.items)
+    found = values[place]
+    if (place < 0).any():
+        found = found.astype(np.dtypes.StringDType())
+        found[place < 0] = ""
+    return found
 
 
 def write_list(items: NextVotes, path: Path) -> None:

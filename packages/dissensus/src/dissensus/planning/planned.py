@@ -214,7 +214,7 @@ def plan(
     )
     needed = {metric: {k: n for k in ks if (n := pair.items_needed(metric, k)) is not None} for metric in metrics}
     sizes = (
-        [(_affordable(budget, prices.cost(1, k)), k) for k in ks]
+        [(affordable(budget, prices.cost(1, k)), k) for k in ks]
         if budget is not None
         else [(ceil(n.value), k) for k, n in needed[goal].items()]
     )
@@ -238,7 +238,7 @@ def plan(
     best = min(choices, key=lambda choice: loss[choice.k], default=None)
     # As many votes again as the pilot has, or fewer: what it tells of its items does not reach further.
     again = int(counts.sum())
-    further = next_votes(votes, budget=again if budget is None else min(again, _affordable(budget, prices.vote)))
+    further = next_votes(votes, budget=again if budget is None else min(again, affordable(budget, prices.vote)))
     return Plan(
         goal=goal,
         budget=budget,
@@ -299,7 +299,7 @@ def _of_pilot(systems: Any, votes: Votes) -> dict[str, Table]:
     return {name: system.probabilities.mean(axis=0)[:, order[name]] for name, system in named.items()}
 
 
-def _affordable(budget: float, price: float) -> int:
+def affordable(budget: float, price: float) -> int:
     """How many a budget buys; ten at 0.3 cost 3, though 3 / 0.3 is a little less than 10 in binary numbers."""
     return int(budget / price * (1 + 1e-12))
 

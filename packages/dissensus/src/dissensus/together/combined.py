@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.finite_panel.people_ruler import Ruler, Worth
     from dissensus.evaluation.probabilities import Predictions, Runs
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus.labels.mixture import Forecast
     from dissensus.together.combining import Combination
     from dissensus.votes.table import Votes
 
@@ -85,6 +86,8 @@ class Combined(Framed):
         strength: (items,) people: how many votes would tell as much of the item's label distribution as its predictions
             do.
         notes: sentences that belong beside it.
+        mass: (items, classes) sums of the judgements that there are.
+        forecast: of (items, classes) judgements of all these items, the label distributions that they would make.
         learnt: what was learnt, and from which items.
         resamples: of items, behind intervals.
         seed: of folds, draws and resamples.
@@ -94,6 +97,8 @@ class Combined(Framed):
     strengths: Mapping[str, float]
     strength: Floats
     notes: tuple[str, ...]
+    mass: Table
+    forecast: Forecast
     learnt: Learnt
     resamples: int
     seed: int
@@ -175,26 +180,36 @@ def combine(
         True
     """
     refuse_swapped(human, model)
-    people, votes = people_in(human)
-    given = beside_votes(people, votes, model, classes=classes)
+    everyone, votes = people_in(human)
+    given = beside_votes(everyone, votes, model, classes=classes)
     labels, panel, models, teachers = given.labels, given.panel, given.models, given.teachers
     learnt = learn(panel.take(teachers), [model[:, teachers] for model in models], seed=seed)
     everybody = learn_combination(learnt.panel, learnt.models, seed=seed)
     which = np.full(len(labels), FOLDS)
     which[teachers] = learnt.fold
     mass = np.pad(panel.mass, ((0, len(labels) - len(panel)), (0, 0)))
-    probabilities, strength = np.zeros_like(mass), np.zeros(len(mass))
+    strength, parts = np.zeros(len(mass)), []
     for part, combination in enumerate((*learnt.combinations, everybody)):
         rows = np.flatnonzero(which == part)
         pseudo = combination.pseudo_votes([model[:, rows] for model in models])
-        probabilities[rows], strength[rows] = combination.forecast(pseudo, mass[rows]), combination.people(pseudo)
+        strength[rows] = combination.people(pseudo)
+        parts.append((rows, combination, pseudo))
+
+    def forecast(mass: Table) -> Table:
+        out = np.empty(mass.shape)
+        for rows, combination, pseudo in parts:
+            out[rows] = combination.forecast(pseudo, mass[rows])
+        return out
+
     ordinary = np.median(strength[np.any([np.isfinite(model[0, :, 0]) for model in models], axis=0)])
-    parts = everybody.strengths / everybody.strengths.sum() * ordinary
+    people = everybody.strengths / everybody.strengths.sum() * ordinary
     return Combined(
-        labels=replace(labels, probabilities=probabilities, scheme=COMBINED, model=None),
-        strengths=dict(zip(given.names, parts.tolist(), strict=True)),
+        labels=replace(labels, probabilities=forecast(mass), scheme=COMBINED, model=None),
+        strengths=dict(zip(given.names, people.tolist(), strict=True)),
         strength=strength,
         notes=given.notes,
+        mass=mass,
+        forecast=forecast,
         learnt=learnt,
         resamples=resamples,
         seed=seed,
@@ -270,33 +285,46 @@ class Learnt:
     @cached_property
     def pseudo(self) -> Table:
         """(items, classes) what the predictions of each item count for."""
-        return self._by_fold(lambda own, rows: own.pseudo_votes([model[:, rows] for model in self.models]))
+        return self._by_fold(
+            lambda own, rows: own.pseudo_votes([model[:, rows] for model in self.models]), self.panel.mass.shape
+        )
 
-    def forecast(self, votes: Table) -> Table:
-        """(items, classes) the label distribution of each item after its predictions and these votes."""
-        return self._by_fold(lambda own, rows: own.forecast(self.pseudo[rows], votes[rows]))
+    def forecast(self, votes: Any) -> Any:
+        """The label distribution of each item after its predictions and these (..., items, classes) votes."""
+        return self._by_fold(
+            lambda own, rows: own.forecast(
+                np.broadcast_to(self.pseudo[rows], votes[..., rows, :].shape).reshape(-1, votes.shape[-1]),
+                votes[..., rows, :].reshape(-1, votes.shape[-1]),
+            ),
+            votes.shape,
+        )
 
-    def forecast_of_votes(self, votes: Table) -> Table:
+    def forecast_of_votes(self, votes: Any) -> Any:
         """The same without predictions."""
-        return self._by_fold(lambda own, rows: own.prior.forecast(votes[rows]))
+        return self._by_fold(
+            lambda own, rows: own.prior.forecast(votes[..., rows, :].reshape(-1, votes.shape[-1])), votes.shape
+        )
 
     def take(self, rows: Ints) -> Learnt:
         """The same of some items, each at most once."""
         models = [model[:, rows] for model in self.models]
         return Learnt(self.panel.take(rows), models, self.combinations, self.fold[rows])
 
-    def _by_fold(self, made: Callable[[Combination, Ints], Table]) -> Table:
-        """(items, classes) what the combination that was not learnt from an item makes of it."""
-        out = np.empty(self.panel.mass.shape)
+    def _by_fold(self, made: Callable[[Combination, Ints], Table], shape: tuple[int, ...]) -> Any:
+        """(..., items, classes) what the combination that was not learnt from an item makes of it."""
+        out = np.empty(shape)
         for place, own in enumerate(self.combinations):
             rows = np.flatnonzero(self.fold == place)
-            out[rows] = made(own, rows)
+            out[..., rows, :] = made(own, rows).reshape(*shape[:-2], len(rows), shape[-1])
         return out
 
 
-def learn(panel: Panel, models: Sequence[Runs], *, seed: int = 0) -> Learnt:
-    """Combinations of models and votes, cross-fitted over the items of a panel; see `together.combining`."""
-    return Learnt(panel, models, *cross_fitted_combinations(panel, models, seed=seed))
+def learn(panel: Panel, models: Sequence[Runs], *, seed: int = 0, part: float = 1.0) -> Learnt:
+    """Combinations of models and votes, cross-fitted over the items of a panel; see `together.combining`.
+
+    Each is learnt from all other items, or from a random `part` of them.
+    """
+    return Learnt(panel, models, *cross_fitted_combinations(panel, models, seed=seed, part=part))
 
 
 def gains_of(learnt: Learnt, *, resamples: int = 1000, seed: int = 0) -> tuple[Gain, ...]:
@@ -338,13 +366,12 @@ def scores_together(learnt: Learnt, ruler: Ruler, n: int, *, seed: int = 0) -> t
     reached = panel.size > n
     scores, of_classes = np.where(reached, ruler.per_item[n] if n else 0.0, np.nan), np.zeros(panel.mass.shape)
     draws = max(2, min(40, DRAWN // len(panel))) if n else 1
-    for _ in range(draws):
-        votes = draw_judgements(panel, np.where(reached, n, 0), rng)
-        rest = np.maximum(panel.mass - votes, 0.0) / np.where(reached, panel.size - n, 1)[:, None] / draws
-        both = losses(learnt.forecast(votes), "soft_nll")
-        alone = losses(learnt.forecast_of_votes(votes), "soft_nll") if n else 0.0
-        scores += (rest * (both - alone)).sum(axis=1)
-        of_classes[reached] += both[reached] / draws
+    votes = np.stack([draw_judgements(panel, np.where(reached, n, 0), rng) for _ in range(draws)])
+    rest = np.maximum(panel.mass - votes, 0.0) / np.where(reached, panel.size - n, 1)[:, None]
+    both = losses(learnt.forecast(votes), "soft_nll")
+    alone = losses(learnt.forecast_of_votes(votes), "soft_nll") if n else 0.0
+    scores += (rest * (both - alone)).sum(axis=2).mean(axis=0)
+    of_classes[reached] = both.mean(axis=0)[reached]
     return scores, of_classes
 
 

@@ -123,8 +123,7 @@ class Combination:
         own = self.own * pseudo + NOTHING + votes
         mean = parts[:, :1] * self.prior.forecast(pseudo + votes)
         mean += parts[:, 1:2] * own / own.sum(axis=1, keepdims=True)
-        for k, one in enumerate(np.eye(votes.shape[1])):
-            mean[said] += (parts[said, 2] * heard[:, k])[:, None] * self.prior.forecast(votes[said] + one)
+        mean[said] += parts[said, 2:] * self.prior.forecast_after_one(votes[said], heard)
         return np.asarray(mean)
 
     def arrays(self) -> dict[str, Any]:
@@ -149,7 +148,12 @@ def combination_of(arrays: Mapping[str, Any]) -> Combination:
 
 
 def learn_combination(
-    panel: Panel, models: Sequence[Runs], *, smoothings: tuple[float, ...] | None = None, seed: int = 0
+    panel: Panel,
+    models: Sequence[Runs],
+    *,
+    smoothings: tuple[float, ...] | None = None,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
 ) -> Combination:
     """How these models and a few votes are best brought together, learnt from a panel.
 
@@ -160,6 +164,7 @@ def learn_combination(
         panel: the judgements; at least 20 items with two of them.
         models: of each model, (seeds, items, classes) predictions of the same items.
         smoothings: of `labels.mixture.fit_prior`; None to choose them here.
+        kinds: of each model's calibrator; None likewise.
         seed: of draws.
     """
     several = np.flatnonzero(panel.size > 1)
@@ -171,7 +176,7 @@ def learn_combination(
     panel, models = panel.take(several), [model[:, several] for model in models]
     chosen = choose_smoothings(panel.mass, seed=seed, pairs=panel.pairs) if smoothings is None else smoothings
     half = folds_of(len(panel), seed=seed) % 2
-    kinds = [_best_kind(panel, model, half) for model in models]
+    kinds = _best_kinds(panel, models, half) if kinds is None else kinds
     parts = [
         _part(panel, models, half == this, half != this, kinds=kinds, smoothings=chosen, seed=seed) for this in (0, 1)
     ]
@@ -191,14 +196,21 @@ def learn_combination(
 
 
 def cross_fitted_combinations(
-    panel: Panel, models: Sequence[Runs], *, seed: int = 0
+    panel: Panel, models: Sequence[Runs], *, seed: int = 0, part: float = 1.0
 ) -> tuple[tuple[Combination, ...], Ints]:
-    """A combination for each of some folds of the items, learnt from the others, and (items,) the fold of each."""
+    """A combination for each of some folds of the items, learnt from the others, and (items,) the fold of each.
+
+    They are learnt from all of the others, or from a random `part` of them.
+    """
     fold = folds_of(len(panel), seed=seed)
-    chosen = choose_smoothings(panel.mass, seed=seed, pairs=panel.pairs)
-    others = [np.flatnonzero(fold != number) for number in range(FOLDS)]
+    chosen: Any = {
+        "smoothings": choose_smoothings(panel.mass, seed=seed, pairs=panel.pairs),
+        "kinds": _best_kinds(panel, models, fold % 2),
+    }
+    used = np.random.default_rng([seed, 1]).permutation(len(panel)) < part * len(panel)
+    others = [np.flatnonzero((fold != number) & used) for number in range(FOLDS)]
     return tuple(
-        learn_combination(panel.take(rows), [model[:, rows] for model in models], smoothings=chosen, seed=seed)
+        learn_combination(panel.take(rows), [model[:, rows] for model in models], **chosen, seed=seed)
         for rows in others
     ), fold
 
@@ -306,9 +318,9 @@ def _log_evidences(
 
 def _log_evidence_after_one(prior: Prior, votes: Table) -> Table:
     """(rows, classes) ln chance of the votes after one more for each class."""
-    ones = np.eye(votes.shape[1])
-    before = prior.log_likelihood(ones)
-    return np.stack([prior.log_likelihood(votes + one) - own for one, own in zip(ones, before, strict=True)], axis=1)
+    after, before = (np.log(prior.forecast(seen)) for seen in (votes, np.zeros((1, votes.shape[1]))))
+    # One more vote is as likely before the others as after them.
+    return np.asarray(prior.log_likelihood(votes)[:, None] + after - before)
 
 
 def _log_evidence(prior: Prior, pseudo: Table, votes: Table) -> Floats:
@@ -336,10 +348,10 @@ def _slope_alone(pseudo: Table, votes: Table) -> Table:
     return np.asarray(own + digamma(whole) - digamma(whole + votes.sum(axis=1, keepdims=True)))
 
 
-def _best_kind(panel: Panel, model: Runs, half: Ints) -> Kind:
-    """The kind of calibrator that, learnt on each half of the items, says most of the other half's votes."""
+def _best_kinds(panel: Panel, models: Sequence[Runs], half: Ints) -> list[Kind]:
+    """The kind of each model's calibrator that, learnt on each half of the items, says most of the other's votes."""
 
-    def surprise(kind: Kind) -> float:
+    def surprise(kind: Kind, model: Runs) -> float:
         total = 0.0
         for this in (0, 1):
             (calibrator,) = _calibrators(panel.take(half == this), [model[:, half == this]], [kind])
@@ -349,7 +361,7 @@ def _best_kind(panel: Panel, model: Runs, half: Ints) -> Kind:
             total -= float((panel.shares[other] * np.log(said)).sum())
         return total
 
-    return min(KINDS, key=surprise)
+    return [min(KINDS, key=lambda kind: surprise(kind, model)) for model in models]
 
 
 def _calibrators(panel: Panel, models: Sequence[Runs], kinds: Sequence[Kind]) -> tuple[Calibrator, ...]:
