@@ -41,8 +41,8 @@ from dissensus.evaluation.finite_panel.people_ruler import losses, people_ruler
 from dissensus.evaluation.stand_in import diversity, named_answers, stand_in
 from dissensus.evaluation.stand_in.answers import Answers
 from dissensus.labels.mixture import folds_of
-from dissensus.together.combined import gains_of, learn
 from dissensus.together.combining import learn_combination
+from dissensus.together.gains import gains_of, learn
 from dissensus.votes.official.judged_json import read_alttest
 from dissensus.votes.table import votes_from_counts
 

@@ -37,7 +37,7 @@ from dissensus.evaluation.finite_panel.people_ruler import people_ruler
 from dissensus.evaluation.probabilities import Predictions
 from dissensus.labels.mixture import cross_fitted
 from dissensus.planning.beside_model import scores_beside, votes_beside
-from dissensus.together.combined import gains_of, learn
+from dissensus.together.gains import gains_of, learn
 from dissensus.votes.table import votes_from_counts
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Counts, Floats
     from dissensus.evaluation.probabilities import Runs
-    from dissensus.together.combined import Gain
+    from dissensus.together.gains import Gain
 
 DRAWS = 5
 TAUGHT = 200

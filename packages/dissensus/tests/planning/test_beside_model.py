@@ -19,7 +19,7 @@ from dissensus.evaluation.finite_panel.people_ruler import people_ruler
 from dissensus.evaluation.probabilities import Predictions
 from dissensus.planning import PlanBeside, Prices
 from dissensus.planning.beside_model import scores_beside, votes_beside
-from dissensus.together.combined import learn
+from dissensus.together.gains import learn
 from dissensus.votes.table import votes_from_counts
 from tests.together.test_combining import panel_of
 

@@ -16,8 +16,8 @@ from dissensus.evaluation.calibration import Calibrator
 from dissensus.evaluation.finite_panel.panel import Panel, draw_votes
 from dissensus.labels.mixture import Dirichlet, Mixture
 from dissensus.together import combining
-from dissensus.together.combined import gains_of, learn
 from dissensus.together.combining import Combination, learn_combination
+from dissensus.together.gains import gains_of, learn
 
 AS_IT_IS = Calibrator(
     kind="temperature",

@@ -10,9 +10,9 @@ import pytest
 import dissensus as dis
 from dissensus.errors import InputError
 from dissensus.evaluation.finite_panel.panel import Panel, divided_judgements, panel_of
-from dissensus.together.combined import learn
 from dissensus.together.combining import learn_combination
 from dissensus.together.deferral import BEST, ENTROPY, GAIN, POINTS, gains_of_votes, threshold_of
+from dissensus.together.gains import learn
 from dissensus.votes.simulate import simulate_responses
 from dissensus.votes.table import votes_from_counts
 

@@ -24,8 +24,9 @@ from dissensus.evaluation.finite_panel.people_ruler import people_ruler, worth_o
 from dissensus.frames import Framed
 from dissensus.planning.next_items import next_votes
 from dissensus.planning.planned import Prices, affordable, money
-from dissensus.together.combined import combine, learn, scores_together
+from dissensus.together.combined import combine
 from dissensus.together.combining import LEAST
+from dissensus.together.gains import learn, scores_together
 from dissensus.votes.reading import votes_in
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Table
     from dissensus.evaluation.finite_panel.people_ruler import Ruler, Worth
     from dissensus.planning.next_items import NextVotes
-    from dissensus.together.combined import Learnt
+    from dissensus.together.gains import Learnt
 
 MOST: Final = 10
 """The most votes alone that are looked at."""

@@ -294,7 +294,8 @@ def _surprise(x: Floats, parts: Sequence[_Part]) -> tuple[float, Floats]:
         of_parts = np.exp(log - both[:, None])
         in_own = of_parts[:, 1:2] * own * _slope_alone(own * pseudo, part.votes)
         heard = softmax(np.log(pseudo) + part.unheard, axis=1) / pseudo - 1 / pseudo.sum(axis=1, keepdims=True)
-        in_pseudo = of_parts[:, :1] * _slope(part.prior, pseudo, part.votes) + in_own + of_parts[:, 2:] * heard
+        in_mixture = part.prior.mean_log(pseudo + part.votes) - part.prior.mean_log(pseudo)
+        in_pseudo = of_parts[:, :1] * in_mixture + in_own + of_parts[:, 2:] * heard
         of_models = (terms * in_pseudo).sum(axis=(1, 2))
         of_slopes = part.signals.T @ (pseudo * in_pseudo).sum(axis=1)
         of_shares = (of_parts - np.exp(log_shares)).sum(axis=0)[1:]
@@ -310,7 +311,7 @@ def _log_evidences(
     """(rows,) ln chance of the votes under each of the three parts."""
     log = np.log(pseudo) - np.log(np.maximum(pseudo.sum(axis=1, keepdims=True), NOTHING))
     return (
-        _log_evidence(prior, pseudo, votes),
+        prior.log_likelihood(pseudo + votes) - prior.log_likelihood(pseudo),
         _log_evidence_alone(own * pseudo, votes),
         np.asarray(logsumexp(log + unheard, axis=1)),
     )
@@ -323,18 +324,8 @@ def _log_evidence_after_one(prior: Prior, votes: Table) -> Table:
     return np.asarray(prior.log_likelihood(votes)[:, None] + after - before)
 
 
-def _log_evidence(prior: Prior, pseudo: Table, votes: Table) -> Floats:
-    """(rows,) ln chance of the votes under a prior after pseudo-votes."""
-    return np.asarray(prior.log_likelihood(pseudo + votes) - prior.log_likelihood(pseudo))
-
-
-def _slope(prior: Prior, pseudo: Table, votes: Table) -> Table:
-    """(rows, classes) slope of `_log_evidence` in the pseudo-votes."""
-    return np.asarray(prior.mean_log(pseudo + votes) - prior.mean_log(pseudo))
-
-
 def _log_evidence_alone(pseudo: Table, votes: Table) -> Floats:
-    """(rows,) the same under a Dirichlet distribution of these pseudo-votes."""
+    """(rows,) ln chance of the votes under a Dirichlet distribution of these pseudo-votes."""
     alpha = pseudo + NOTHING
     whole = alpha.sum(axis=1)
     own = (gammaln(alpha + votes) - gammaln(alpha)).sum(axis=1)
@@ -342,6 +333,7 @@ def _log_evidence_alone(pseudo: Table, votes: Table) -> Floats:
 
 
 def _slope_alone(pseudo: Table, votes: Table) -> Table:
+    """(rows, classes) slope of `_log_evidence_alone` in the pseudo-votes."""
     alpha = pseudo + NOTHING
     whole = alpha.sum(axis=1, keepdims=True)
     own = digamma(alpha + votes) - digamma(alpha)

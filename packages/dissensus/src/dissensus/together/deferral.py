@@ -33,8 +33,9 @@ from dissensus.evaluation.finite_panel.people_ruler import losses
 from dissensus.frames import Framed
 from dissensus.item_names import places_of_items
 from dissensus.together.allocation import WANTED, gains_of_next_votes
-from dissensus.together.combined import beside_votes, learn
+from dissensus.together.combined import beside_votes
 from dissensus.together.combining import LEAST, learn_combination
+from dissensus.together.gains import learn
 from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.probabilities import Runs
-    from dissensus.together.combined import Learnt
     from dissensus.together.combining import Combination
+    from dissensus.together.gains import Learnt
 
 GAIN: Final = "expected gain"
 ENTROPY: Final = "entropy"
