@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import dissensus as dis
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation.stand_in import stand_in
 from dissensus.labels.labelling import SCHEMES
 from dissensus.labels.mixture import SMOOTHINGS, cross_fitted_by_group, fit_prior
 from dissensus.votes.sides import swap_sides
@@ -115,7 +116,7 @@ def test_priors(case: tuple[Votes, Mask, Any]) -> None:
         np.testing.assert_allclose(forecasts[1], forecasts[0], atol=1e-9)
         np.testing.assert_allclose(forecasts[0], forecasts[0][::-1, ::-1], atol=1e-9)
     groups = np.arange(ITEMS) % 2
-    made = [cross_fitted_by_group(mass, groups, pairs=True)[0] for mass in (first, second)]
+    made = [cross_fitted_by_group(mass, groups, mirrored=groups)[0] for mass in (first, second)]
     for one, same in zip(*made, strict=True):
         np.testing.assert_allclose(same.forecast(one_vote), one.forecast(one_vote), atol=1e-9)
 
@@ -153,6 +154,21 @@ def test_sets_and_predictions_beside_votes(case: tuple[Votes, Mask, Any]) -> Non
         _close(*([row for row in rows if row["stratum"] == "all"] for rows in sets))
     first, second = (dis.combine(one, predicted, resamples=10).labels for one, predicted in said)
     np.testing.assert_allclose(second.probabilities, _mirrored(first.probabilities, swaps), atol=1e-6)
+
+
+@fewer
+@given(cases)
+def test_whether_a_judge_may_stand_in(case: tuple[Votes, Mask, Any]) -> None:
+    votes, swaps, model = case
+    both = []
+    for one, said in ((votes, model), (swap_sides(votes, swaps), _mirrored(model, swaps))):
+        answers = {str(item): one.classes[k] for item, k in zip(one.items, said.argmax(axis=1), strict=True)}
+        judged = stand_in(one, {"judge": answers}, least_items=5, resamples=10).to_dict()["models"]
+        # These name classes.
+        both.append({name: value for name, value in judged["judge"].items() if name not in ("parts", "worst_items")})
+    _close(*both)
+    # What it says is known from most of the votes: it is worth somebody, on whichever side it stands.
+    assert both[0]["people_saved"][0]["saved"]["value"] > 0
 
 
 def test_what_is_no_preference_is_not_symmetric() -> None:

@@ -216,27 +216,39 @@ def cross_fitted(
 
 
 def by_group(
-    prior: Mixture, mass: Table, group: Codes | Ints, *, groups: int, shrinkage: float, pairs: bool = False
+    prior: Mixture,
+    mass: Table,
+    group: Codes | Ints,
+    *,
+    groups: int,
+    shrinkage: float,
+    mirrored: Codes | Ints | None = None,
 ) -> tuple[Mixture, ...]:
     """The mixture of each group of items: the same points, with weights between the group's own and everybody's.
 
     `mass` is (items, classes), `group` (items,). A group without items has everybody's weights, which count as
-    `shrinkage` items in each.
+    `shrinkage` items in each. Of pairs, `mirrored` are the (items,) groups of their mirror images.
     """
+    if mirrored is not None:
+        mass, group = both_sides(mass), np.concatenate([group, mirrored])
     out = []
     for number in range(groups):
-        rows, times = _distinct(mass[group == number], pairs=pairs)
-        rows, items = (both_sides(rows), np.tile(times / 2, 2)) if pairs else (rows, times)
+        rows, times = _distinct(mass[group == number], pairs=False)
+        items = times if mirrored is None else times / 2
         weights = em_weights(prior, rows, items, steps=STEPS, shrinkage=shrinkage) if len(rows) else prior.weights
         out.append(Mixture(prior.points, weights))
     return tuple(out)
 
 
 def cross_fitted_by_group(
-    mass: Table, group: Codes | Ints, *, seed: int = 0, pairs: bool = False
+    mass: Table, group: Codes | Ints, *, seed: int = 0, mirrored: Codes | Ints | None = None
 ) -> tuple[tuple[Mixture, ...], Ints]:
-    """As `cross_fitted`, by fold and (items,) group; how far groups keep to everybody, held-out votes tell."""
-    fold, groups = folds_of(len(mass), seed=seed), int(group.max()) + 1
+    """As `cross_fitted`, by fold and (items,) group; how far groups keep to everybody, held-out votes tell.
+
+    Of pairs, `mirrored` are the groups of their mirror images.
+    """
+    fold, pairs = folds_of(len(mass), seed=seed), mirrored is not None
+    groups = int(max(group.max(), 0 if mirrored is None else mirrored.max())) + 1
     chosen = choose_smoothings(mass, seed=seed, mixtures=True, pairs=pairs)
     everybody = [fit_mixture(mass[fold != number], chosen, seed=seed, pairs=pairs) for number in range(FOLDS)]
     few = mass * np.minimum(1.0, FEW / mass.sum(axis=1, keepdims=True))
@@ -246,7 +258,12 @@ def cross_fitted_by_group(
             mixture
             for number, prior in enumerate(everybody)
             for mixture in by_group(
-                prior, mass[fold != number], group[fold != number], groups=groups, shrinkage=shrinkage, pairs=pairs
+                prior,
+                mass[fold != number],
+                group[fold != number],
+                groups=groups,
+                shrinkage=shrinkage,
+                mirrored=None if mirrored is None else mirrored[fold != number],
             )
         )
         which = fold * groups + group

@@ -167,6 +167,7 @@ def people_ruler(
     *,
     training: Table | None = None,
     question: Codes | Ints | None = None,
+    mirrored: Codes | Ints | None = None,
     nobody: Table | None = None,
     score: Ruled = "soft_nll",
     seed: int = 0,
@@ -181,6 +182,7 @@ def people_ruler(
             it, folds of the scored items stand in for them.
         question: (items,) the question that each item belongs to, or whatever else is known of it, counted from 0: what
             is learnt is then learnt for each, from the scored items, so that knowing it is not worth people.
+        mirrored: of preferences, the same of each item's mirror image, where swapped sides change it.
         nobody: (items, classes) what is said of an item of which nobody's vote is known; None for the mean of the
             training items, or of the other items, or for what was learnt of the question.
         score: which of the three.
@@ -207,7 +209,8 @@ def people_ruler(
     if question is None:
         priors, prior_of = learnt(1.0)
     else:
-        priors, prior_of = cross_fitted_by_group(panel.mass, question, seed=seed, pairs=panel.pairs)
+        mirrored = question if mirrored is None and panel.pairs else mirrored
+        priors, prior_of = cross_fitted_by_group(panel.mass, question, seed=seed, mirrored=mirrored)
     if training is None or question is not None:
         notes.append(f"people's forecasts are learnt from {FOLDS} folds of the scored items")
     if nobody is None and question is None:
@@ -219,7 +222,7 @@ def people_ruler(
         some = np.random.default_rng(seed).permutation(len(panel))[:COMPARED]
         lost = _scores(panel.take(some), most, learnt(0.5)[0], prior_of[some], score, seed=seed)[0] - per_item[:, some]
         learning[1:] = np.maximum(lost[1:].mean(axis=1), 0.0)
-    learning[0] = _lost_by_a_mean(panel, question, None if training is None else len(training), score)
+    learning[0] = _lost_by_a_mean(panel, question, mirrored, None if training is None else len(training), score)
     if nobody is not None:
         per_item[0] = (panel.shares * losses(nobody, score)).sum(axis=1) + _whatever_forecast(panel, score)
     if nobody is not None and without:
@@ -239,17 +242,19 @@ def people_ruler(
     )
 
 
-def _lost_by_a_mean(panel: Panel, question: Codes | Ints | None, items: int | None, score: Ruled) -> float:
+def _lost_by_a_mean(
+    panel: Panel, question: Codes | Ints | None, mirrored: Codes | Ints | None, items: int | None, score: Ruled
+) -> float:
     """What nobody's forecast loses as a mean over N items, of each question.
 
     By NLL sum_k var_k / (2 N p_k), by Brier sum_k var_k / N, and by RPS that of cumulated shares.
     """
     of = np.zeros(len(panel), dtype=np.int64) if question is None else np.asarray(question)
+    everybody = both_sides(panel.shares) if panel.pairs else panel.shares
+    everywhere = np.concatenate([of, of if mirrored is None else mirrored]) if panel.pairs else of
     lost = 0.0
     for one in np.unique(of).tolist():
-        shares = panel.shares[of == one]
-        size = len(shares)
-        shares = both_sides(shares) if panel.pairs else shares
+        shares, size = everybody[everywhere == one], int((of == one).sum())
         shares = cumulated(shares) if score == "rps" else shares
         mean = shares.mean(axis=0) * 2 if score == "soft_nll" else np.ones(shares.shape[1])
         excess = np.divide(shares.var(axis=0), mean, out=np.zeros(len(mean)), where=mean > 0).sum()

@@ -21,6 +21,7 @@ from scipy.special import ndtr, stdtr
 from dissensus.arrays import places_of, places_within
 from dissensus.errors import InputError, meant
 from dissensus.evaluation.stand_in.answers import names_are_places
+from dissensus.votes.sides import symmetric
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Mask, Names, Table
@@ -350,6 +351,7 @@ def _aligned(
     weight = None
     if balanced:
         frequency = np.bincount(label[counted], minlength=len(votes.classes))
+        frequency = symmetric(frequency) if votes.pairs else frequency
         rarity = frequency.sum() / np.maximum(frequency, 1)
         weight = judged.sum(rarity[label], vote) / others[vote]
     return Alignment(vote=vote, human=human, model=model), weight

@@ -269,7 +269,7 @@ def _saved(votes: Votes, answers: Answers, domains: Any | None, *, resamples: in
         return f"{len(votes.classes):,} classes are too many to learn what an answer says of people's votes"
     shown = np.flatnonzero((answers.label >= 0) & (votes.panel_size > 0))
     counts = votes.counts[shown].astype(np.float64)
-    panel = Panel(mass=counts, squares=counts, size=votes.panel_size[shown], single=True)
+    panel = Panel(mass=counts, squares=counts, size=votes.panel_size[shown], single=True, pairs=votes.pairs)
     question = None if domains is None else np.asarray(domains)[shown]
     return people_saved(panel, answers.label[shown], question=question, resamples=resamples, seed=seed)
 

@@ -76,9 +76,12 @@ def people_saved(
     alone = people_ruler(panel, question=asked, seed=seed)
     if isinstance(alone, str):
         return alone
-    known = np.stack([answer, np.zeros(len(answer)) if asked is None else asked])
-    _, said = np.unique(known, axis=1, return_inverse=True)
-    mixed = people_ruler(panel, question=said.ravel(), seed=seed)
+    classes, of = panel.mass.shape[1], np.zeros(len(answer)) if asked is None else asked
+    # Of preferences, the answer to the swapped pair is the one at the mirrored place.
+    other = np.where((answer >= 0) & (answer < classes), classes - 1 - answer, answer) if panel.pairs else answer
+    _, codes = np.unique(np.stack([np.append(answer, other), np.append(of, of)]), axis=1, return_inverse=True)
+    said, mirrored = np.split(codes.ravel(), 2)
+    mixed = people_ruler(panel, question=said, mirrored=mirrored if panel.pairs else None, seed=seed)
     assert not isinstance(mixed, str)
     some = panel.size > alone.most
     curves = np.stack([alone.per_item[:, some], mixed.per_item[:, some]])
