@@ -68,7 +68,7 @@ def test_pairs_are_side_by_side_and_answered_by_a_key_on_whichever_side(browser:
         for phone in (False, True):
             with opened(browser, phone=phone) as page:
                 begin(page, site)
-                first, second = page.locator(".sides .part").all()
+                first, second = page.locator(".sides .look").all()
                 boxes = first.bounding_box(), second.bounding_box()
                 beside = boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
                 below = boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]
@@ -77,7 +77,7 @@ def test_pairs_are_side_by_side_and_answered_by_a_key_on_whichever_side(browser:
                 assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
                 assert violations(page, axe) == []
                 for number in range(2, 5):
-                    good = page.locator(".part").filter(has=page.locator("img")).locator("b").inner_text()
+                    good = page.locator(".look").filter(has=page.locator("img")).locator("b").inner_text()
                     page.keyboard.press("1" if good == "A" else "3")
                     submit(page, number)
         assert site.read("SELECT DISTINCT class FROM response WHERE value = 1") == [(0,)], "the table's left, each time"

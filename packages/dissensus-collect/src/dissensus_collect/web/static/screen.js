@@ -17,7 +17,7 @@ export const told = (text) => project.told[text] ?? text;
 /** A text or an image, under its name for those who do not see it; `label` is written above it. */
 async function part(item, name, label = "") {
   const whole = document.createElement("div");
-  whole.className = "part";
+  whole.className = "look";
   if (label) whole.append(Object.assign(document.createElement("b"), { textContent: label }));
   if (item.src) {
     const image = new Image();
