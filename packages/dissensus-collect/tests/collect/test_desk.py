@@ -217,11 +217,13 @@ def test_everybody_of_a_list_is_decided_about_on_all_its_pages(crowd: Visited) -
     assert names(desk.open("/researcher/pay?show=decided").text) == [name]
 
 
-def test_a_persons_agreement_on_an_item_is_the_share_of_the_others_who_say_the_same(tmp_path: Path) -> None:
+def test_a_persons_agreement_on_an_item_is_the_share_of_the_others_who_say_the_same(
+    tmp_path: Path, url: str | None
+) -> None:
     from dissensus_collect.results.overview import overview, said
 
     project = text_project(tmp_path, items=4, k=3)
-    with visited(project) as site:
+    with visited(project, url) as site:
         for cat in ("yes", "yes", "no"):
             judge_all(site.database, project, partial(said_of, cat))
         people = site.database.read_now(lambda cursor: [said(cursor, project, annotator=n) for n in (1, 2, 3)])
