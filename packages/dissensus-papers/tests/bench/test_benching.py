@@ -262,7 +262,7 @@ def test_single_votes_are_scored_by_their_frequencies(small: Path, entered: Path
     kl = next(row["mean"] for row in found.scores if row["metric"] == "kl" and row["stratum"] == "all")
     assert kl == pytest.approx(0, abs=1e-9)
     (entered / "mine" / "one.csv").write_text("\n".join(["item,annotator,label", *lines[5:]]) + "\n")
-    with pytest.raises(InputError, match=r"has no vote, and so it is with 1 of 30 held-out items"):
+    with pytest.raises(InputError, match="item"):
         handed_in(small, entered)
 
 

@@ -1,19 +1,15 @@
-"""Basins, out-of-distribution detection and the audit of selection on a paper's page; no verdict reads the audit."""
+"""Basins and out-of-distribution detection on a paper's page."""
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from dissensus.evaluation.metrics import soft_nll
 from dissensus_papers.papers import judge_paper, read_paper, read_summaries, write_pages
 from dissensus_papers.papers.running import Reproduction, reproduce
-from dissensus_papers.papers.summary import write_summary
-from dissensus_train.studies import open_study, read_study
 from tests.study_report.studies import make_study
 
 if TYPE_CHECKING:
@@ -28,7 +24,6 @@ link = "l"
 question = "q"
 [[studies]]
 name = "study"
-audit_selection = true
 [[claims]]
 id = "nll"
 says = "Soft NLL falls"
@@ -103,43 +98,3 @@ def test_what_the_store_has_is_judged_where_the_weights_are_gone(folder: Path, t
     for what in ("basins", "out-of-distribution detection"):
         assert f"Not all of its {what} could be measured: runs/" in markdown
     assert str(tmp_path) not in markdown
-
-
-def test_the_audit_chooses_each_epoch_on_test_items(kept: StudySummary, folder: Path) -> None:
-    opened = open_study(read_study(folder / "study.toml"), folder / "store")
-    human = opened.data.human.take(opened.data.splits["test"]).probabilities
-    for row in kept.selected_on_test:
-        runs = [run for run in opened.runs if run.method.endswith(row["system"])]
-        assert len(runs) == 2
-        for place, run in enumerate(runs):
-            epochs = opened.store.dynamics(run.key)["test"].astype(float)
-            values = [float(np.mean(soft_nll(human, each))) for each in epochs]
-            assert row["best_on_test"][place] == pytest.approx(min(values), rel=1e-5)
-            assert row["epoch"][place] == 1 + values.index(min(values))
-            assert row["last"][place] == pytest.approx(values[-1], rel=1e-5)
-            score = opened.store.load(run.key).predictions["test"].astype(float)
-            assert row["kept"][place] == pytest.approx(np.mean(soft_nll(human, score)), rel=1e-3)
-            assert row["best_on_test"][place] <= min(row["last"][place], row["kept"][place])
-
-
-def test_no_verdict_can_see_the_audit(kept: StudySummary, folder: Path, tmp_path: Path) -> None:
-    paper = read_paper(folder / "claims.toml")
-    wild = tuple({**row, "best_on_test": [-99.0] * 2, "kept": [-99.0] * 2} for row in kept.selected_on_test)
-    said = []
-    for name, audit in (("as it is", kept.selected_on_test), ("wild", wild), ("none", ())):
-        write_summary(tmp_path / name, "claims", replace(kept, selected_on_test=audit))
-        again = read_summaries(tmp_path / name, "claims")
-        pages = [path.read_text() for path in write_pages(paper, again, tmp_path / name)]
-        assert ("Audit, not a result" in pages[0]) == (name != "none")
-        assert ("No verdict on this page uses it" in pages[1]) == (name != "none")
-        # The JSON, which programs read, has none of it.
-        said.append((judge_paper(paper, again)[0].to_dict(), pages[2], again["study"].scores))
-    assert said[0] == said[1] == said[2]
-
-
-def test_the_audit_is_made_only_where_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
-    claims = folder / "others.toml"
-    claims.write_text(CLAIMS.replace("audit_selection = true\n", ""))
-    how = Reproduction(engine="loop", device="cpu", resamples=20)
-    (found,) = reproduce(read_paper(claims), folder / "store", tmp_path, how=how)
-    assert not found.selected_on_test

@@ -223,7 +223,7 @@ def _set_result(protocol: Protocol, bench_set: BenchSet, ran: Mapping[str, Study
 
 def _rows(protocol: Protocol, summary: StudySummary, method: str = "") -> dict[str, MethodResult]:
     by_system: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for metric in protocol.scored:
+    for metric in dict.fromkeys((*protocol.metrics, ORDERED)):
         for row in summary.scores:
             if row["stratum"] == ALL and row["metric"] == metric and row["mean"] is not None:
                 by_system.setdefault(row["system"], {})[metric] = row

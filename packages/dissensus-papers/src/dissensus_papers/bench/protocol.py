@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, Literal
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -13,7 +14,10 @@ from msgspec.structs import replace
 from dissensus.errors import InputError, choices
 from dissensus.evaluation import METRICS
 from dissensus.toml_file import TomlFile, TomlTable, no_such
-from dissensus_train.studies import toml_text
+from dissensus_train.studies import read_study, toml_text
+
+if TYPE_CHECKING:
+    from dissensus_train.studies import Study
 
 ORDERED: Final = "rps"
 """What methods are ranked by where classes are a scale."""
@@ -148,11 +152,6 @@ class Protocol(TomlTable):
         return tuple(dict.fromkeys((self.comparison.metric, *self.comparison.others)))
 
     @property
-    def scored(self) -> tuple[str, ...]:
-        """What runs are scored by: what tables show, and what ordered sets are ranked by."""
-        return (*self.metrics, ORDERED) if any(bench_set.ordered for bench_set in self.sets) else self.metrics
-
-    @property
     def entries(self) -> tuple[Entry, ...]:
         """All deliveries in one study, and a study for each further model and annotator side."""
         models = (Entry(name=model, model=model) for model in self.models)
@@ -233,6 +232,14 @@ def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: 
             "training": {**kind.training, **bench_set.training, **({"loss": entry.loss} if entry.loss else {})},
         }
     )
+
+
+def protocol_study(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: bool) -> Study:
+    """The study of an entry on a set, without leaving its file anywhere."""
+    with TemporaryDirectory() as place:
+        path = Path(place) / "study.toml"
+        path.write_text(study_text(protocol, bench_set, entry, quick=quick), encoding="utf-8")
+        return read_study(path)
 
 
 def study_name(bench_set: BenchSet, entry: Entry) -> str:

@@ -8,12 +8,11 @@ import tomllib
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
 from dissensus.own_code import source_files
-from dissensus_papers.bench.protocol import FILES, WITH, Entry, study_name, study_text
+from dissensus_papers.bench.protocol import FILES, WITH, Entry, protocol_study, study_name, study_text
 from dissensus_papers.papers.claims import Paper, StudyUse
 from dissensus_papers.papers.running import reproduce
 from dissensus_papers.papers.summary import StudySummary, read_summaries, without_place, write_summary
@@ -64,7 +63,7 @@ def run_bench(
             would stand, or the other way round.
     """
     same_length(folder, quick=how.quick)
-    how = replace(how, metrics=protocol.scored)
+    how = replace(how, metrics=protocol.metrics)
     place = folder / STUDIES
     if method is None:
         entries = protocol.entries
@@ -115,10 +114,8 @@ def refuse_other_protocol(protocol: Protocol, summaries: Mapping[str, StudySumma
         summary = summaries.get(study_name(bench_set, entry))
         if summary is None or summary.missing:
             continue
-        with TemporaryDirectory() as place:
-            path = Path(place) / "study.toml"
-            path.write_text(study_text(protocol, bench_set, entry, quick=summary.quick), encoding="utf-8")
-            asked, ran = (_decides(text) for text in (study_toml(read_study(path)), summary.toml))
+        study = protocol_study(protocol, bench_set, entry, quick=summary.quick)
+        asked, ran = (_decides(text) for text in (study_toml(study), summary.toml))
         # What `--quick` does to training is not the protocol's.
         tables = ("dataset", "targets") if summary.quick else asked.keys() | ran.keys()
         wrong = sorted(table for table in tables if asked.get(table) != ran.get(table))

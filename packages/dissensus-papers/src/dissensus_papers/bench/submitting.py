@@ -10,21 +10,16 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
 
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError, choices
-from dissensus.evaluation import METRICS, evaluate, read_predictions, score_submission
-from dissensus.labels import label
-from dissensus.votes import read_votes
-from dissensus_papers.bench.protocol import WITH, Entry, study_text
+from dissensus.evaluation import evaluate, score_submission
+from dissensus_papers.bench.protocol import ORDERED, WITH, Entry, protocol_study
 from dissensus_papers.bench.running import NAME
 from dissensus_papers.papers.pages import SHOWN
 from dissensus_papers.papers.summary import RULER, StudySummary, read_summaries, scores_of, write_summary
-from dissensus_train.studies import open_study, read_study
+from dissensus_train.studies import open_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,16 +89,11 @@ def _scored(
     protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, resamples: int, about: dict[str, Any]
 ) -> StudySummary:
     human, training, votes = held_out(protocol, bench_set)
-    given = _predicted(path, human)
     evaluation = evaluate(
         human,
-        {name: given},
+        {name: path},
         classes=human.classes,
-        metrics=[
-            name
-            for name in dict.fromkeys((*SHOWN, *protocol.scored))
-            if human.ordered or "ordered" not in METRICS[name].needs
-        ],
+        metrics=tuple(dict.fromkeys((*SHOWN, *protocol.metrics, *([ORDERED] if human.ordered else [])))),
         training=training,
         resamples=resamples,
     )
@@ -130,36 +120,10 @@ def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[LabelDistribution
 
     Encoders are left out of it: whose items are held out depends on votes and the split's seed alone.
     """
-    with TemporaryDirectory() as place:
-        path = Path(place) / "study.toml"
-        path.write_text(study_text(protocol, bench_set, Entry(), quick=True), encoding="utf-8")
-        study = read_study(path).parts[0]
-        data = open_study(study, place).data
+    study = protocol_study(protocol, bench_set, Entry(), quick=True).parts[0]
+    data = open_study(study, "no-store").data
     if study.folds:
         # Each item is held out in one of the folds.
         return data.human, None, float(data.human.panel_size.mean())
     training = data.human.take(data.splits["train"])
     return data.human.take(data.splits[data.held_out]), training, float(training.panel_size.mean())
-
-
-def _predicted(path: Path, human: LabelDistribution) -> Any:
-    """Predictions of a file as they are, or the frequencies of single votes."""
-    header = path.read_bytes()[:2000].decode("utf-8", errors="replace").splitlines()[:1]
-    if not header or not re.search(r"\b(annotator|person|worker)\b", header[0]):
-        return read_predictions(path, human.classes)
-    cast = label(read_votes(path), "frequency")
-    unknown = [name for name in cast.classes if name not in human.classes]
-    if unknown:
-        raise InputError(f"{path}: '{unknown[0]}' is no class of the set{choices(unknown[0], human.classes)}")
-    place = {item: row for row, item in enumerate(cast.items.tolist())}
-    missing = [item for item in human.items.tolist() if item not in place]
-    if missing:
-        raise InputError(
-            f"{path}: item {missing[0]} has no vote, and so it is with {len(missing):,} of {len(human):,} held-out "
-            "items; give votes on each"
-        )
-    rows = np.zeros((len(human), len(human.classes)))
-    rows[:, [human.classes.index(one) for one in cast.classes]] = cast.probabilities[
-        [place[i] for i in human.items.tolist()]
-    ]
-    return rows

@@ -102,14 +102,12 @@ class StudyUse(TomlTable):
         instead: the known dataset that stands in where the study's own is not there; empty where none does.
         quick: what `--quick` changes: models, seeds, epochs, learning rate, folds, and items of basins and OOD; None
             leaves the study out.
-        audit_selection: whether to show what choosing the epoch on test items would have given; no verdict reads it.
         own_splits: whether every seed has a split of its own, so that no value is one split's luck.
     """
 
     name: str
     instead: str = ""
     quick: dict[str, Any] | None = None
-    audit_selection: bool = False
     own_splits: bool = False
 
     def __post_init__(self) -> None:
@@ -129,7 +127,6 @@ class ClaimsFile(TomlTable, kw_only=True):
         pilots: what had been run and seen when the ranges were written.
         notes: what the paper says that is no claim to be tested, and why.
         differs: what is known to differ between its studies and ours.
-        not_run: what would be worth a run and was not.
         studies: the most telling first.
         claims: in order.
     """
@@ -143,7 +140,6 @@ class ClaimsFile(TomlTable, kw_only=True):
     pilots: str = ""
     notes: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
-    not_run: tuple[str, ...] = ()
     studies: Annotated[tuple[StudyUse, ...], Meta(min_length=1)]
     claims: Annotated[tuple[Claim, ...], Meta(min_length=1)]
 

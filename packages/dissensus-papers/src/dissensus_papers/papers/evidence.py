@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from dissensus.errors import InputError
-from dissensus.evaluation import METRICS, make_strata
+from dissensus.evaluation import make_strata
 from dissensus_train.studies import (
     mode_shift_audit,
     score_folds,
@@ -59,12 +59,6 @@ class Evidence:
         """The study itself, or its first fold."""
         return self.opened[0]
 
-    @property
-    def further(self) -> tuple[str, ...]:
-        """Those of `metrics` that the classes allow: some are for scales alone."""
-        ordered = self.first.data.human.ordered
-        return tuple(name for name in self.metrics if ordered or "ordered" not in METRICS[name].needs)
-
     @cached_property
     def splits(self) -> tuple[Evidence, ...]:
         """Each seed on its own split; empty where all seeds share one, or the study has folds."""
@@ -86,13 +80,13 @@ class Evidence:
         data = self.first.data
         human = data.human.take(data.splits[data.held_out])
         strata = {idea: tuple(replace(stratum, rule=None) for stratum in make_strata(human, idea)) for idea in STRATA}
-        return score_study(self.first, strata=strata, metrics=self.further, resamples=self.resamples)
+        return score_study(self.first, strata=strata, metrics=self.metrics, resamples=self.resamples)
 
     @cached_property
     def evaluation(self) -> Evaluation:
         """Every system and baseline against people."""
         if self.first.study.folds:
-            return score_folds(self.opened, metrics=self.further, resamples=self.resamples)
+            return score_folds(self.opened, metrics=self.metrics, resamples=self.resamples)
         return self.scored.evaluation
 
     def against(self, target: str) -> Evaluation:

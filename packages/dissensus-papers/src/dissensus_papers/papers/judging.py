@@ -10,6 +10,7 @@ outside of it, and else inconclusive. Values that have no interval by nature, su
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -103,15 +104,11 @@ def judge_paper(paper: Paper, summaries: Mapping[str, StudySummary]) -> tuple[Ju
                 "its store"
             )
     judged: dict[str, JudgedClaim] = {}
-    waiting = list(paper.claims)
-    while waiting:
-        # Those that put others together come after them.
-        ready = [claim for claim in waiting if judged.keys() >= set(claim.about.get("of", ()))]
-        if not ready:
-            raise InputError(f"{paper.name}: claims are about each other in a circle: {waiting[0].id}")
-        for claim in ready:
-            judged[claim.id] = _of_claims(claim, judged) if "of" in claim.about else _of_study(claim, summaries)
-        waiting = [claim for claim in waiting if claim.id not in judged]
+    by_id = {claim.id: claim for claim in paper.claims}
+    # Those that put others together come after them.
+    for name in TopologicalSorter({name: claim.about.get("of", ()) for name, claim in by_id.items()}).static_order():
+        claim = by_id[name]
+        judged[name] = _of_claims(claim, judged) if "of" in claim.about else _of_study(claim, summaries)
     return tuple(judged[claim.id] for claim in paper.claims)
 
 

@@ -53,11 +53,6 @@ DELIVERY: Final = (
     "class at a time: sls (stochastic label sampling) draws it anew each epoch, multipass takes the votes in turn."
 )
 
-AUDIT: Final = (
-    "The last but one column chooses each run's epoch on the test items that it is scored on, so it is too good by "
-    "construction. It shows how far such a choice can carry a printed number. No verdict on this page uses it."
-)
-
 
 def write_pages(paper: Paper, summaries: Summaries, folder: Path) -> tuple[Path, ...]:
     """Judge a paper's claims and write PAPER.md, PAPER.html and PAPER.json into a folder; returns their paths."""
@@ -100,11 +95,11 @@ def counted(judged: Sequence[JudgedClaim]) -> dict[str, dict[str, int]]:
 
 
 def not_run(paper: Paper, summaries: Summaries) -> list[str]:
-    """What was not run: studies that claims ask for, and what the claims file itself lists."""
+    """The studies that claims ask for and that were not run."""
     needed = dict.fromkeys(claim.study for claim in paper.claims if claim.study)
     absent = [f"The study {name}." for name in needed if name not in summaries]
     missing = [f"The study {name}: {summary.missing}." for name, summary in summaries.items() if summary.missing]
-    return [*absent, *missing, *paper.not_run]
+    return [*absent, *missing]
 
 
 def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> list[Block]:
@@ -189,27 +184,19 @@ def _quick(summaries: Summaries) -> bool:
 HEADINGS: Final = {
     "claims": "Claims, tested on people as in the paper",
     "on other people": "The paper's sentences, tested on other people's votes",
-    "on a stand-in": "On a stand-in",
+    "on a stand-in": "On a stand-in, which counts for nothing above",
     "controls": "What the paper leaves open",
-}
-
-IN_SHORT: Final = {
-    "claims": "Claims tested on people as in the paper, {}",
-    "on other people": "Tested on other people's votes, {}",
-    "on a stand-in": "On a stand-in, which counts for nothing above, {}",
-    "controls": "Further questions, {}",
 }
 
 
 def _in_short(judged: Sequence[JudgedClaim]) -> list[str]:
     """A sentence for each kind of claims, the paper's own data first."""
-    tallies = counted(judged)
     sentences = []
-    for kind, tally in tallies.items():
+    for kind, tally in counted(judged).items():
         control = kind == "controls"
         verdicts = ", ".join(f"{number} {shown_verdict(control, verdict, number)}" for verdict, number in tally.items())
         if tally:
-            sentences.append(f"{IN_SHORT[kind].format(sum(tally.values()))}: {verdicts}.")
+            sentences.append(f"{HEADINGS[kind]} ({sum(tally.values())}): {verdicts}.")
         elif kind == "claims":
             sentences.append("No claim was tested on the paper's own people: their answers are not here.")
     return sentences
@@ -319,7 +306,7 @@ def _studies(summaries: Summaries) -> list[Block]:
         for stratum in ("varied", MOST_CONTESTED):
             if any(row["stratum"] == stratum for row in study.scores):
                 inside += _scores(study, stratum, text=f"On the items of the stratum '{stratum}':")
-        inside += [*_basins(study), *_ood(study), *(Block("text", why) for why in study.unmeasured), *_audit(study)]
+        inside += [*_basins(study), *_ood(study), *(Block("text", why) for why in study.unmeasured)]
         blocks.append(Block("fold", f"Scores: {named}", inside=[*inside, *bullets(_made_of(study))]))
     if not ran:
         return []
@@ -440,14 +427,3 @@ def _gap(value: Mapping[str, Any] | None) -> str:
         return DASH
     interval = "" if value["low"] is None else f" [{value['low']:+.3f}, {value['high']:+.3f}]"
     return f"{value['value']:+.3f}{interval}"
-
-
-def _audit(summary: StudySummary) -> list[Block]:
-    """What choosing the epoch on test items would have given, with a warning; empty where it was not asked for."""
-    rows = []
-    for row in summary.selected_on_test:
-        scores = (_over_seeds(row[rule]) for rule in ("last", "kept", "best_on_test"))
-        rows.append((row["system"], *scores, ", ".join(f"{epoch:.0f}" for epoch in row["epoch"])))
-    header = ("", "last epoch", "kept epoch (ours)", "AUDIT: best epoch on test items", "that epoch, by seed")
-    heading = Block("heading", f"Audit, not a result: {summary.study} selected on test items")
-    return [heading, Block("warning", AUDIT), *table(header, rows)] if rows else []

@@ -16,9 +16,7 @@ import numpy as np
 
 import dissensus
 from dissensus.datasets import data_folder
-from dissensus.dynamics import read_dynamics
 from dissensus.errors import InputError
-from dissensus.evaluation import METRICS
 from dissensus.pages import write_texts
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED, NotMeasuredError
 from dissensus_papers.papers.quantities import measure, over_splits
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from dissensus_papers.papers.claims import Claim, Paper
     from dissensus_papers.papers.evidence import Evidence
     from dissensus_train.ood import OodResult
-    from dissensus_train.studies import OpenStudy, ScoredStudy, StudyBasins
+    from dissensus_train.studies import OpenStudy, StudyBasins
 
 STRATA_KEPT: Final = (ALL, "unanimous", "varied", MOST_CONTESTED)
 """Strata whose scores are kept by run."""
@@ -74,7 +72,6 @@ class StudySummary:
         answers: by claim, what was asked and what was measured, or why it was not.
         measured: of basins and out-of-distribution detection, what the study asks for.
         unmeasured: why something that the study asks for was not measured, in sentences.
-        selected_on_test: an audit, never a result: by system, what choosing the epoch on test items would have given.
         rules: SHA-256 of the rules that it was made to be judged by (`Paper.rules`); empty in summaries from before.
         versions: of what trained the runs and of dissensus, which summarised them.
         data: SHA-256 of the votes and of the features behind it.
@@ -101,7 +98,6 @@ class StudySummary:
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     measured: dict[str, Any] = field(default_factory=dict)
     unmeasured: tuple[str, ...] = ()
-    selected_on_test: tuple[dict[str, Any], ...] = ()
     rules: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     data: dict[str, str] = field(default_factory=dict)
@@ -117,7 +113,6 @@ def summarise(
     folds, splits = bool(study.folds), evidence.splits
     scored_on = splits[0] if splits else evidence
     split = f"test, each item in one of {study.folds} folds" if folds else scored_on.scored.split
-    audited = study.training.dynamics and any(use.audit_selection for use in paper.studies if use.name == name)
     panel_size = data.targets[study.targets[0].name].panel_size[data.splits["train"]]
     return StudySummary(
         name=name,
@@ -138,7 +133,6 @@ def summarise(
         ruler=RULER,
         answers={claim.id: _answer(claim, evidence) for claim in paper.claims if claim.study == name},
         measured={} if folds or splits else _rounded(measured_of(evidence.first)),
-        selected_on_test=tuple(_rounded(selected_on_test(evidence.scored))) if audited else (),
         rules=paper.rules(name),
         versions=versions,
         data={
@@ -256,35 +250,6 @@ def _ood(ood: OodResult) -> dict[str, Any]:
         rows.append({**about, "auroc": row.value.to_dict(), "difference": difference})
     sets = {ood_set.name: ood_set.items for ood_set in ood.sets}
     return {"against": ood.against, "reference": ood.systems[0], "sets": sets, "rows": rows}
-
-
-def selected_on_test(scored: ScoredStudy) -> tuple[dict[str, Any], ...]:
-    """An audit, never a result: scores if the epoch were chosen on the very items that they are about.
-
-    Claims cannot reach it: they are judged by `quantities`, which reads scored studies alone.
-
-    Args:
-        scored: a study whose runs recorded their probabilities after each epoch. These are kept in float16, so that
-            all numbers are a little off the scores of the study itself, and alike.
-
-    Returns:
-        For each system, by seed, soft NLL on test items after the last epoch, the kept one, and the best one on them.
-    """
-    opened, split, soft_nll = scored.opened, scored.split, METRICS["soft_nll"].per_item
-    assert soft_nll is not None, "it is a mean over items"
-    rows = []
-    for name, system in scored.systems.items():
-        by_run = []
-        for run in system.runs:
-            (epochs,) = read_dynamics(opened.store, [run.key], split=split)
-            kept = opened.store.load(run.key, dynamics=False, weights=False).chosen_epoch
-            values = np.array(
-                [soft_nll(scored.human.probabilities, np.asarray(q, dtype=np.float64)).mean() for q in epochs]
-            )
-            by_run.append((values[-1], values[kept], values.min(), int(values.argmin()) + 1))
-        columns = (list(map(float, column)) for column in zip(*by_run, strict=True))
-        rows.append({"system": name, **dict(zip(("last", "kept", "best_on_test", "epoch"), columns, strict=True))})
-    return tuple(rows)
 
 
 def write_summary(folder: Path, paper: str, summary: StudySummary) -> Path:
