@@ -15,6 +15,7 @@ from dissensus.votes.columns import guess, is_annotator, item_parts, listed, pla
 from dissensus.votes.echo import Plain, number
 from dissensus.votes.encoding import first_appearances, to_names
 from dissensus.votes.roles import item_columns
+from dissensus.votes.scales import MANY
 from dissensus.votes.sides import side_pairs, turn_pairs
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def pair_options(table: OpenTable, options: Options) -> tuple[OpenTable, Options
 
 def names_sides(labels: Sequence[str]) -> bool:
     """Whether plain labels name sides of pairs in so many words: `model_a` and `model_b`, not left and right alone."""
-    known = [_degree(label) for label in labels]
+    known = [_degree(label) for label in labels] if len(labels) <= MANY else [None]
     return {-1, 1} <= {np.sign(degree or 0) for degree in known} and None not in known and all(map(_wordy, labels))
 
 
