@@ -19,6 +19,7 @@ from dissensus_collect.project.starting import init_project
 from dissensus_collect.project.tables import LAYOUTS
 from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.export import export_project
+from dissensus_collect.results.live import live
 from dissensus_collect.simulation.bots import simulate
 from dissensus_collect.simulation.crowd import Behaviour, answers_of, make_crowd
 from dissensus_collect.simulation.server import simulated_copy
@@ -138,6 +139,9 @@ def test_a_simulated_project_says_that_it_is(rough: Rough, tmp_path: Path) -> No
     assert project.name.endswith("(simulated)")
     with snapshot(project, rough.url) as cursor:
         assert export_project(cursor, project, tmp_path / "out").simulated
+        seen = live(cursor, project, now=1.0)
+    assert seen.votes_per_hour is None, "bots have no pace that people could have"
+    assert not any("clock" in each for each in seen.alerts)
 
 
 def test_images_are_recognised_and_questions_before_and_after_answered(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dissensus.errors import InputError
 from dissensus_collect.store.backup import back_up
-from dissensus_collect.store.opening import open_database
+from dissensus_collect.store.opening import open_database, snapshot
 from tests.collect.conftest import Collecting, in_schema, make_project
 
 if TYPE_CHECKING:
@@ -73,6 +73,15 @@ def test_a_reader_may_look_while_another_process_serves(postgres_url: str, tmp_p
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
             reader.cursor().execute("DELETE FROM item")
         reader.close()
+
+
+def test_an_empty_database_is_not_an_old_one(postgres_url: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    with (
+        pytest.raises(InputError, match="nothing has been collected in this database yet"),
+        snapshot(project, postgres_url),
+    ):
+        pass
 
 
 def test_backups_of_postgresql_are_left_to_its_own_tool(postgres_url: str, tmp_path: Path) -> None:

@@ -311,9 +311,10 @@ def report_problem(
     It uses up one of the items that they may be asked about. A gold item is replaced by another; where none is left,
     it counts as missed. Before the first answer, one item can be passed over like this, so that nobody is stuck.
     """
-    number, item, role, state, holds, answered, passed_over = _mine(
+    number, item, role, state, holds, answered, passed_over, gold_due = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, item.role, assignment.state, assignment.holds, "
-        "annotator.done + annotator.gold_done, annotator.reported + annotator.gold_reported",
+        "annotator.done + annotator.gold_done, annotator.reported + annotator.gold_reported, "
+        "annotator.promised_gold - annotator.gold_done",
     )  # fmt: skip
     if state not in ("open", "expired"):
         raise Refused("closed", "this item is closed; ask for the next one")
@@ -322,14 +323,7 @@ def report_problem(
     column = "gold_reported" if role == "gold" else "reported"
     cursor.execute(f"UPDATE annotator SET {column} = {column} + 1, seen_at = ? WHERE id = ?", (now, annotator))
     report(cursor, annotator, assignment=number, item=item, holds=bool(holds), reason=reason, now=now)
-    if role != "gold":
-        return
-    due, not_replaced = cursor.execute(
-        "SELECT promised_gold - gold_done, (SELECT count(*) FROM assignment WHERE annotator = annotator.id "
-        "AND assignment.state = 'problem' AND missed = 1) FROM annotator WHERE id = ?",
-        (annotator,),
-    ).fetchone()
-    if due - not_replaced > len(_unseen_gold(cursor, project, annotator)):
+    if role == "gold" and gold_due > len(_unseen_gold(cursor, project, annotator)):
         cursor.execute("UPDATE assignment SET missed = 1 WHERE id = ?", (number,))
         apply_gold_rule(cursor, project, annotator, now=now)
 
