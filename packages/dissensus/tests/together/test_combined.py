@@ -100,6 +100,13 @@ def test_what_cannot_be_learnt_from_is_refused(human: Any, model: Any, sentence:
         dis.combine(human(), model())
 
 
+def test_the_fewest_items_that_are_asked_for_are_enough() -> None:
+    some = np.where(np.arange(60)[:, None] < 20, COUNTS[:60], np.eye(3, dtype=int)[np.arange(60) % 3])
+    for seed in range(3):
+        both = dis.combine(votes_of(some), predictions_of(TRUTH[:60], NAMES[:60]), resamples=0, seed=seed)
+        assert np.isfinite(both.labels.probabilities).all()
+
+
 def test_gains_are_a_table() -> None:
     both = dis.combine(votes_of(COUNTS), TRUTH, resamples=100)
     rows = both.to_dict()["gains"]

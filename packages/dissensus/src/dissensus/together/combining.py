@@ -167,12 +167,8 @@ def learn_combination(
         kinds: of each model's calibrator; None likewise.
         seed: of draws.
     """
-    several = np.flatnonzero(panel.size > 1)
-    if len(several) < LEAST:
-        raise InputError(
-            f"combine: {len(several)} items have two votes or more, and how much a prediction counts beside votes is "
-            f"learnt from at least {LEAST}; give more votes"
-        )
+    # Folds of the fewest items have fewer.
+    several = _with_two_votes(panel, LEAST if smoothings is None else LEAST // 2)
     panel, models = panel.take(several), [model[:, several] for model in models]
     chosen = choose_smoothings(panel.mass, seed=seed, pairs=panel.pairs) if smoothings is None else smoothings
     half = folds_of(len(panel), seed=seed) % 2
@@ -202,6 +198,7 @@ def cross_fitted_combinations(
 
     They are learnt from all of the others, or from a random `part` of them.
     """
+    _with_two_votes(panel, LEAST)
     fold = folds_of(len(panel), seed=seed)
     chosen: Any = {
         "smoothings": choose_smoothings(panel.mass, seed=seed, pairs=panel.pairs),
@@ -213,6 +210,17 @@ def cross_fitted_combinations(
         learn_combination(panel.take(rows), [model[:, rows] for model in models], **chosen, seed=seed)
         for rows in others
     ), fold
+
+
+def _with_two_votes(panel: Panel, least: int) -> Ints:
+    """The items with two judgements or more; refused where they are fewer than `least`."""
+    several = np.flatnonzero(panel.size > 1)
+    if len(several) < least:
+        raise InputError(
+            f"combine: {len(several)} items have two votes or more, and how much a prediction counts beside votes is "
+            f"learnt from at least {LEAST}; give more votes"
+        )
+    return several
 
 
 @dataclass(frozen=True, eq=False)
