@@ -66,48 +66,6 @@ RETURN_COOKIE: Final = "dissensus_return"
 MONTH: Final = 30 * 24 * 3600
 
 
-def shut_out(tongue: Language, shut: str) -> tuple[str, str]:
-    """Why somebody is not let in: the heading and the text of the page at the door."""
-    say = tongue.say
-    if shut == "paused":
-        text = say("Nobody new can start now. You can come back later with the same link.")
-        return say("The project is paused"), text
-    if shut == "closed":
-        text = say("Thank you for coming. Nobody new can start in this project any more.")
-        return say("The project is closed"), text
-    if shut == "group":
-        text = say("Thank you for coming. This project has enough people of your group already.")
-    else:
-        text = say("Thank you for coming. Others are answering everything that is left in this project.")
-    return say("All places are taken"), text
-
-
-def ending(tongue: Language, state: str, *, platform: str) -> tuple[str, str, str]:
-    """For the last page: its heading, its text where the project gives none, and what the code is for."""
-    say, where = tongue.say, {"prolific": "Prolific", "mturk": "MTurk"}.get(platform)
-    if state == "finished":
-        purpose = say("This code shows that you are done. Keep it until you have been paid.")
-        if where:
-            purpose = say("This code shows {platform} that you are done.", platform=where)
-        return say("All done"), "", purpose
-    if state == "no-consent":
-        purpose = say("You need this code only if somebody asks you for one: it says that you did not take part.")
-        if where:
-            purpose = say(
-                "This code tells {platform} that you did not take part, so that you lose nothing.", platform=where
-            )
-        text = say("Only that you did not agree was kept. You can close this page.")
-        return say("You did not take part"), text, purpose
-    purpose = say("This code says how your session ended. Keep it in case that somebody asks you for one.")
-    if where:
-        purpose = say("This code tells {platform} how your session ended.", platform=where)
-    if state == "screened-out":
-        text = say("Thank you for coming. There is no task for you in this project; you can close this page.")
-        return say("Your session ends here"), text, purpose
-    text = say("Something on our side kept you from finishing. You are not at fault.")
-    return say("Your session ended early"), text, purpose
-
-
 class NotDue(Exception):  # noqa: N818
     """The annotator asked for a screen that is not due; `screen` is the one that is."""
 
@@ -278,9 +236,7 @@ async def at_the_door(request: Request) -> Response:
     if found.shut is None:
         return RedirectResponse("/consent", 303)
     code = project.recruitment.codes["full"] if project.recruitment.kind != "plain" else None
-    _, _, purpose = ending(visit.tongue, "no-consent", platform=project.recruitment.kind)
-    heading, text = shut_out(visit.tongue, found.shut)
-    return await _last_page(visit, heading, text, purpose, code, state="door", line=found.line)
+    return await _last_page(visit, found.shut, code, line=found.line)
 
 
 async def eligibility(request: Request) -> Response:
@@ -537,26 +493,19 @@ def choices_of(project: Project, *, unsure: bool) -> list[dict[str, str]]:
 async def finish(request: Request) -> Response:
     """The last page, with the code; it is shown only when every answer is on disk."""
     visit = await due(request)
-    project, annotator, say = visit.project, visit.annotator, visit.tongue.say
+    project, annotator = visit.project, visit.annotator
     code = await visit.site.database.read(lambda cursor: participants.finish_code(cursor, project, annotator.id))
-    heading, text, purpose = ending(visit.tongue, annotator.state, platform=project.recruitment.kind)
-    if annotator.eligible is False:
-        heading = say("You cannot take part")
-        text = say("Thank you for your answers, which were not stored. This project looks for other people this time.")
-    if annotator.state == "finished":
-        text = visit.text("finish")
+    pay, ended = None, "ineligible" if annotator.eligible is False else annotator.state
     if annotator.withdrawn:
-        heading, text = say("You have stopped taking part"), say("Thank you for coming. You can close this page.")
+        ended = "withdrawn"
         if annotator.promised:
-            _, _, pay = await visit.site.database.read(lambda cursor: participants.earned(cursor, annotator.id))
-            text = say("Thank you. You are paid {pay} for what you have done.", pay=visit.money(pay))
-    return await _last_page(visit, heading, text, purpose, code, state=annotator.state)
+            _, _, earned = await visit.site.database.read(lambda cursor: participants.earned(cursor, annotator.id))
+            pay = visit.money(earned)
+    return await _last_page(visit, ended, code, text=visit.text("finish"), pay=pay)
 
 
-async def _last_page(
-    visit: Visit, heading: str, text: str, purpose: str, code: str | None, *, state: str, line: int | None = None
-) -> Response:
-    """A heading, a text, what the code is for, and the way back to the platform with it; the place in line if any."""
+async def _last_page(visit: Visit, ended: str, code: str | None, **words: Any) -> Response:
+    """How it ended, what the code is for, and the way back to the platform with it."""
     recruitment, annotator = visit.project.recruitment, visit.annotator.id
     row = await visit.site.database.read(
         lambda cursor: cursor.execute("SELECT session FROM identity WHERE annotator = ?", (annotator,)).fetchone()
@@ -568,9 +517,8 @@ async def _last_page(
         session=None if row is None else row[0],
         submit_to=visit.request.cookies.get(RETURN_COOKIE),
     )
-    words: dict[str, Any] = {"state": state, "heading": heading, "text": text, "code": code, "purpose": purpose}
-    words["line"] = line
-    return visit.page("finish", **words, way=way, platform=recruitment.kind)
+    about = {"line": None, "pay": None, "text": "", **words}
+    return visit.page("finish", ended=ended, code=code, way=way, platform=recruitment.kind, **about)
 
 
 async def media(request: Request) -> Response:
