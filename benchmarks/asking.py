@@ -44,7 +44,7 @@ LEVELS = (0.8, 0.9, 0.95)
 COLLECTED = ("chaosnli-s", "chaosnli-m", "cifar-10h")
 """Sets with so many votes per item that half of them can be drawn from."""
 
-REPLAYED = 1000
+REPLAYED = 600
 """Items of a replay."""
 
 UNIFORM = 5
