@@ -85,7 +85,8 @@ def deferring(sets: Sequence[str]) -> None:
         for rule in found.rules[:-1]:
             assert rule.less.low is not None
             verdict = "better" if rule.less.low > 0 else "not shown"
-            rules.append(f"{rule.rule} {rule.of_random:.2f} ({rule.less}: {verdict})")
+            part = "-" if rule.of_random is None else f"{rule.of_random:.2f}"
+            rules.append(f"{rule.rule} {part} ({rule.less}: {verdict})")
         print(f"| {name} | {found.asked} | {found.rules[-1].risk[-1]:.4f} | {'; '.join(rules)} |", flush=True)
         print(f"  costs at {found.cost:.3f} nats a vote: {', '.join(f'{k} {v}' for k, v in found.costs.items())}")
 

@@ -36,7 +36,7 @@ def print_deferral(made: Mapping[str, Deferral], *, known: Sequence[str]) -> Non
     for name, found in made.items():
         console().print(plain(f"{name}: {' '.join(found.verdict[:2])}"))
     lines = [
-        [name, rule.rule, str(rule.area), f"{rule.of_random:.2f}", str(rule.less)]
+        [name, rule.rule, str(rule.area), "-" if rule.of_random is None else f"{rule.of_random:.2f}", str(rule.less)]
         for name, found in made.items()
         for rule in found.rules
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -27,6 +28,7 @@ from dissensus.report.page import Page, render
 from dissensus.report.seeds import seeds
 from dissensus.report.subject import Subject, files_subject
 from dissensus.report.tables import annotators, class_table, comparisons, items_to_look_at
+from dissensus.report.together import beside_people
 from dissensus.report.words import answer
 from dissensus.votes.annotators import annotator_agreement
 from dissensus.whole_file import whole_file
@@ -137,6 +139,9 @@ def make_page(subject: Subject, *, files: str, seed: int) -> Page:
     known = votes is not None and votes.annotators is not None and not are_columns(votes)
     who = annotators(annotator_agreement(votes), shown=ANNOTATORS) if votes is not None and known else None
     added = Added() if subject.adds is None else subject.adds(subject, resamples, seed)
+    beside = beside_people(subject, resamples=resamples, seed=seed)
+    if beside is not None:
+        added = replace(added, chapters=(beside, *added.chapters))
     return Page(
         subject=subject,
         answer=answer(subject),

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints, Names, Table
     from dissensus.bootstrap import Estimate
-    from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.probabilities import Runs
     from dissensus.together.combining import Combination
     from dissensus.together.gains import Learnt
@@ -81,14 +80,15 @@ class Rule:
         rule: by what items are chosen.
         area: under the curve of risk against share answered, in nats.
         less: how much less that is than of choosing at random, paired over items.
-        of_random: the area as a part of that of choosing at random: 1 is no better than chance, 0 is perfect.
+        of_random: the area as a part of that of choosing at random: 1 is no better than chance, 0 is perfect; None
+            where asking everybody is not shown to gain anything.
         risk: (points,) the curve, at shares answered from 0 to 1.
     """
 
     rule: str
     area: Estimate
     less: Estimate
-    of_random: float
+    of_random: float | None
     risk: tuple[float, ...]
 
 
@@ -107,6 +107,7 @@ class Deferral(Framed):
         costs: soft NLL and the votes' cost together, in nats an item: of asking `nobody`, of `these` items with their
             numbers of votes, and of `everybody` with n.
         notes: sentences that belong beside it.
+        learnt: what rules were compared with, and from which items; None where they were not.
     """
 
     share: float
@@ -118,6 +119,7 @@ class Deferral(Framed):
     rules: tuple[Rule, ...]
     costs: Mapping[str, Estimate]
     notes: tuple[str, ...]
+    learnt: Learnt | None
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -131,11 +133,13 @@ class Deferral(Framed):
                 f"Soft NLL and votes together then cost {these} nats per item: {nobody} without asking, {everybody} "
                 f"with {number(self.asked, 'vote')} for every item."
             )
-        if self.rules:
-            areas = ", ".join(f"{rule.of_random:.2f} by {rule.rule}" for rule in self.rules if rule.rule != RANDOM)
-            lines.append(f"Area under risk against share answered, where choosing at random is 1: {areas}.")
+        areas = [f"{rule.of_random:.2f} by {rule.rule}" for rule in self.rules[:-1] if rule.of_random is not None]
+        if areas:
+            lines.append(f"Area under risk against share answered, where choosing at random is 1: {', '.join(areas)}.")
             if not (self.rules[0].less.low or 0.0) > 0:
                 lines.append("The rule is not shown to beat chance here.")
+        elif self.rules:
+            lines.append("Votes are not shown to improve its answers, so that no rule can be told from another.")
         return tuple(lines)
 
     def columns(self, items: Names) -> dict[str, Any]:
@@ -152,7 +156,7 @@ class Deferral(Framed):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the items, ready for JSON."""
-        return {**json_fields(self, but=("items", "gain", "votes")), "verdict": list(self.verdict)}
+        return {**json_fields(self, but=("items", "gain", "votes", "learnt")), "verdict": list(self.verdict)}
 
 
 def defer(
@@ -196,17 +200,27 @@ def defer(
     gains = gains_of_votes(everybody, [model[:, said] for model in given.models])
     price = cost if cost is not None else threshold_of(gains[:, 0], 0.1 if share is None else share)
     votes = (gains >= price).sum(axis=1)
-    asked, rules, costs, notes = _compared(taught, own, price, resamples=resamples, seed=seed)
+    n = int(np.clip(np.median(taught.size) // 2 - 1, 1, ASKED))
+    # One vote at least is left to score, and one for the best achievable rule.
+    reached = np.flatnonzero(taught.size - taught.size // 2 > n)
+    learnt, rules, costs, notes = None, (), {}, given.notes
+    if len(reached) < 2 * LEAST:
+        few = f"{len(reached)} items have {2 * n + 1} votes or more, and {2 * LEAST} are needed"
+        notes = (*notes, f"rules are not compared: {few}")
+    else:
+        learnt = learn(taught, own, seed=seed)
+        rules, costs = _compared(learnt.take(reached), n, price, resamples=resamples, seed=seed)
     return Deferral(
         share=float((votes > 0).mean()),
         cost=float(price),
         items=given.labels.items[said],
         gain=gains[:, 0],
         votes=votes,
-        asked=asked,
+        asked=0 if learnt is None else n,
         rules=rules,
         costs=costs,
-        notes=(*given.notes, *notes),
+        notes=notes,
+        learnt=learnt,
     )
 
 
@@ -232,20 +246,11 @@ def _gains(shape: tuple[int, int], forecast: Any) -> Table:
 
 
 def _compared(
-    panel: Panel, models: Sequence[Runs], price: float, *, resamples: int, seed: int
-) -> tuple[int, tuple[Rule, ...], dict[str, Estimate], tuple[str, ...]]:
-    """n, rules and costs on items whose votes can be divided in three, none of which taught what is said of it."""
+    learnt: Learnt, n: int, price: float, *, resamples: int, seed: int
+) -> tuple[tuple[Rule, ...], dict[str, Estimate]]:
+    """Rules and costs on items whose votes can be divided in three, none of which taught what is said of it."""
     rng = np.random.default_rng(seed)
-    n = int(np.clip(np.median(panel.size) // 2 - 1, 1, ASKED))
-    # One vote at least is left to score, and one for the best achievable rule.
-    reached = panel.size - panel.size // 2 > n
-    if reached.sum() < 2 * LEAST:
-        why = (
-            f"rules are not compared: {reached.sum()} items have {2 * n + 1} votes or more, and {2 * LEAST} are needed"
-        )
-        return 0, (), {}, (why,)
-    some = np.sort(rng.permutation(np.flatnonzero(reached))[:MOST_ITEMS])
-    learnt = learn(panel, models, seed=seed).take(some)
+    learnt = learnt.take(np.sort(rng.permutation(len(learnt.panel))[:MOST_ITEMS]))
     panel, nothing = learnt.panel, np.zeros_like(learnt.panel.mass)
     gains, answer = _gains(nothing.shape, learnt.forecast), losses(learnt.forecast(nothing), "soft_nll")
     wanted = (gains >= price).sum(axis=1)
@@ -289,17 +294,19 @@ def _compared(
         means = resampled_means(values[None], resamples=resamples, seed=seed)
         return estimate_over_seeds(means, items=len(values))
 
+    # Without resamples there is no interval to go by.
+    gained = (estimate(risk).low or risk.mean()) > 0
     rules = tuple(
         Rule(
             rule=rule,
             area=estimate(area),
             less=estimate(areas[RANDOM] - area),
-            of_random=float(area.mean() / areas[RANDOM].mean()),
+            of_random=float(area.mean() / areas[RANDOM].mean()) if gained else None,
             risk=tuple(curves[rule].tolist()),
         )
         for rule, area in areas.items()
     )
-    return n, rules, {what: estimate(values) for what, values in costs.items()}, ()
+    return rules, {what: estimate(values) for what, values in costs.items()}
 
 
 def _gain_if(truth: Table, learnt: Learnt, answer: Table, n: int, rng: np.random.Generator) -> Floats:
