@@ -63,8 +63,8 @@ def beside_people(subject: Subject, *, resamples: int, seed: int) -> Chapter | N
     figures = tuple(figure for figure, _ in drawn)
     note = (
         f"When to ask: what not asking for {asked.asked} votes costs on the items that {best} answers, for several "
-        "ways to choose items; the lower the better. In people: what its prediction and a few votes are worth together; "
-        "on the dashed line, votes alone."
+        "ways to choose items; the lower the better. In people: what its prediction and a few votes are worth together"
+        ", and on the dashed line votes alone."
     )
     section = Section(figures=figures, data={figure.slug: rows for figure, rows in drawn}, note=note)
     return Chapter(
