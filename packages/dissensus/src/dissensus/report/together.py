@@ -14,8 +14,8 @@ from dissensus.report.chapters import Chapter
 from dissensus.report.figures import Figure, Section, diagonal, intervals, named_colours, spec_of
 from dissensus.report.items import PALETTE
 from dissensus.report.tables import ends, interval_cell, table_of
-from dissensus.together.combined import gains_of
 from dissensus.together.deferral import POINTS, defer
+from dissensus.together.gains import gains_of
 from dissensus.together.sets import prediction_sets
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from dissensus.report.subject import Subject
     from dissensus.report.tables import Table
-    from dissensus.together.combined import Gain
     from dissensus.together.deferral import Deferral
+    from dissensus.together.gains import Gain
     from dissensus.together.sets import PredictionSets
 
 LEAST: Final = 200
