@@ -17,7 +17,7 @@ from dissensus_collect.project.promise import share_of_pay
 from dissensus_collect.results.pay import bulk_files, decide_pay, pay_sheet
 from dissensus_collect.store.opening import open_database
 from dissensus_collect.store.slots import put_back, retire
-from dissensus_collect.work.assignment import Finished, next_item
+from dissensus_collect.work.assignment import Assigned, Finished, next_item, report_problem
 from dissensus_collect.work.participants import annotator_by_id, exclude, finish_code, include, withdraw
 from tests.collect.conftest import Collecting, make_project
 from tests.collect.web import legal_values, visited, web_project
@@ -53,14 +53,16 @@ class Study:
         self.people = [project.worker(f"P{n}") for n in range(PEOPLE)]
         self.approved = dict.fromkeys(self.people, 0)
         self.amounts: dict[int, list[float]] = {who: [] for who in self.people}
+        self.finished: set[int] = set()
         self.given: dict[int, list[float]] = {who: [] for who in self.people}
 
     def do(self, move: str, person: int, bonus: float) -> None:
         project, who, item = self.project, self.people[person], 1 + person
         project.now += 1
-        if move == "answer" and self.state(who) == "working":
+        if move == "answer" and self.state(who) in ("working", "finished") and not self.withdrew(who):
+            # Whoever finished early, because nothing was left, may come back for more.
             assigned = project.next(who)
-            if not isinstance(assigned, Finished):
+            if isinstance(assigned, Assigned):
                 project.save(who, assigned)
         elif move == "finish" and self.state(who) == "working":
             project.work_through(who)
@@ -119,9 +121,10 @@ class Study:
         for who in self.people:
             line = self.line(who)
             done, state = line.items, self.state(who)
-            promised = WHOLE if state == "finished" else share_of_pay(WHOLE, done, ITEMS)
+            self.finished |= {who} if state == "finished" else set()
+            promised = WHOLE if who in self.finished else share_of_pay(WHOLE, done, ITEMS)
             assert line.owed == promised, "nothing but what somebody did changes what is owed"
-            assert line.due == (state == "finished" or bool(self.withdrew(who)))
+            assert line.due == (who in self.finished or self.withdrew(who))
             assert self.approved[who] <= 1, "a session is approved once"
             assert self.sent(who) <= round(promised + sum(self.given[who]), 2), "nobody is paid twice"
 
@@ -159,6 +162,25 @@ def test_a_share_is_rounded_up_to_the_cent_and_is_never_more_than_the_whole() ->
     assert share_of_pay(1.0, 1, 3) == 0.34
     assert share_of_pay(0.9, 3, 9) == 0.3, "a third of 0.9 is not a little more than 0.3"
     assert share_of_pay(0.9, 0, 0) == 0.0
+
+
+def test_whoever_finished_once_keeps_the_whole_pay(collecting: Make) -> None:
+    project = collecting(items=5, k=2, pay_per_hour="12.0", seconds_per_item="60")
+    for item in (1, 2, 3):
+        project.write(retire, item, reason="blurred", by="test")
+    first, second = project.worker("P1"), project.worker("P2")
+    project.database.write_now(lambda c: c.execute("UPDATE annotator SET promised_votes = 5, promised = 1.0"))
+    for who in (first, second):
+        project.work_through(who)
+    for item in (1, 2, 3):
+        project.write(put_back, item, by="test")
+    project.save(first, project.lease(first))
+    project.write(withdraw, first, keep=True)
+    for _ in range(3):
+        project.write(report_problem, second, assignment=project.lease(second).assignment, reason="blank")
+    assert isinstance(project.next(second), Finished)
+    lines = project.write(pay_sheet)
+    assert [(line.state, line.due, line.owed) for line in lines] == [("finished", True, 1.0)] * 2
 
 
 def test_items_that_are_added_or_set_aside_change_neither_pay_nor_quota(collecting: Make) -> None:

@@ -53,7 +53,7 @@ class Call:
 
         def for_annotator(cursor: Cursor) -> T:
             annotator = known(cursor, self.token)
-            if annotator.state not in ("working", "finished"):
+            if annotator.state not in ("working", "finished") or annotator.withdrawn:
                 raise Refusal("Please go through the first pages of this project.", 409, "state")
             return work(cursor, annotator.id)
 

@@ -490,7 +490,9 @@ def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, n
     # reported more items than they answered ends with the code for technical problems, and a researcher decides.
     state = "finished" if worker.reported <= worker.done else "technical"
     cursor.execute(
-        "UPDATE annotator SET state = ?, paid = ?, finished_at = ?, waiting_since = NULL WHERE id = ?",
+        "UPDATE annotator SET state = CASE WHEN paid = 1 THEN 'finished' ELSE ? END, "
+        "paid = CASE WHEN paid = 1 THEN 1 ELSE CAST(? AS INTEGER) END, finished_at = ?, waiting_since = NULL "
+        "WHERE id = ?",
         (state, int(state == "finished"), now, worker.id),
     )
     detail = {"done": worker.done, "gold_done": worker.gold_done, "reported": worker.reported}

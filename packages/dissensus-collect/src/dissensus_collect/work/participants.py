@@ -347,7 +347,9 @@ def withdraw(cursor: Cursor, annotator: int, *, now: float, keep: bool) -> None:
         return
     if person.state != "finished":
         break_off(cursor, annotator, now=now, reason="withdrew")
-    cursor.execute("UPDATE annotator SET withdrawn_at = ?, paid = 1 WHERE id = ?", (now, annotator))
+    # Whoever had finished once, and came back for more, has done a whole session.
+    state = "CASE WHEN paid = 1 THEN 'finished' ELSE state END"
+    cursor.execute(f"UPDATE annotator SET state = {state}, withdrawn_at = ?, paid = 1 WHERE id = ?", (now, annotator))
     if not keep:
         _forget_answers(cursor, annotator, reason="withdrew")
         weigh_reports(cursor, annotator, now=now)
