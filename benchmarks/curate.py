@@ -310,7 +310,7 @@ def fit(data: Path) -> None:
         pictures = pictures_of(read_source(data / path).images, count, side, seed=number)
         duplicates, kinds = changed_pictures(pictures, 1500, seed=number)
         planes = np.stack([canvas(np.asarray(each).transpose(2, 0, 1)) for each in (*pictures, *duplicates)])
-        one, other, evidence = judged_pairs(planes)
+        one, other, evidence, _ = judged_pairs(planes)
         right = other - one == len(pictures)
         # CIFAR-100 has duplicates of its own, which must not teach that duplicates are none.
         own = ~right & (evidence.edges > 0.95) & (evidence.alike > 0.96) & ("cifar" in path)

@@ -47,10 +47,18 @@ def test_from_sources_to_a_datasheet(sources: Path) -> None:
     paths = [f"train={folder / 'first.npz'}", f"test={folder / 'second.npz'}"]
     found = run(
         "duplicates", *paths, "--split", "source", "-o", folder / "clean.csv", "--pairs", folder / "pairs.csv",
-        "--groups", folder / "groups.csv", "--json", folder / "found.json",
+        "--groups", folder / "groups.csv", "--json", folder / "found.json", "--page", folder / "duplicates.html",
     )  # fmt: skip
     assert found.exit_code == 0, found.output
-    assert "2 exact and 1 near pairs in 3 groups; without duplicates 97 are left" in found.output
+    assert "in 3 groups; without exact duplicates 98 are left, with --drop near 97" in found.output
+    page = (folder / "duplicates.html").read_text()
+    assert page.index("Group 2: 2 items") < page.index("Group 0: 2 items")  # the least alike first
+    assert page.count("data:image/png;base64,") == 6
+    assert "train: 0; dropped; split train; label " in page
+    assert "similarity 1.000; the same pixels" in page
+    assert run("duplicates", *paths, "-o", folder / "near.csv", "--drop", "near").exit_code == 0
+    assert pl.read_csv(folder / "near.csv").height == 97
+    assert "drop is 'all'" in refused("duplicates", *paths, "--drop", "all")
     told = json.loads((folder / "found.json").read_text())
     assert told["leaks"] == [{"between": ["test", "train"], "exact_pairs": 2, "near_pairs": 1}]
     clean = pl.read_csv(folder / "clean.csv")
@@ -86,8 +94,13 @@ def test_from_sources_to_a_datasheet(sources: Path) -> None:
 def test_leaks_between_the_splits_of_a_table_of_texts(tmp_path: Path) -> None:
     table = tmp_path / "texts.csv"
     table.write_text("id,text,part\n1,A fine day.,train\n2,a FINE day,test\n3,Rain,train\n", encoding="utf-8")
-    found = run("duplicates", table, "--split", "part", "-o", tmp_path / "clean.csv")
+    found = run("duplicates", table, "--split", "part", "-o", tmp_path / "clean.csv", "--page", tmp_path / "page.html")
     assert found.exit_code == 0, found.output
+    assert pl.read_csv(tmp_path / "clean.csv", infer_schema=False)["item"].to_list() == ["1", "2", "3"]
+    assert "a FINE day for A fine day." in (tmp_path / "page.html").read_text()
+    near = run("duplicates", table, "--split", "part", "-o", tmp_path / "clean.csv", "--drop", "near")
+    assert near.exit_code == 0, near.output
+    assert "1 of 3 items (33%) go where near duplicates are dropped" in near.stderr
     assert pl.read_csv(tmp_path / "clean.csv", infer_schema=False)["item"].to_list() == ["2", "3"]
     (tmp_path / "splits.csv").write_text("item,split\n1,a\n2,a\n3,b\n", encoding="utf-8")
     by_file = run("duplicates", table, "--split", tmp_path / "splits.csv")

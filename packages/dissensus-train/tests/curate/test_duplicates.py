@@ -18,7 +18,7 @@ from dissensus.datasets import Source, read_source
 from dissensus.errors import InputError
 from dissensus.progress import Step
 from dissensus_train.curate import find_duplicates
-from dissensus_train.curate.duplicates import _components
+from dissensus_train.curate.duplicates import _all_alike
 from dissensus_train.curate.near_images import _posed, _posed_spectrum, canvas, near_images, spectrum_of
 from dissensus_train.curate.near_texts import near_texts, plain_forms
 from tests.curate.planted import brightened, changed, photographs, scores, shifted
@@ -336,6 +336,13 @@ def sentences(n: int) -> list[str]:
     return list(dict.fromkeys(" ".join(words.tolist()).capitalize() + "." for words in drawn))
 
 
+def mistyped(text: str) -> str:
+    """A letter too much within a word; which and where depends on the text, as few typing errors are made twice."""
+    drawn = sum(map(ord, text))
+    place = next(k for k in range(5 + drawn % 37, len(text)) if text[k - 3 : k + 3].isalpha())
+    return text[:place] + "bcdfghjklmnpqrstvwxz"[drawn % 20] + text[place:]
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -343,16 +350,17 @@ def sentences(n: int) -> list[str]:
         lambda text: text.replace(" ", "  \n"),
         lambda text: f'"{text[:-1]}!!"',
         lambda text: text.swapcase().replace(" ", ", "),
-        lambda text: text.replace(" ", " x ", 1),
+        mistyped,
+        lambda text: f"RT @somebody: {text} https://t.co/x{len(text)}",
     ],
-    ids=["case", "space", "marks", "both", "a letter"],
+    ids=["case", "space", "marks", "both", "a letter", "addressed"],
 )
 def test_changed_texts_are_found_and_no_others(change: Any) -> None:
     base = sentences(600)
     long = [place for place, text in enumerate(base) if len(text) > 90][:150]
     found = find_duplicates([texts("base", base), texts("duplicates", [change(base[place]) for place in long])])
     recall, precision = scores(found, np.stack([long, len(base) + np.arange(len(long))], axis=1))
-    assert recall >= 0.99
+    assert recall >= (0.95 if change is mistyped else 0.99)
     assert precision >= 0.99
 
 
@@ -386,7 +394,6 @@ def test_a_text_is_found_however_it_was_changed(changed_text: str) -> None:
 
 
 def test_another_word_or_number_makes_another_text() -> None:
-    other_word = [TEXT.replace("seven", word) for word in ("seven", "ninety")]
     many = [f"{TEXT[:-1]} {place} times." for place in range(1990, 2000)]
     known = [
         f"{start} {who} near the old mill" for start in ("nobody saw the", "we asked some") for who in ("man", "men")
@@ -398,14 +405,54 @@ def test_another_word_or_number_makes_another_text() -> None:
     ]
     assert len(find_duplicates([texts("a", many)]).one) == 0
     assert find_duplicates([texts("a", many)], numbers=True).groups == 1
-    assert (
-        len(find_duplicates([texts("a", [*known, f"{TEXT} said a man", f"{TEXT} said a men"])], overlap=0.99).one) == 0
-    )
-    assert len(find_duplicates([texts("a", other_word)], overlap=0.95).one) == 0
+    assert len(find_duplicates([texts("a", [*known, f"{TEXT} said a man", f"{TEXT} said a men"])]).one) == 0
 
 
-def test_a_number_more_is_no_changed_number() -> None:
-    found = find_duplicates([texts("a", [f"{TEXT} It was 3 o'clock.", f"{TEXT} It was 3 o'clock in 1999."])])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("walked", "has not walked"),
+        ("walked", "never walked"),
+        ("could walk", "couldn't walk"),
+        ("can walk", "cannot walk"),
+        ("was happy", "was unhappy"),
+        ("was careful", "was careless"),
+        ("met a male clerk", "met a female clerk"),
+        ("said she walked", "said he walked"),
+        ("said she's walked", "said he's walked"),
+        ("saw two", "saw ten"),
+        ("saw 2", "saw 3"),
+        ("walked quickly", "walked proudly"),
+        ("walked", "walked without it"),
+    ],
+)
+@pytest.mark.parametrize("others", [0, 300], ids=["alone", "among others"])
+def test_minimal_pairs_are_no_duplicates(one: str, other: str, others: int) -> None:
+    pair = [f"The doctor, over seven old bridges before morning, {change}." for change in (one, other)]
+    assert len(find_duplicates([texts("a", [*sentences(others), *pair])]).one) == 0
+
+
+def test_of_a_hundred_words_one_may_be_another() -> None:
+    long = " ".join(f"{word} {number}" for number, word in enumerate(WORDS * 4))
+    rare = [long, long.replace("harbour 0", "cathedral 0")]
+    assert len(find_duplicates([texts("a", rare)]).one) == 1
+    assert len(find_duplicates([texts("a", [text[: len(text) // 4] for text in rare])]).one) == 0
+    assert len(find_duplicates([texts("a", [long, long.replace("the 1 ", "not 1 ")])]).one) == 0
+
+
+def test_a_letter_is_a_word_in_scripts_without_spaces() -> None:
+    base = "医生在早晨之前慢慢地走过七座古老的桥，没有人问他带着哪一封信去哪里。"
+    assert len(find_duplicates([texts("a", [base, base.replace("慢慢地", "不慢慢地")])]).one) == 0
+    assert len(find_duplicates([texts("a", [base, base.replace("，", " ")])]).one) == 1
+
+
+def test_addresses_alone_stay_what_they_are() -> None:
+    lines = ["@one", "@two", "https://a.org/1", "https://a.org/2", "RT @one", "mail a@b.org", "mail a@c.org"]
+    assert len(find_duplicates([texts("a", lines)]).one) == 0
+
+
+def test_a_sentence_more_may_have_a_number() -> None:
+    found = find_duplicates([texts("a", [f"{TEXT} It was 3 o'clock.", f"{TEXT} It was 3 o'clock. So 1999 it was."])])
     assert len(found.one) == 1
 
 
@@ -433,35 +480,88 @@ def test_an_encoder_finds_the_same_meaning(tmp_path: Path, monkeypatch: pytest.M
         find_duplicates([texts("a", lines)], encoder="own.py:encode", meaning=0)
 
 
-def test_the_overlap_is_the_share_of_common_runs_of_five() -> None:
-    plain = np.array([*plain_forms(np.array(sentences(80))).tolist(), "abc", ""], dtype=np.dtypes.StringDType())
-    near = np.concatenate([plain, np.strings.replace(plain[:40], "harbour", "harbor")])
-    near = np.unique(near[np.strings.str_len(near) >= 25])
-    one, other, overlap = near_texts(near, near, overlap=0.7)
-    runs = [{text[k : k + 5] for k in range(max(len(text) - 4, 1))} for text in near.tolist()]
-    expected = {
-        (i, j): len(runs[i] & runs[j]) / len(runs[i] | runs[j])
-        for i in range(len(runs))
-        for j in range(i + 1, len(runs))
-        if len(runs[i] & runs[j]) >= 0.7 * len(runs[i] | runs[j])
-    }
-    assert len(expected) > 5
-    assert dict(zip(zip(one.tolist(), other.tolist(), strict=True), overlap.tolist(), strict=True)) == expected
+def test_the_similarity_of_texts_is_the_share_of_common_runs_of_five() -> None:
+    lines = [text for text in sentences(200) if len(text) > 60]
+    near = [*lines, *map(mistyped, lines)]
+    forms = plain_forms(np.array(near))
+    one, other, share = near_texts(np.array(near, dtype=np.dtypes.StringDType()), forms)
+    runs = [{text[k : k + 5] for k in range(len(text) - 4)} for text in forms.tolist()]
+    assert set(zip(one.tolist(), other.tolist(), strict=True)) <= {(k, len(lines) + k) for k in range(len(lines))}
+    assert len(one) > 0.9 * len(lines)
+    expected = [len(runs[i] & runs[j]) / len(runs[i] | runs[j]) for i, j in zip(one, other, strict=True)]
+    np.testing.assert_allclose(share, expected, rtol=1e-12)
+    strict = find_duplicates([texts("a", near)], similarity=float(np.median(share)))
+    assert (strict.similarity >= np.median(share)).all()
+    assert 0 < len(strict.one) < len(one)
 
 
-@given(st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)).filter(lambda pair: pair[0] != pair[1]), max_size=25))
-def test_groups_are_what_pairs_join(pairs: list[tuple[int, int]]) -> None:
-    one, other = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
-    group = _components(one, other, 20)
-    joined = {item: {item} for item in range(20)}
-    for a, b in pairs:
-        union = joined[a] | joined[b]
-        for item in union:
-            joined[item] = union
-    for item in range(20):
-        together = {other_item for other_item in range(20) if group[other_item] == group[item]}
-        assert (group[item] == -1) == (len(joined[item]) == 1)
-        assert group[item] == -1 or together == joined[item]
+Listed = st.lists(
+    st.tuples(st.integers(0, 11), st.integers(0, 11), st.integers(50, 100)).filter(lambda pair: pair[0] != pair[1]),
+    max_size=40,
+    unique_by=lambda pair: frozenset(pair[:2]),
+)
+
+
+@given(Listed)
+def test_all_items_of_a_group_are_alike_and_no_two_groups_are(pairs: list[tuple[int, int, int]]) -> None:
+    one, other, share = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1, 2))
+    group = _all_alike(one, other, share / 100, 12)
+    # Pairs of similarity 1 are chains: whoever they join is alike.
+    alike = np.eye(12, dtype=bool)
+    alike[one, other] = alike[other, one] = True
+    chain = np.eye(12, dtype=bool)
+    chain[one[share == 100], other[share == 100]] = chain[other[share == 100], one[share == 100]] = True
+    for _ in range(12):
+        chain = chain @ chain
+    alike = chain @ alike @ chain
+    names = [k if number < 0 else -1 - number for k, number in enumerate(group.tolist())]
+    members = [np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)]
+    for here in members:
+        assert alike[np.ix_(here, here)].all()
+        assert len(here) == 1 or (group[here] >= 0).all()
+    for a, b in ((a, b) for a in members for b in members if a is not b):
+        assert not alike[np.ix_(a, b)].all()
+    firsts = [int(here[0]) for here in members if len(here) > 1]
+    assert [int(group[first]) for first in firsts] == list(range(len(firsts)))
+
+
+def test_a_chain_of_likeness_is_no_group_and_its_ends_stay() -> None:
+    """Each of ten fields is like its neighbours, as X-rays of one body are; the first is not like the last."""
+    ends = photographs(3, seed=5).astype(np.float64)
+    steps = [np.cos(turn) * (ends[0] - 128) + np.sin(turn) * (ends[1] - 128) + 128 for turn in np.linspace(0, 1.5, 12)]
+    chain = np.clip(np.stack(steps), 0, 255).astype(np.uint8)
+    source = images("all", np.concatenate([chain, photographs(40, seed=6)]))
+    found = find_duplicates([source], drop="near")
+    pairs = set(zip(found.one.tolist(), found.other.tolist(), strict=True))
+    assert (0, 1) in pairs
+    assert found.groups > 1
+    for number in range(found.groups):
+        here = np.flatnonzero(found.group == number).tolist()
+        assert all((a, b) in pairs for a in here for b in here if a < b)
+    assert any("of two groups" in sentence for sentence in found.warnings())
+    assert find_duplicates([source], similarity=0.999).near_drop < found.near_drop
+
+
+def test_near_duplicates_stay_in_the_list_and_together_in_a_split() -> None:
+    base = photographs(20)
+    source = images("a", np.concatenate([base, brightened(base[3], 0.9, 5)[None], base[4:5]]))
+    found = find_duplicates([source])
+    assert np.flatnonzero(~found.kept).tolist() == [21]
+    clean = found.clean()
+    assert np.flatnonzero(clean.column("group") != "").tolist() == [3, 20]
+    assert (found.near_drop, found.warnings()) == (2, ())
+    near = find_duplicates([source], drop="near")
+    assert np.flatnonzero(~near.kept).tolist() == [20, 21]
+    assert "group" not in near.clean().columns
+    assert near.grouped().columns["duplicate_of"][20] == "a:a-3"
+
+
+def test_a_link_goes_and_what_it_points_to_stays(tmp_path: Path) -> None:
+    for place, image in enumerate(photographs(4)[:, 0]):
+        Image.fromarray(image).save(tmp_path / f"{place}.png")
+    (tmp_path / "0-before.png").symlink_to(tmp_path / "3.png")
+    found = find_duplicates([read_source(tmp_path, streamed=True)])
+    assert found.items.items[~found.kept].tolist() == ["0-before.png"]
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
@@ -472,8 +572,8 @@ def test_what_cannot_be_compared_is_refused() -> None:
         find_duplicates([pictures, pictures])
     with pytest.raises(InputError, match="2 splits for 3 items"):
         find_duplicates([pictures], splits=np.array(["train", "test"]))
-    with pytest.raises(InputError, match=r"overlap of 0\.2"):
-        find_duplicates([lines], overlap=0.2)
+    with pytest.raises(InputError, match=r"least similarity of 1\.2"):
+        find_duplicates([lines], similarity=1.2)
     with pytest.raises(InputError, match="no items"):
         find_duplicates([])
 

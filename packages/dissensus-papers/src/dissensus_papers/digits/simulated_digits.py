@@ -206,7 +206,7 @@ def _make(digits: Digits, recipe: DigitsRecipe) -> tuple[dict[str, Any], dict[st
     original = np.concatenate([np.eye(len(DIGITS))[pool.labels], blends.probabilities])
     sources = [_source(MNIST, pool.images, pool.labels), _source(AMBIGUOUS, blends.images, blends.winner)]
     images = np.concatenate([pool.images, blends.images])
-    duplicates = find_duplicates(sources)
+    duplicates = find_duplicates(sources, drop="near")
     mapped = map_items(sources, regions=REGIONS, only=duplicates.clean(), seed=recipe.seed, engine="loop")
     chosen, notes = [], []
     for name, sizes, floor in ((MNIST, recipe.mnist, recipe.easy), (AMBIGUOUS, recipe.ambiguous, 0)):

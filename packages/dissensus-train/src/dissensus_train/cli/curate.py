@@ -35,9 +35,11 @@ def duplicates(
     output: Path | None = None,
     pairs: Path | None = None,
     groups: Path | None = None,
+    page: Path | None = None,
     split: str | None = None,
+    drop: str = "exact",
     exact: bool = False,
-    overlap: float = 0.85,
+    similarity: float = 0.0,
     numbers: bool = False,
     encoder: str | None = None,
     meaning: float = 0.9,
@@ -51,8 +53,8 @@ def duplicates(
 ) -> None:
     """Exact and near duplicates within and across sources and splits, and a list without them.
 
-    Of each group of duplicates one is kept: the one in the test split, else in validation, else in any other; then of
-    the source named first; then the first.
+    Exact ones are dropped; near ones only with --drop near: look at them first, with --page. Of duplicates one is kept:
+    the one in the test split, else in validation, else in any other; then of the source named first; then the first.
     """
     from dissensus_train.cli.progress import bar_or_lines
     from dissensus_train.curate.duplicates import find_duplicates
@@ -64,7 +66,8 @@ def duplicates(
             read,
             splits=splits_of(split, read),
             near=not exact,
-            overlap=overlap,
+            drop=drop,  # type: ignore[arg-type]  # checked there
+            similarity=similarity,
             numbers=numbers,
             encoder=encoder,
             meaning=meaning,
@@ -73,9 +76,16 @@ def duplicates(
         )
     for sentence in duplicated.skipped:
         note(f"left out: {sentence.rsplit('; ', 1)[0]}")
+    for sentence in duplicated.warnings():
+        note(sentence)
+    if page is not None:
+        from dissensus_train.report.duplicates import duplicates_page
+
+        text_to(page, duplicates_page(duplicated, read))
+        note(f"{duplicated.groups:,} groups to look at written to {page}")
     if output is not None:
         write_items(duplicated.clean(), output)
-        note(f"{len(duplicated.clean()):,} items without duplicates written to {output}")
+        note(f"{len(duplicated.clean()):,} items without {drop} duplicates written to {output}")
     if groups is not None:
         write_items(duplicated.grouped(), groups)
         note(f"{len(duplicated.items):,} items with their groups written to {groups}")
@@ -91,6 +101,7 @@ def duplicates(
         "semantic_pairs": semantic,
         "groups": duplicated.groups,
         "removed": int((~duplicated.kept).sum()),
+        "removed_with_near": duplicated.near_drop,
         "leaks": [
             {"between": list(sides), "exact_pairs": one, "near_pairs": other} for sides, (one, other) in leaks.items()
         ],
@@ -101,7 +112,8 @@ def duplicates(
         meant = f" and {semantic:,} of the same meaning" if semantic else ""
         out.print(
             f"[bold]{len(duplicated.items):,} items[/] of {names}: {same:,} exact and {alike:,} near pairs{meant} in "
-            f"{duplicated.groups:,} groups; without duplicates {int(duplicated.kept.sum()):,} are left",
+            f"{duplicated.groups:,} groups; without {drop} duplicates {int(duplicated.kept.sum()):,} are left"
+            + (f", with --drop near {len(duplicated.items) - duplicated.near_drop:,}" if drop == "exact" else ""),
             soft_wrap=True,
         )
         across = "splits" if "split" in duplicated.items.columns else "sources"
@@ -109,6 +121,11 @@ def duplicates(
         for (here, there), pairs_across in leaks.items():
             rows.add_row(plain(here), plain(there), *(f"{number:,}" for number in pairs_across))
         out.print(rows if leaks else f"no duplicate lies across {across}")
+    if alike + semantic and drop == "exact" and page is None:
+        next_step(
+            f"dissensus curate duplicates {' '.join(sources)} --page duplicates.html to see what --drop near drops"
+        )
+        return
     next_step(f"dissensus curate map {' '.join(sources)} --items {named(output)} -o mapped.csv")
 
 

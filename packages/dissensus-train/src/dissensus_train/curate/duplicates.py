@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.items.encoders import encoded, fit_encoder
 from dissensus.items.pictures import as_seen, decoded
 from dissensus.items.shown import Items
@@ -20,7 +21,7 @@ from dissensus.progress import Step, silent
 from dissensus_train.curate.item_list import ItemList, listed
 from dissensus_train.curate.near_drawings import near_drawings
 from dissensus_train.curate.near_images import SIDE, are_drawn, canvas, near_images, own_threads
-from dissensus_train.curate.near_texts import OVERLAP, near_texts, plain_forms
+from dissensus_train.curate.near_texts import near_texts, plain_forms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +36,10 @@ KEPT_FIRST: Final = ("test", "validation", "val", "dev")
 """Of duplicates in several splits, the one in the test split is kept: a published test set stays as it is."""
 MEANING: Final = 0.9
 """The least cosine of an encoder's features at which two items mean the same."""
+MANY: Final = 0.1
+"""The share of items from which on what near duplicates take away is worth a warning."""
+Drop: TypeAlias = Literal["exact", "near"]
+"""Which duplicates are dropped: exact ones alone, or near ones and those of the same meaning too."""
 _TOGETHER: Final = 256
 
 
@@ -50,10 +55,11 @@ class Duplicates:
         semantic: (pairs,) true where an encoder alone found them.
         similarity: (pairs,) 1 where exact; else the correlation of pixels once aligned, the overlap of texts (1 where
             their plain forms agree), or the cosine of an encoder's features.
-        group: (items,) number of the group of duplicates that an item is in, -1 where it has no duplicate. Pairs that
-            have an item in common are in one group.
-        kept: (items,) true for items without a duplicate, and for one of each group: the one in the test split, else
-            in validation, else in any other; then of the first source; then the first.
+        group: (items,) number of the group of duplicates that an item is in, -1 where it has no duplicate. All items
+            of a group are duplicates of each other (complete linkage): A like B and B like C makes no group of A and C.
+        keeper: (items,) the place of the item that is kept in each item's place; its own where it is kept. Of exact
+            duplicates, or of a group where near ones are dropped, it is the one in the test split, else in validation,
+            else in any other; then of the first source; then the first that is no symbolic link.
         skipped: a sentence for each image that could not be read; `items` has none of them.
     """
 
@@ -64,8 +70,33 @@ class Duplicates:
     semantic: Mask
     similarity: Floats
     group: Ints
-    kept: Mask
+    keeper: Ints
     skipped: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> Mask:
+        """(items,) whether an item is kept."""
+        return np.asarray(self.keeper == np.arange(len(self.items)))
+
+    @property
+    def near_drop(self) -> int:
+        """How many items go where near duplicates are dropped too."""
+        return int((self.group >= 0).sum()) - self.groups
+
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences to read before near duplicates are dropped: where many go, and pairs that no group holds."""
+        several, apart = [], int((self.group[self.one] != self.group[self.other]).sum())
+        if self.near_drop > MANY * len(self.items):
+            several.append(
+                f"{self.near_drop:,} of {len(self.items):,} items ({self.near_drop / len(self.items):.0%}) go where "
+                "near duplicates are dropped: items that are alike by nature, such as X-rays, may look like "
+                "duplicates; look at the groups first, or raise similarity="
+            )
+        if apart:
+            several.append(
+                f"{apart:,} near pairs are of two groups, since not all items of both are alike; both items are kept"
+            )
+        return tuple(several)
 
     @property
     def groups(self) -> int:
@@ -73,8 +104,11 @@ class Duplicates:
         return int(self.group.max(initial=-1)) + 1
 
     def clean(self) -> ItemList:
-        """The items that are kept."""
-        return self.items.take(self.kept)
+        """The items that are kept; near duplicates among them share a name in `group`, and so stay in one split."""
+        kept = self.items.take(self.kept)
+        group = self.group[self.kept]
+        shared = (group >= 0) & (np.bincount(group + 1, minlength=self.groups + 1)[group + 1] > 1)
+        return kept.adding(group=np.where(shared, group.astype(np.str_), "")) if shared.any() else kept
 
     def grouped(self) -> ItemList:
         """All items, with what was found about each.
@@ -83,9 +117,6 @@ class Duplicates:
         else near), `kept`, and `duplicate_of`: the item that is kept in its place.
         """
         alone = self.group < 0
-        keeper = np.zeros(max(self.groups, 1), dtype=np.int64)
-        of_group = np.flatnonzero(self.kept & ~alone)
-        keeper[self.group[of_group]] = of_group
         names = np.char.add(np.char.add(self.items.sources.astype(np.str_), ":"), self.items.items.astype(np.str_))
         exact = np.zeros(len(self.items), dtype=np.bool_)
         exact[np.concatenate([self.one[self.exact], self.other[self.exact]])] = True
@@ -93,7 +124,7 @@ class Duplicates:
             group=np.where(alone, "", self.group.astype(np.str_)),
             kind=np.where(alone, "", np.where(exact, "exact", "near")),
             kept=np.where(self.kept, "yes", "no"),
-            duplicate_of=np.where(self.kept, "", names[keeper[np.maximum(self.group, 0)]]),
+            duplicate_of=np.where(self.kept, "", names[self.keeper]),
         )
 
     def pairs(self) -> dict[str, Names | Floats]:
@@ -122,7 +153,8 @@ def find_duplicates(
     *,
     splits: Names | None = None,
     near: bool = True,
-    overlap: float = OVERLAP,
+    drop: Drop = "exact",
+    similarity: float = 0.0,
     numbers: bool = False,
     encoder: str | None = None,
     meaning: float = MEANING,
@@ -135,14 +167,15 @@ def find_duplicates(
     re-encoded, resized, brightened, moved, cropped, turned, mirrored or written upon (see `near_images`); those of
     texts differ by case, accents, look-alike letters, punctuation, white space, a few letters, the order of words or
     an added sentence (`near_texts`). Images of any size are compared on a canvas of 32 x 32, and read one after the
-    other where a source leaves them in their files. Of many duplicates of one image, each is paired with those it is
-    most like; the group holds all.
+    other where a source leaves them in their files. Nothing near is dropped unless `drop` says so: look at the groups
+    first (`dissensus_train.report.duplicates` makes a page of them).
 
     Args:
         sources: where items come from; of duplicates, those of an earlier source are kept.
         splits: (items,) the split of each item, over all sources; a duplicate across splits is a leak.
         near: whether to look for near duplicates too.
-        overlap: the least overlap of near duplicates of texts.
+        drop: which duplicates are dropped, exact or near (with exact ones and those of the same meaning).
+        similarity: the least similarity of near duplicates, beside what they are judged by; 0 asks for no more.
         numbers: whether texts that differ in a number may be near duplicates.
         encoder: its name (`dissensus.items`), to find items of the same meaning too: `minilm`, `hf:NAME`, `timm:NAME`.
         meaning: the least cosine of the encoder's features that counts.
@@ -154,8 +187,10 @@ def find_duplicates(
     """
     if not sources or not any(len(source) for source in sources):
         raise InputError("duplicates: no items; give one source or more")
-    if not 0.5 < overlap <= 1:
-        raise InputError(f"duplicates: an overlap of {overlap:g}; give one above 0.5 and at most 1")
+    if drop not in get_args(Drop):
+        raise InputError(f"duplicates: drop is '{drop}'{choices(drop, get_args(Drop))}")
+    if not 0 <= similarity <= 1:
+        raise InputError(f"duplicates: a least similarity of {similarity:g}; give one from 0 to 1")
     if not 0 < meaning <= 1:
         raise InputError(f"duplicates: a least cosine of {meaning:g}; give one above 0 and at most 1")
     items = listed(sources)
@@ -171,7 +206,7 @@ def find_duplicates(
     if kinds == {True}:
         texts = np.concatenate([np.asarray(source.texts, dtype=np.dtypes.StringDType()) for source in sources])
         shown = Items(names=items.items, texts=(texts,))
-        pairs = _duplicate_texts(texts, near=near, overlap=overlap, numbers=numbers, progress=progress)
+        pairs = _duplicate_texts(texts, near=near, numbers=numbers, progress=progress)
     else:
         planes, digest, skipped = _looked_at(sources, progress)
         good = np.delete(np.arange(len(items)), list(skipped))
@@ -187,20 +222,22 @@ def find_duplicates(
             sources, planes[good] if skipped else planes, digest[good], good, near=near, progress=progress
         )
         shown = _images(sources, items.items, good) if encoder is not None else None
-    semantic = np.zeros(len(pairs[0]), dtype=np.bool_)
+    enough = pairs[3] >= similarity
+    one, other, exact, share = pairs = tuple(values[enough] for values in pairs)
+    semantic = np.zeros(len(one), dtype=np.bool_)
     if encoder is not None and shown is not None:
-        pairs, semantic = _with_meaning(pairs, shown, encoder, meaning, progress)
-    one, other, exact, similarity = pairs
-    group = _components(one, other, len(items))
+        (one, other, exact, share), semantic = _with_meaning(pairs, shown, encoder, meaning, progress)
+    group = _all_alike(one, other, share, len(items))
+    same = group if drop == "near" else _numbered(_joined(one[exact], other[exact], len(items)))
     return Duplicates(
         items=items,
         one=one,
         other=other,
         exact=exact,
         semantic=semantic,
-        similarity=similarity,
+        similarity=share,
         group=group,
-        kept=_kept(group, items.columns),
+        keeper=_keeper(same, items.columns, _files(sources, skipped)),
         skipped=tuple(skipped.values()),
     )
 
@@ -249,7 +286,7 @@ def _with_meaning(pairs: Pairs, shown: Items, encoder: str, least: float, progre
     return both, ~np.isin(both[0] * len(shown) + both[1], known)
 
 
-def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool, progress: Progress) -> Pairs:
+def _duplicate_texts(texts: Names, *, near: bool, numbers: bool, progress: Progress) -> Pairs:
     _, first, content = np.unique(texts, return_index=True, return_inverse=True)
     exact = _pairs(*_chained(content), exact=True)
     if not near:
@@ -257,7 +294,7 @@ def _duplicate_texts(texts: Names, *, near: bool, overlap: float, numbers: bool,
     plain, of_form, form = np.unique(plain_forms(texts[first]), return_index=True, return_inverse=True)
     a, b = _chained(form)
     progress(Step("compared texts", 0, len(texts)))
-    c, d, share = near_texts(texts[first[of_form]], plain, overlap=overlap, numbers=numbers)
+    c, d, share = near_texts(texts[first[of_form]], plain, numbers=numbers)
     progress(Step("compared texts", len(texts), len(texts)))
     return _together(exact, _pairs(first[a], first[b]), _pairs(first[of_form[c]], first[of_form[d]], share))
 
@@ -363,25 +400,67 @@ def _chained(content: Ints) -> tuple[Ints, Ints]:
     return order[same], order[same + 1]
 
 
-def _components(one: Ints, other: Ints, items: int) -> Ints:
-    """(items,) the group of each item, numbered by first item; -1 for an item without a pair."""
+def _joined(one: Ints, other: Ints, items: int) -> Ints:
+    """(items,) a number for all items that pairs join, directly or not."""
     joined = sparse.coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(items, items))
-    _, component = csgraph.connected_components(joined.tocsr(), directed=False)
-    alone = np.bincount(component)[component] == 1
-    group = np.full(items, -1, dtype=np.int64)
-    # Components are numbered by their first item.
-    group[~alone] = np.unique(component[~alone], return_inverse=True)[1]
-    return group
+    return np.asarray(csgraph.connected_components(joined.tocsr(), directed=False)[1])
 
 
-def _kept(group: Ints, columns: Mapping[str, Any]) -> Mask:
-    rank = np.zeros(len(group), dtype=np.int64)
+def _numbered(group: Ints) -> Ints:
+    """(items,) the groups of two items or more, numbered by their first item; -1 for an item by itself."""
+    _, first, member, count = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
+    rank = np.cumsum(np.bincount(first[count > 1], minlength=len(group))) - 1
+    return np.asarray(np.where(count[member] > 1, rank[first[member]], -1))
+
+
+def _all_alike(one: Ints, other: Ints, similarity: Floats, items: int) -> Ints:
+    """(items,) groups in which every two items are a pair, the most alike joined first; -1 for an item without one.
+
+    Items that pairs of similarity 1 join count as one: of those, not every pair is listed.
+    """
+    cluster = _joined(one[similarity >= 1], other[similarity >= 1], items)
+    a, b = cluster[one], cluster[other]
+    order = np.argsort(-similarity, kind="stable")
+    order = order[a[order] != b[order]]
+    pairs = list(dict.fromkeys(zip(*np.sort([a[order], b[order]], axis=0).tolist(), strict=True)))
+    into, size = {}, Counter({node: 1 for pair in pairs for node in pair})
+    links: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for here, there in pairs:
+        links[here][there] += 1
+        links[there][here] += 1
+
+    def now(node: int) -> int:
+        while node in into:
+            node = into[node]
+        return node
+
+    for here, there in ((now(here), now(there)) for here, there in pairs):
+        if here != there and links[here][there] == size[here] * size[there]:
+            into[there] = here
+            size[here] += size[there]
+            for node, count in links.pop(there).items():
+                links[here][node] += count
+                links[node][here] += count
+    return _numbered(np.array([now(node) for node in range(int(cluster.max()) + 1)])[cluster])
+
+
+def _files(sources: Sequence[Source], skipped: Mapping[int, str]) -> list[str]:
+    """The file of each item, empty where it has none."""
+    files = [path for source in sources for path in ([""] * len(source) if source.files is None else source.files)]
+    return [str(path) for place, path in enumerate(files) if place not in skipped]
+
+
+def _keeper(group: Ints, columns: Mapping[str, Any], files: Sequence[str]) -> Ints:
+    """(items,) the place of the item that is kept in the place of each."""
+    keeper = np.arange(len(group))
+    member = np.flatnonzero(group >= 0)
+    rank = np.full(len(member), len(KEPT_FIRST))
     if "split" in columns:
-        rank[:] = len(KEPT_FIRST)
         for place, name in enumerate(KEPT_FIRST):
-            rank[columns["split"] == name] = place
-    kept = group < 0
-    member = np.flatnonzero(~kept)
-    order = member[np.lexsort((member, rank[member], group[member]))]
-    kept[order[np.unique(group[order], return_index=True)[1]]] = True
-    return kept
+            rank[columns["split"][member] == name] = place
+    # A link that outlives what it points to shows nothing.
+    link = np.array([Path(files[place]).is_symlink() for place in member.tolist()], dtype=np.bool_)
+    order = member[np.lexsort((member, link, rank, group[member]))]
+    first = order[np.unique(group[order], return_index=True)[1]]
+    keeper[member] = first[group[member]]
+    return keeper

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from scipy import ndimage, sparse
+from scipy.sparse import csgraph
 
 from dissensus.arrays import places_within
 from dissensus.cores import available_cores
@@ -55,6 +56,7 @@ _TAPER: Final = 6
 """Pixels at every edge that fade out, since a shift brings in something new there."""
 _PLACE: Final = 6
 _VERIFIED: Final = 3
+_JOINED: Final = 256
 _ORDINARY: Final = 0.5
 _LEAST: Final = 0.3
 _PROMISING: Final = 0.55
@@ -154,9 +156,25 @@ def are_drawn(planes: Planes) -> Mask:
 def near_images(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, Ints, Floats]:
     """The pairs of images that are duplicates: first place, second place, and the correlation once aligned.
 
-    Planes are (items, 32, 32) grey values, as `canvas` makes them. An image of one grey all over has no duplicate.
+    Planes are (items, 32, 32) grey values, as `canvas` makes them. An image of one grey all over has no duplicate. An
+    image is compared with the few that are most like it; of those that pairs then join, up to `_JOINED`, all pairs are.
     """
-    one, other, evidence = judged_pairs(planes, progress=progress)
+    one, other, evidence, background = judged_pairs(planes, progress=progress)
+    found = _duplicates(one, other, evidence)
+    joined = sparse.coo_array((np.ones(len(found[0]), np.int8), found[:2]), shape=(len(planes), len(planes)))
+    component = csgraph.connected_components(joined.tocsr(), directed=False)[1]
+    size = np.bincount(component)
+    for number in np.flatnonzero((size > _VERIFIED + 1) & (size <= _JOINED)).tolist():
+        member = np.flatnonzero(component == number)
+        one, other, evidence, _ = judged_pairs(planes[member], background=background[member])
+        more = _duplicates(member[one], member[other], evidence)
+        found = tuple(np.concatenate([of_all, of_these]) for of_all, of_these in zip(found, more, strict=True))
+    fresh = np.sort(np.unique(found[0] * len(planes) + found[1], return_index=True)[1])
+    return found[0][fresh], found[1][fresh], found[2][fresh]
+
+
+def _duplicates(one: Ints, other: Ints, evidence: PairEvidence) -> tuple[Any, ...]:
+    """Of judged pairs, those that are duplicates, with their correlation."""
     above = evidence.columns() @ np.array([ON_THE_WHOLE, BUT_FOR_A_PART]).T + BIAS > 0
     # However many others it is like: an image with a dozen duplicates is like all of them.
     duplicate = above.any(axis=1) | (np.minimum(evidence.alike, evidence.edges) >= CERTAIN)
@@ -172,17 +190,24 @@ def own_threads() -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def judged_pairs(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, Ints, PairEvidence]:
-    """The pairs that come to the last step: first place, second place, and what is known of each pair."""
+def judged_pairs(
+    planes: Planes, *, background: Floats | None = None, progress: Progress = silent
+) -> tuple[Ints, Ints, PairEvidence, Floats]:
+    """The pairs that come to the last step: first place, second place, and what is known of each pair.
+
+    And the (images,) background of each. Where that is known already, all pairs of images are nominated.
+    """
     drawn = are_drawn(planes)
     rows, columns = [np.zeros(0, dtype=np.int64)], [np.zeros((0, len(PairEvidence._fields)))]
     if drawn.all():
-        return rows[0], rows[0], PairEvidence(*columns[0].T)
+        return rows[0], rows[0], PairEvidence(*columns[0].T), np.full(len(planes), _ORDINARY)
     with own_threads() as pool:
-        one, other, pose, zoom, likeness, shift = _likest(planes, pool, progress)
-        place, background = places(one, other, likeness, len(planes), ordinary=_ORDINARY)
+        nominees, most = (CANDIDATES, _VERIFIED) if background is None else (2 * len(planes), len(planes))
+        one, other, pose, zoom, likeness, shift = _likest(planes, pool, progress, candidates=nominees)
+        place, sixth = places(one, other, likeness, len(planes), ordinary=_ORDINARY)
+        background = sixth if background is None else background
         chance = np.maximum(background[one], background[other])
-        promising = (place <= _VERIFIED) & (likeness >= _PROMISING) & ~(drawn[one] & drawn[other] & (chance > _CROWDED))
+        promising = (place <= most) & (likeness >= _PROMISING) & ~(drawn[one] & drawn[other] & (chance > _CROWDED))
         # An image with a dozen duplicates has them for its background.
         promising &= (1 - likeness <= _NO_MORE * (1 - chance)) | (likeness >= _WHATEVER_ELSE)
         one, other, pose, zoom, likeness, shift, chance = (
@@ -222,7 +247,7 @@ def judged_pairs(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, 
             progress(Step("aligned pairs of images", min(number * _PAIRS, len(one)), len(one)))
     kept = np.concatenate(rows)
     one, other = one[kept], other[kept]
-    return np.minimum(one, other), np.maximum(one, other), PairEvidence(*np.concatenate(columns).T)
+    return np.minimum(one, other), np.maximum(one, other), PairEvidence(*np.concatenate(columns).T), background
 
 
 def _scaling(before: int, after: int, share: float = 1.0) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -366,7 +391,7 @@ def nominated(
     pool: ThreadPoolExecutor,
     progress: Progress,
     *,
-    candidates: int = CANDIDATES,
+    candidates: int,
     least: float = _LEAST,
     exhaustive: bool = False,
 ) -> tuple[Ints, Ints]:
@@ -476,7 +501,9 @@ def _by_value(values: Ints, kinds: int) -> list[Ints]:
 # 2. Moved onto each other ------------------------------------------------------------------------------------------
 
 
-def _likest(planes: Planes, pool: ThreadPoolExecutor, progress: Progress) -> tuple[Any, Any, Any, Any, Any, Any]:
+def _likest(
+    planes: Planes, pool: ThreadPoolExecutor, progress: Progress, *, candidates: int
+) -> tuple[Any, Any, Any, Any, Any, Any]:
     """(pairs,) one, other, the pose of the other, the zoom of the one, the likeness; (pairs, 2) the shift.
 
     Each pair once, as it is most alike.
@@ -492,7 +519,7 @@ def _likest(planes: Planes, pool: ThreadPoolExecutor, progress: Progress) -> tup
         def part(step: Step, number: int = number) -> None:
             progress(replace(step, done=(number * len(planes) + step.done) // len(comparisons)))
 
-        i, j = nominated(one, other, pool, part)
+        i, j = nominated(one, other, pool, part, candidates=candidates)
         first, second = _best_pose(one, other, i, j)
         if one is cosines:
             entries.append((i, j, 2 * first + second, np.full(len(i), share)))

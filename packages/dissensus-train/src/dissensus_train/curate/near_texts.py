@@ -1,28 +1,31 @@
 """Texts that are duplicates of each other but for their looks, a few typing errors, moved words or an added sentence.
 
 **Plain form.** Letters and digits alone, in lower case, compatible characters unified (NFKC), accents taken off Latin,
-Greek and Cyrillic letters, letters of these that look alike made one, invisible characters gone. Two texts of one plain
-form are duplicates. A number keeps its parts apart, so that 2.5 is not 25; a text with as many other signs as letters,
-such as an emoticon, keeps them.
+Greek and Cyrillic letters, letters of these that look alike made one, invisible characters gone; without links,
+mentions (@name) and retweet marks, where anything else is there. Two texts of one plain form are duplicates. A number
+keeps its parts apart, so that 2.5 is not 25; a text with as many other signs as letters, such as an emoticon, keeps
+them.
 
 **Near.** Pairs worth a look, of texts of `SHORTEST` characters or more (a word that differs in a letter is another
-word), share some of their runs of five characters. They are found by MinHash in bands (Broder 1997; Leskovec, Rajaraman
-and Ullman, chapter 3), then each is counted exactly, so that hashing can lose a pair but never make one. Such a pair is
-a duplicate in one of three ways:
+word), share `_WORTH` of their runs of five characters. They are found by MinHash in bands (Broder 1997; Leskovec,
+Rajaraman and Ullman, chapter 3), then each is counted exactly, so that hashing can lose a pair but never make one. They
+are then read word by word, since one word makes a minimal pair (*is safe*, *is not safe*). Two are duplicates that have
 
-- **overlap**: the share of runs that both have (Jaccard) is `OVERLAP` or more;
 - **the same words**, in whatever order, but for a few typing errors. A word with a letter or two wrong is a typing
   error where hardly any text has it, or a hundred times as many have the other: *men* for *man* is another word, *mna*
-  is not;
-- **one within the other**: the longer has nearly all runs of the shorter, and is not more than twice as long.
+  is not. *safe* and *unsafe*, *he* and *she* are never typing errors of each other. Of every `LONG` words one may be
+  another, but no number, negation or pronoun (`fixed_words.toml`: in English, negations in seven more languages);
+- **the same words in the same order**, and one of them a sentence more at either end, of `SENTENCE` words or more and
+  without a negation.
 
-Texts that differ in a number are no duplicates, unless that is asked for: one may have a number more, but not another
-one in its place.
+Texts that differ in a number are no duplicates, unless that is asked for.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -33,15 +36,14 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints, Names
 
-OVERLAP: Final = 0.85
-"""The least overlap of duplicates. A letter that differs breaks five runs: one may differ in 65 letters, two in 130."""
 SHORTEST: Final = 25
 RUN: Final = 5
-
-WITHIN: Final = 0.95
-"""The least share of the shorter text's runs that the longer one has, where it holds the shorter one."""
-LONG_ENOUGH: Final = 30
-"""The least number of runs of the shorter one: a phrase that texts have in common is no text."""
+LONG: Final = 100
+SENTENCE: Final = 3
+PHRASE: Final = 30
+"""Letters of what may have a sentence more: a shorter phrase that texts have in common is no text."""
+_WORTH: Final = 0.3
+"""The least share of runs that both have (Jaccard): three typing errors in 40 letters leave 0.4."""
 
 _BANDS: Final = 30
 _ROWS: Final = 3
@@ -59,6 +61,14 @@ _LOOKS_LIKE: Final = dict(
     zip("асеорхуіјѕһԁԛԝвнкмтαοερικτχβηζμυνɑɡıⅼ", "aceopxyijshdqwbhkmtaoepiktxbhzmuvagil", strict=True)
 )
 """Cyrillic, Greek and other small letters by the Latin letter that they, or their capitals, look like."""
+
+
+_LISTS: Final = {
+    name: frozenset(words.split())
+    for name, words in tomllib.loads(Path(__file__).with_name("fixed_words.toml").read_text(encoding="utf-8")).items()
+}
+_FIXED: Final = _LISTS["negations"] | _LISTS["pronouns"] | _LISTS["numbers"]
+"""Words that are never typing errors of each other, and that even long texts do not differ in."""
 
 
 def plain_forms(texts: Names) -> Names:
@@ -89,16 +99,16 @@ def _unified(texts: Names) -> pl.Series:
 
     text = pl.Series("text", texts.tolist(), dtype=pl.String).str.normalize("NFKD").str.to_lowercase()
     text = text.str.replace_all(r"[\u{300}-\u{36f}\p{Cf}]+", "").str.normalize("NFKC")
-    return text.str.replace_many(list(_LOOKS_LIKE), list(_LOOKS_LIKE.values()))
+    text = text.str.replace_many(list(_LOOKS_LIKE), list(_LOOKS_LIKE.values()))
+    addressed = text.str.replace_all(r"(\bhttps?[:…]|\bwww\.)\S*|<(url|link|user|mention)>", " ")
+    addressed = addressed.str.replace_all(r"(^|[^\w])@\w+|\brt\b", "${1} ")
+    return addressed.zip_with(addressed.str.contains(r"[\p{L}\p{N}]"), text)
 
 
-def near_texts(
-    texts: Names, plain: Names, *, overlap: float = OVERLAP, numbers: bool = False
-) -> tuple[Ints, Ints, Floats]:
-    """The pairs of texts that are duplicates, though not of one plain form: first place, second place, overlap.
+def near_texts(texts: Names, plain: Names, *, numbers: bool = False) -> tuple[Ints, Ints, Floats]:
+    """The pairs of texts that are duplicates, though not of one plain form: first place, second place, common runs.
 
-    `plain` are their plain forms, each once. At a share `overlap` of common runs, above 0.5, nothing else is asked;
-    texts that differ in a number may be duplicates where `numbers` says so.
+    `plain` are their plain forms, each once. Texts that differ in a number may be duplicates where `numbers` says so.
     """
     long = np.flatnonzero(np.strings.str_len(plain) >= SHORTEST)
     if len(long) < 2:
@@ -118,38 +128,35 @@ def near_texts(
         ]
     )
     share = common / (size[one] + size[other] - common)
-    shorter, longer = np.minimum(size[one], size[other]), np.maximum(size[one], size[other])
-    alike = (share >= overlap) | (
-        (common >= max(WITHIN, overlap) * shorter) & (shorter >= LONG_ENOUGH) & (longer <= 2 * shorter)
-    )
     words = _words(texts[long])
     texts_with = Counter(word for text_words in words for word in set(text_words))
-    # Three typing errors in 40 letters leave an overlap of 0.4.
-    for pair in np.flatnonzero(~alike & (share >= 0.3)).tolist():
+    alike = share >= _WORTH
+    for pair in np.flatnonzero(alike).tolist():
         alike[pair] = _same_words(words[one[pair]], words[other[pair]], texts_with, numbers=numbers)
-    if not numbers:
-        for pair in np.flatnonzero(alike).tolist():
-            left, right = (Counter(filter(str.isdecimal, words[side[pair]])) for side in (one, other))
-            # One has all numbers of the other, each as often.
-            alike[pair] = left <= right or right <= left
     return long[one[alike]], long[other[alike]], share[alike]
 
 
 def _words(texts: Names) -> list[list[str]]:
-    """The words and numbers of each text, sorted."""
+    """The words and numbers of each text in their order; a letter of a script without spaces is a word."""
     apart = _unified(texts).str.replace_all(r"['’`]", "").str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ")
     # A number is apart from the letters around it: 5kg and 5 kg are the same words.
     apart = apart.str.replace_all(r"(\p{N})(\p{L})", "${1} ${2}").str.replace_all(r"(\p{L})(\p{N})", "${1} ${2}")
-    return list(apart.str.strip_chars().str.split(" ").list.sort().to_list())
+    apart = apart.str.replace_all(r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}])", " ${1} ")
+    return list(apart.str.extract_all(r"[^ ]+").to_list())
 
 
 def _same_words(one: list[str], other: list[str], texts_with: Counter[str], *, numbers: bool) -> bool:
-    """Whether two texts have the same words, in any order, but for typing errors: one in ten letters at most."""
+    """Whether two texts have the same words, in any order, but for typing errors; or one a sentence more."""
+    shorter, longer = sorted((one, other), key=len)
+    letters = min(sum(map(len, one)), sum(map(len, other)))
+    added = longer[: -len(shorter)] if longer[-len(shorter) :] == shorter else longer[len(shorter) :]
+    if SENTENCE <= len(added) <= len(shorter) and shorter in (longer[: len(shorter)], longer[-len(shorter) :]):
+        return letters >= PHRASE and _LISTS["negations"].isdisjoint(added)
     left, right = Counter(one), Counter(other)
     left, right = left - right, right - left
     here, there = list(left.elements()), list(right.elements())
-    allowed = min(sum(map(len, one)), sum(map(len, other))) // 10
-    if abs(len(here) - len(there)) > 2 or max(len(here), len(there)) > 2 * allowed:
+    spare, allowed = len(shorter) // LONG, letters // 10
+    if abs(len(here) - len(there)) > spare or len(here) > 2 * allowed + spare:
         return False
 
     def mistyped(word: str, match: str) -> bool:
@@ -157,7 +164,7 @@ def _same_words(one: list[str], other: list[str], texts_with: Counter[str], *, n
         fewer, more = sorted((texts_with[word], texts_with[match]))
         return fewer <= 2 or 100 * fewer <= more
 
-    errors, real, sloppy = 0, 0, False
+    errors, real, sloppy, others = 0, 0, False, []
     for word in here:
         if numbers and word.isdecimal():
             near = [(0, False, place) for place, match in enumerate(there) if match.isdecimal()]
@@ -165,18 +172,29 @@ def _same_words(one: list[str], other: list[str], texts_with: Counter[str], *, n
             near = [
                 (_errors(word, match), not mistyped(word, match), place)
                 for place, match in enumerate(there)
-                if not word.isdecimal() and not match.isdecimal()
+                if not _opposed(word, match)
             ]
         distance, is_word, place = min(near, default=(9, True, 0))
         if distance > (1 if is_word else max((len(word) + 2) // 3, 1)):
-            errors += len(word)
+            others.append(word)
             continue
         errors += distance
         real += is_word
         sloppy |= not is_word
         there.pop(place)
+    fixed = any(word in _FIXED or word.isdecimal() for word in (*others, *there))
     # Where one word is clearly mistyped, a letter may make another word of one more.
-    return errors + sum(map(len, there)) <= allowed and real <= sloppy
+    return max(len(others), len(there)) <= spare and not fixed and errors <= allowed and real <= sloppy
+
+
+def _opposed(one: str, other: str) -> bool:
+    """Whether two words are no typing errors of each other: numbers, fixed words, or a word and its opposite."""
+    if one.isdecimal() or other.isdecimal() or (one in _FIXED and other in _FIXED):
+        return True
+    shorter, longer = sorted((one, other), key=len)
+    negated = longer.removesuffix(shorter) in _LISTS["prefixes"] or longer.removeprefix(shorter) in ("nt", "t", "not")
+    stem = shorter.removesuffix("ful").removesuffix("less")
+    return negated or {one, other} == {f"{stem}ful", f"{stem}less"}
 
 
 def _errors(one: str, other: str) -> int:
