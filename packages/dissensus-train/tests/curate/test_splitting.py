@@ -59,7 +59,12 @@ def test_groups_stay_whole_sizes_exact_and_strata_near_their_shares() -> None:
     generator = np.random.default_rng(0)
     strata = generator.integers(0, 8, 3000)
     groups = [f"g{stratum}-{generator.integers(60)}" if generator.random() < 0.4 else "" for stratum in strata]
-    made = split_groups(items_of(strata.tolist(), groups), SHARES, by=["region"], group="group", seed=1)
+    listed = items_of(strata.tolist(), groups)
+    made = split_groups(listed, SHARES, seed=1)
+    named = split_groups(listed, SHARES, by=["region"], group="group", seed=1)
+    assert (made.items.columns["split"] == named.items.columns["split"]).all()
+    torn = split_groups(listed, SHARES, group="", seed=1).items.columns["split"]
+    assert any(len(set(torn[np.array(groups) == name])) > 1 for name in set(groups) - {""})
     assert made.sizes == {"train": 2100, "validation": 450, "test": 450}
     split, names = made.items.columns["split"], np.array(groups)
     pairs = np.unique(np.stack([names, split], axis=1)[names != ""], axis=0)

@@ -190,13 +190,16 @@ def test_nothing_or_half_an_epoch_is_not_saved(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_seeds_stand_beside_each_other_and_the_same_recording_is_replaced(tmp_path: Path) -> None:
+def test_seeds_stand_beside_each_other_and_no_recording_takes_the_place_of_another(tmp_path: Path) -> None:
     first, second = recording(0).save(tmp_path), recording(1).save(tmp_path)
-    assert RunStore(tmp_path).keys() == sorted([first, second])
-    again = recording(0, logits=LOGITS + np.eye(7, 3)).save(tmp_path)
-    assert again == first
-    back = RunStore(tmp_path).load(first).dynamics["train"][0]
-    np.testing.assert_allclose(back, softmax(LOGITS + np.eye(7, 3)), atol=5e-4)
+    store = RunStore(str(tmp_path))
+    assert store.keys() == sorted([first, second])
+    assert recording(0).save(tmp_path) == first  # the same numbers again
+    with pytest.raises(InputError, match=r"seed 0 is stored with other numbers; .* Recorder\(items, seed=1\)"):
+        recording(0, logits=LOGITS + np.eye(7, 3)).save(tmp_path)
+    np.testing.assert_allclose(store.load(first).dynamics["train"][0], softmax(LOGITS), atol=5e-4)
+    with pytest.raises(InputError, match=f"run {first} is asked for 2 times"):
+        read_dynamics(store, [first, second, first])
     assert [path.name for path in (tmp_path / "partial").iterdir()] == ["door.lock"]
 
 
@@ -206,7 +209,7 @@ def test_a_full_disk_gives_a_sentence_and_keeps_what_was_there(tmp_path: Path, m
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    other = recording(logits=-LOGITS)
+    other = recording(1, logits=-LOGITS)
     monkeypatch.setattr(np, "savez", full)
     with pytest.raises(InputError, match=r"cannot be written \(No space left on device\); .*make room"):
         other.save(tmp_path)

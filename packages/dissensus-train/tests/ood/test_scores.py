@@ -95,9 +95,19 @@ def test_knn_is_the_distance_that_scikit_learn_finds(k: int, monkeypatch: pytest
     assert knn(items, training, k=k).numpy() == pytest.approx(expected, abs=1e-7)
 
 
-def test_knn_of_more_neighbours_than_items_is_refused() -> None:
-    with pytest.raises(InputError, match="k is 5 and there are 4 training items"):
-        knn(normal(2, 3), normal(4, 3), k=5)
+@pytest.mark.parametrize("k", [0, -1, 1.5, 21])
+def test_a_neighbour_that_is_not_there_is_refused(k: Any) -> None:
+    with pytest.raises(InputError, match=f"k is {k}; give a whole number from 1 to 20"):
+        knn(torch.zeros(3, 2), torch.zeros(20, 2), k=k)
+
+
+def test_features_and_labels_that_do_not_fit_are_refused() -> None:
+    rows, labels = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 3
+    with pytest.raises(InputError, match="19 labels for 20 training items"):
+        mahalanobis(rows, rows, labels[1:])
+    for score in (lambda features, training: mahalanobis(features, training, labels), knn):
+        with pytest.raises(InputError, match=r"features of shape \(20, 2\) and training features of \(20, 1\)"):
+            score(rows, rows[:, :1])
 
 
 def test_odin_is_the_step_along_the_gradient_by_hand() -> None:

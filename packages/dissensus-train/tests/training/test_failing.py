@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,8 @@ def test_failed_runs_are_told_and_not_scored(tmp_path: Path, monkeypatch: pytest
     for result in run_plan(plan):
         if (result.run.delivery, result.run.seed) == ("soft", 1):
             spoiled = replace(result, failed="its training loss was nan in epoch 2")
-            plan.writer.save(spoiled, replace=True)
+            shutil.rmtree(plan.writer.store.folder / "runs" / spoiled.run.key)
+            plan.writer.save(spoiled)
     plan.writer.close()
     scored = score_study(plan.opened, resamples=10)
     assert scored.failed == {"soft": {1: "its training loss was nan in epoch 2"}}

@@ -113,3 +113,10 @@ def test_maps_of_other_items_are_refused() -> None:
         uncertainty_correlations(human, data_map(recorded(items=30), people(items=30)))
     with pytest.raises(InputError, match="maps of no items"):
         uncertainty_correlations(human, [])
+
+
+def test_people_come_first_and_maps_after() -> None:
+    human, made = with_unsure()
+    for wrong in ((made, human), (made, [human]), (human.probabilities, made)):
+        with pytest.raises(InputError, match="give people's label distributions first, then the data map"):
+            uncertainty_correlations(*wrong)  # type: ignore[arg-type]

@@ -234,10 +234,8 @@ def split(
     made = split_groups(
         read,
         numbers_of(sizes, "--sizes"),
-        by=[name for name in ("region", "label") if name in read.columns]
-        if by is None
-        else [name.strip() for name in by.split(",") if name.strip()],
-        group=group or ("group" if "group" in read.columns else None),
+        by=None if by is None else [name.strip() for name in by.split(",") if name.strip()],
+        group=group,
         floors=floors_of(least, each, in_split=True),
         seed=seed,
     )

@@ -63,7 +63,7 @@ def split_groups(
     items: ItemList,
     sizes: Mapping[str, int | float],
     *,
-    by: Sequence[str] = ("region", "label"),
+    by: Sequence[str] | None = None,
     group: str | None = None,
     floors: Sequence[Floor] = (),
     seed: int = 0,
@@ -78,8 +78,10 @@ def split_groups(
     Args:
         items: to split.
         sizes: by split, numbers of items that sum to all of them, or shares that sum to 1.
-        by: columns whose values together make the strata; those of floors make finer ones.
-        group: the column that names groups; items of one name stay together, and an empty name is not a group.
+        by: columns whose values together make the strata; those of floors make finer ones. None are region and label,
+            where the list has them.
+        group: the column that names groups; items of one name stay together, and an empty name is not a group. None is
+            the column `group`, where the list has it; an empty name is no column.
         floors: such as at least 150 easy items of each label in the split train.
         seed: of the draw.
     """
@@ -87,6 +89,7 @@ def split_groups(
     strangers = [floor.split for floor in floors if floor.split not in wanted]
     if strangers:
         raise InputError(f"splits: a floor is for split '{strangers[0]}'{choices(strangers[0], wanted)}")
+    by = [name for name in ("region", "label") if name in items.columns] if by is None else by
     columns = list(dict.fromkeys([*by, *columns_of(floors)]))
     stratum, names = items.strata(columns)
     split_of = {name: place for place, name in enumerate(wanted)}
@@ -95,7 +98,7 @@ def split_groups(
     # Floors of a region take from other regions of the same label, not from other labels.
     coarse, _ = items.strata([name for name in columns if name not in {floor.column for floor in floors}])
     target = _target(there, goal, demands, coarse[np.unique(stratum, return_index=True)[1]])
-    unit = _units(items, group)
+    unit = _units(items, ("group" if "group" in items.columns else "") if group is None else group)
     size = np.bincount(unit)
     held = np.zeros((len(size), len(names)), dtype=np.int64)
     np.add.at(held, (unit, stratum), 1)
@@ -212,14 +215,14 @@ def _sizes(sizes: Mapping[str, int | float], n: int) -> dict[str, int]:
     return {name: int(size) for name, size in sizes.items()}
 
 
-def _units(items: ItemList, group: str | None) -> Ints:
+def _units(items: ItemList, group: str) -> Ints:
     """(items,) the number of the group that an item is in; an item without a group is one by itself.
 
     Numbered in the order of names, so that a draw does not depend on the order of rows.
     """
     order = items.by_name()
     unit = np.arange(len(items))
-    if group is not None:
+    if group:
         names: Names = items.column(group).astype(np.str_)[order]
         _, first, number = np.unique(names, return_index=True, return_inverse=True)
         unit = np.where(names == "", unit, first[number])

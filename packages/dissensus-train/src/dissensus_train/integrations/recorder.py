@@ -133,8 +133,8 @@ class Recorder:
         """Write the recording as a run of a run store, whole or not at all, and return its key.
 
         `RunStore(store).load(key)` reads it. Its predictions are those of the last epoch, it has no weights, and of its
-        training settings only the number of epochs is known. An earlier recording with the same items, names, seed and
-        number of epochs is replaced.
+        training settings only the number of epochs is known. A recording of other numbers under the same items, names,
+        seed and number of epochs is refused, and what is stored stays.
         """
         if not self._epochs or self._probabilities is None:
             raise InputError("recorder: no epoch has ended; call end_epoch() after each epoch, then save")
@@ -146,7 +146,15 @@ class Recorder:
         result = self._result()
         names = {name: ids.tolist() for name, ids in self.items.items()}
         with RunWriter(Path(store)) as writer:
-            writer.save(result, beside={ITEMS: json.dumps(names)}, replace=True)
+            writer.save(result, beside={ITEMS: json.dumps(names)})
+            kept = writer.store.dynamics(result.run.key)
+        if any(not np.array_equal(kept.get(name), recorded) for name, recorded in result.dynamics.items()):
+            run = result.run
+            raise InputError(
+                f"{store}: run {run.key} of model '{run.model}', target '{run.target}', delivery '{run.delivery}' and "
+                f"seed {run.seed} is stored with other numbers; give each run names or a seed of its own, such as "
+                f"Recorder(items, seed={run.seed + 1}), or remove {Path(store) / 'runs' / run.key}"
+            )
         return result.run.key
 
     def _places(self, item_ids: Any) -> Ints:

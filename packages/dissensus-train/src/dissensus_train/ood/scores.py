@@ -165,6 +165,16 @@ def odin(
     return torch.cat(values)
 
 
+def _comparable(name: str, features: Tensor, training: Tensor) -> tuple[Tensor, Tensor]:
+    """Training features and those of items, as float64; refused where they cannot be compared."""
+    if not len(training) or features.shape[1:] != training.shape[1:]:
+        raise InputError(
+            f"{name}: features of shape {tuple(features.shape)} and training features of {tuple(training.shape)}; give "
+            "as many numbers for each, and one training item or more"
+        )
+    return training.double(), features.double()
+
+
 @_also_arrays
 def mahalanobis(features: Tensor, training: Tensor, labels: Tensor) -> Tensor:
     """(items,) min_c (z - m_c)' S^-1 (z - m_c), squared distance to the nearest class mean (Lee et al. 2018).
@@ -179,7 +189,11 @@ def mahalanobis(features: Tensor, training: Tensor, labels: Tensor) -> Tensor:
         training: (training items, width) features.
         labels: (training items,) class indices.
     """
-    training, features = training.double(), features.double()
+    training, features = _comparable("mahalanobis", features, training)
+    if len(labels) != len(training):
+        raise InputError(
+            f"mahalanobis: {len(labels):,} labels for {len(training):,} training items; give one label for each"
+        )
     present, member = labels.unique(return_inverse=True)
     # A product, since scattered sums add up in another order every time on a GPU.
     belongs = nn.functional.one_hot(member, len(present)).T.double()
@@ -203,13 +217,16 @@ def knn(features: Tensor, training: Tensor, *, k: int = 50) -> Tensor:
         training: (training items, width) features.
         k: which neighbour; 1 is the nearest.
     """
-    if k > len(training):
-        raise InputError(f"knn: k is {k} and there are {len(training):,} training items; choose a smaller k")
-    here, there = (nn.functional.normalize(values.double(), dim=1) for values in (features, training))
+    training, features = _comparable("knn", features, training)
+    if k != int(k) or not 1 <= k <= len(training):
+        raise InputError(
+            f"knn: k is {k}; give a whole number from 1 to {len(training):,}, the number of training items"
+        )
+    here, there = (nn.functional.normalize(values, dim=1) for values in (features, training))
     # |x - y|^2 - |x|^2 in one product; of what is left, the square of x moves no neighbour before another.
     square = there.square().sum(dim=1)
     kth = [
-        torch.addmm(square, part, there.T, alpha=-2).topk(k, dim=1, largest=False).values[:, -1]
+        torch.addmm(square, part, there.T, alpha=-2).topk(int(k), dim=1, largest=False).values[:, -1]
         for part in torch.split(here, max(1, DISTANCES // len(there)))
     ]
     return (torch.cat(kth) + here.square().sum(dim=1)).clamp(min=0).sqrt()

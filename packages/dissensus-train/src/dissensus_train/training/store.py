@@ -68,8 +68,8 @@ PROGRESS: Final = "progress.json"
 class RunStore:
     """Runs in a folder, found by key."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
 
     @property
     def _runs(self) -> Path:
@@ -206,32 +206,26 @@ class RunWriter:
         with self._door, whole_file(self.store.folder / "studies.json", within=self._own) as part:
             _write_json(part, {**self.store.studies(), name: str(path.resolve())})
 
-    def save(self, result: RunResult, *, beside: Mapping[str, str] | None = None, replace: bool = False) -> None:
+    def save(self, result: RunResult, *, beside: Mapping[str, str] | None = None) -> None:
         """Store a run: written beside, then renamed into place, so that it is there whole or not at all.
 
-        With it go texts, by file name. It may `replace` a run of the same key; else the first is kept.
+        With it go texts, by file name. Of two runs of the same key the first is kept.
         """
         partial = self._own / result.run.key
         final = self.store.folder / "runs" / result.run.key
-        replaced = self._own / f"{result.run.key}-replaced"
         try:
             partial.mkdir(parents=True)
             write_run(partial, result)
             for name, text in (beside or {}).items():
                 (partial / name).write_text(text, encoding="utf-8")
-            if replace and final.exists():
-                final.replace(replaced)
             if not final.exists():
                 partial.replace(final)
             # Else another process finished the same run first; its result means the same.
         except OSError as error:
-            if replaced.exists() and not final.exists():
-                replaced.replace(final)
-            if replace or result.run not in self.store:
+            if result.run not in self.store:
                 raise self._cannot_write(error) from error
         finally:
-            for left in (partial, replaced):
-                shutil.rmtree(left, ignore_errors=True)
+            shutil.rmtree(partial, ignore_errors=True)
         self._end_claim(result.run.key)
 
     def claim(self, runs: Sequence[Run], *, most: int | None = None) -> list[Run]:

@@ -66,7 +66,7 @@ def uncertainty_correlations(
         resamples: of items, behind each interval.
         seed: of the draws.
     """
-    seeds = [maps] if isinstance(maps, DataMap) else list(maps)
+    seeds = list(maps) if isinstance(maps, list | tuple) else [maps]
     return uncertainty_by_system(human, {"": seeds}, level=level, resamples=resamples, seed=seed)[""]
 
 
@@ -79,6 +79,12 @@ def uncertainty_by_system(
     seed: int = 0,
 ) -> dict[str, tuple[UncertaintyCorrelation, ...]]:
     """As `uncertainty_correlations`, of several systems on the same resamples, which are drawn and ranked once."""
+    if not hasattr(human, "entropy") or any(
+        not isinstance(each, DataMap) for maps in systems.values() for each in maps
+    ):
+        raise InputError(
+            "human uncertainty: give people's label distributions first, then the data map, or one map for each seed"
+        )
     for maps in systems.values():
         if not maps or any(len(data_map) != len(human) for data_map in maps):
             sizes = ", ".join(f"{len(data_map):,}" for data_map in maps) or "no"

@@ -41,7 +41,13 @@ def read_dynamics(store: KeepsDynamics, keys: Iterable[str], *, split: str = "tr
         keys: of the runs, usually those of one method, one run for each seed.
         split: whose items.
     """
-    runs = []
+    runs, keys = [], tuple(keys)
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"{store.folder}: run {twice} is asked for {keys.count(twice)} times; give the key of each seed once, and "
+            "record each seed under its own: Recorder(items, seed=)"
+        )
     for key in keys:
         dynamics = store.dynamics(key)
         if split not in dynamics:
