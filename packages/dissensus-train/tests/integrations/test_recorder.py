@@ -216,7 +216,7 @@ def test_a_full_disk_gives_a_sentence_and_keeps_what_was_there(tmp_path: Path, m
     monkeypatch.undo()
     np.testing.assert_allclose(RunStore(tmp_path).load(key).predictions["train"], softmax(LOGITS), atol=1e-6)
     assert [path.name for path in (tmp_path / "partial").iterdir()] == ["door.lock"]
-    other.save(tmp_path)
+    key = other.save(tmp_path)
     np.testing.assert_allclose(RunStore(tmp_path).load(key).predictions["train"], softmax(-LOGITS), atol=1e-6)
 
 
