@@ -16,7 +16,7 @@ from dissensus_train import basins
 from dissensus_train.basins import gauss_newton, hessian, loss_barrier, objective, top_eigenvalues, trace
 from dissensus_train.basins import operators as operators_module
 from dissensus_train.basins.linearised import linearised
-from dissensus_train.basins.objectives import plain_attention
+from dissensus_train.basins.objectives import derivable
 from dissensus_train.basins.operators import hessian_of
 from tests.basins.nets import CLASSES, conv_net, dense_hessian, flat_weights, items, mlp
 
@@ -293,7 +293,57 @@ def test_measure_is_everything_at_once() -> None:
 
 def test_attention_outside_is_left_as_it_was() -> None:
     before = torch.backends.cuda.flash_sdp_enabled()
-    with pytest.raises(RuntimeError), plain_attention():
+    with pytest.raises(RuntimeError), derivable(nn.Identity()):
         raise RuntimeError
     assert torch.backends.cuda.flash_sdp_enabled() == before
     assert np.isfinite(trace(hessian(mlp(), *items()), probes=2, tolerance=None).value)
+
+
+class Recurrent(nn.Module):
+    def __init__(self, layer: type[nn.RNNBase]) -> None:
+        super().__init__()
+        self.layer, self.out = layer(3, 4, batch_first=True), nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.layer(x)[0][:, -1])  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU])
+def test_recurrent_networks_are_measured_on_a_processor(layer: type[nn.RNNBase]) -> None:
+    torch.manual_seed(0)
+    model, x, y = Recurrent(layer).eval(), torch.randn(6, 2, 3), torch.randint(3, (6,))
+    operator = hessian(model, x, y)
+    vector = torch.randn(operator.size)
+    product = operator.apply(vector).double()
+    assert torch.backends.mkldnn.enabled
+    model.double()
+    expected = slope_differences(model, lambda: model(x.double()), y, vector.double())
+    torch.testing.assert_close(product, expected, rtol=1e-3, atol=1e-5)
+
+
+class AcrossItems(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(x - x.mean(dim=0))  # type: ignore[no-any-return]
+
+
+def test_a_network_that_mixes_items_is_refused() -> None:
+    with pytest.raises(InputError, match="depends on the other items of its batch"):
+        objective(AcrossItems().eval(), torch.randn(9, 3), torch.randint(3, (9,)))
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_a_layer_with_wrong_second_derivatives_is_told() -> None:
+    """PyTorch's weight_norm: its double backward is not that of a function."""
+    torch.manual_seed(0)
+    normed = nn.utils.parametrizations.weight_norm(nn.Linear(3, 4))
+    model, x, y = nn.Sequential(normed, nn.Tanh(), nn.Linear(4, 3)).eval(), torch.randn(12, 3), torch.randint(3, (12,))
+    with pytest.raises(InputError, match=r"u\.Hv and v\.Hu differ"):
+        hessian(model, x, y)
+    nn.utils.parametrize.remove_parametrizations(normed, "weight")
+    assert hessian(model, x, y).size == 4 * 4 + 5 * 3
+    with pytest.warns(FutureWarning), pytest.raises(InputError, match="the model cannot be copied"):
+        hessian(nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 3))).eval(), x, y)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus_train.basins.alignment import aligned as aligned
     from dissensus_train.basins.density import spectral_density as spectral_density
     from dissensus_train.basins.explanations import ExplanationStability as ExplanationStability
     from dissensus_train.basins.explanations import explain as explain

@@ -13,6 +13,7 @@ from torch import nn
 
 from dissensus.errors import InputError, choices
 from dissensus.randomness import Purpose, stream
+from dissensus_train.basins.alignment import aligned
 from dissensus_train.basins.density import SpectralDensity, spectral_density
 from dissensus_train.basins.explanations import ExplanationStability, explanation_stability
 from dissensus_train.basins.lanczos import Eigenvalues, top_eigenvalues
@@ -88,12 +89,17 @@ class Basin(Stored):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BasinPair(Stored):
-    """Two runs, by their keys: the barrier on the straight path between them, and CKA before their last layers."""
+    """Two runs, by their keys: the barrier on the straight path between them, and CKA before their last layers.
+
+    And the barrier once the second run's hidden units are in the order of the first's; None where the network is one
+    that alignment does not follow.
+    """
 
     first: str
     second: str
     barrier: LossBarrier
     similarity: Similarity
+    aligned: LossBarrier | None = None
 
 
 def measure(
@@ -170,16 +176,21 @@ def compare_basins(
     settings: BasinSettings = DEFAULTS,
     device: str | torch.device = "cpu",
 ) -> tuple[BasinPair, ...]:
-    """Barrier and CKA of each pair of runs of one architecture, on the items that `measure_basins` uses."""
+    """Barrier, before and after alignment, and CKA of pairs of runs, on the items that `measure_basins` uses."""
 
     def compared(one: RunResult, other: RunResult) -> BasinPair:
         first, second = (run_objective(result, data, settings=settings, device=device) for result in (one, other))
+        try:
+            reordered = loss_barrier(first, aligned(first, second, seed=settings.seed), points=settings.path)
+        except InputError:
+            reordered = None
         entering = [last_layer_inputs(measured)[0] for measured in (first, second)]
         return BasinPair(
             first=one.run.key,
             second=other.run.key,
             barrier=loss_barrier(first, second, points=settings.path),
             similarity=cka(*entering, measured_on=first.measured_on),
+            aligned=reordered,
         )
 
     return tuple(compared(*pair) for pair in pairs)

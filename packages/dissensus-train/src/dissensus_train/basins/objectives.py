@@ -9,6 +9,7 @@ import copy
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 import torch
@@ -18,7 +19,8 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from dissensus.errors import InputError, choices
-from dissensus_train.basins.sources import Fingerprint, rows_in, source_of
+from dissensus_train.basins.linearised import random_numbers
+from dissensus_train.basins.sources import Fingerprint, each_tensor, rows_in, source_of, tensors_in
 from dissensus_train.training.loop import same_bits
 from dissensus_train.training.patches import as_matmuls
 from dissensus_train.training.stacked import stackable
@@ -145,6 +147,11 @@ class Objective:
         """The parts of a flat vector, by parameter name."""
         return _named(weights, self.shapes)
 
+    @property
+    def named_buffers(self) -> dict[str, Tensor]:
+        """The batch statistics, by name."""
+        return _named(self.buffers, self.buffer_shapes)
+
     def logits(self, weights: Tensor, inputs: Any, *, buffers: Tensor | None = None) -> Tensor:
         """(items, classes) of the model with these weights, and these batch statistics where given."""
         own = {} if buffers is None else _named(buffers, self.buffer_shapes)
@@ -236,7 +243,13 @@ def objective(
     if not weights:
         raise InputError("basins: the model has no trainable parameters; set requires_grad on those to be measured")
     place = torch.device(device) if device is not None else next(iter(weights.values())).device
-    own = _fix_statistics(copy.deepcopy(model).to(place).requires_grad_(False))
+    try:
+        own = _fix_statistics(copy.deepcopy(model).to(place).requires_grad_(False))
+    except RuntimeError as error:
+        first = str(error).split(".")[0]
+        raise InputError(
+            f"basins: the model cannot be copied ({first}); take out hooks such as torch.nn.utils.weight_norm"
+        ) from error
     parts = {name: value.detach().to(place) for name, value in weights.items()}
     flat = torch.cat([value.reshape(-1) for value in parts.values()])
     chosen = _loss_of(loss)
@@ -285,7 +298,7 @@ def outputs_of(model: nn.Module, inputs: Any, state: dict[str, Tensor] | None = 
     """(items, ...) outputs of a model, with other weights where given; attention by formulas that have derivatives."""
     names = dict(inputs) if isinstance(inputs, Mapping) else {}
     positions: tuple[Any, ...] = () if names else inputs if isinstance(inputs, tuple) else (inputs,)
-    with plain_attention():
+    with derivable(model):
         out: Any = functional_call(model, state or {}, positions, names)
     if isinstance(out, Mapping):
         if "logits" not in out:
@@ -301,15 +314,21 @@ def outputs_of(model: nn.Module, inputs: Any, state: dict[str, Tensor] | None = 
 
 
 @contextmanager
-def plain_attention() -> Iterator[None]:
-    """Attention as matrix products and a softmax: fused kernels have no second derivatives, or no first on a CPU."""
-    fast = torch.backends.mha.get_fastpath_enabled()
+def derivable(model: nn.Module) -> Iterator[None]:
+    """Attention and recurrent layers as plain arithmetic: fused kernels have no second derivatives, or no first."""
+    fast, libraries = torch.backends.mha.get_fastpath_enabled(), (torch.backends.mkldnn, torch.backends.cudnn)
+    were = [library.enabled for library in libraries]
     torch.backends.mha.set_fastpath_enabled(False)
+    recurrent = any(isinstance(module, nn.RNNBase) for module in model.modules())
     try:
+        for library, was in zip(libraries, were, strict=True):
+            library.enabled = was and not recurrent
         with sdpa_kernel(SDPBackend.MATH):
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
+        for library, was in zip(libraries, were, strict=True):
+            library.enabled = was
 
 
 @torch.no_grad()
@@ -330,11 +349,30 @@ def _looked_through(model: nn.Module, source: Chunks, loss: Loss, data: str) -> 
             _check_classes(outputs, targets, items)
         if not items:
             _check_loss(loss, outputs, targets)
+            _check_apart(model, inputs, outputs)
         fingerprint.add(inputs, targets)
         items += count
     if not items:
         raise InputError("basins: the loader gives no items; give at least one")
     return size, MeasuredOn(loss=name, data=data, items=items, fingerprint=str(fingerprint)), first
+
+
+def _check_apart(model: nn.Module, inputs: Any, outputs: Tensor) -> None:
+    """Raise where half of a batch alone gives something else: everything here is a sum over items, in any chunks."""
+    half = len(outputs) // 2
+    # Tables of sparse rows and of tokens are read by our own layers, row by row.
+    if not half or any(len(part) != len(outputs) for part in tensors_in(inputs)):
+        return
+    alone = outputs_of(model, each_tensor(inputs, itemgetter(slice(half))))
+    close = 1e-3 if torch.finfo(outputs.dtype).bits >= 32 else 0.05
+    if not torch.allclose(alone, outputs[:half], close, close * float(outputs.abs().max()), equal_nan=True):
+        again = outputs_of(model, inputs)
+        if not torch.allclose(again, outputs, close, close * float(outputs.abs().max()), equal_nan=True):
+            raise random_numbers("the same items computed twice differ")
+        raise InputError(
+            "basins: what the model gives for an item depends on the other items of its batch, so that every result "
+            "would change with the size of chunks; compute each item by itself"
+        )
 
 
 def _check_classes(outputs: Tensor, targets: Tensor, before: int) -> None:

@@ -366,11 +366,28 @@ def _checked(
         # A layer without forward-mode derivatives.
         way = other
         first = way(*state, *chunk, vector)
+    if torch.isfinite(first).all() and not _symmetric(way, state, chunk, vector, first):
+        # The second derivatives of some layers are wrong in one mode: of PyTorch's weight_norm, for instance.
+        way = other
+        first = way(*state, *chunk, vector)
+        if not _symmetric(way, state, chunk, vector, first):
+            raise InputError(
+                "basins: u.Hv and v.Hu differ, so that a layer's second derivatives are wrong (PyTorch's weight_norm "
+                "has such); take it out, as by torch.nn.utils.parametrize.remove_parametrizations"
+            )
     if not torch.isfinite(first).all():
         raise InputError("basins: the curvature holds NaN or infinity; check the model's weights and the features")
     if not _agree(first, way(*state, *chunk, vector)):
         raise random_numbers("the same product taken twice differs")
     return way, first
+
+
+def _symmetric(way: Product, state: tuple[Tensor, Tensor], chunk: Chunk, vector: Tensor, first: Tensor) -> bool:
+    """Whether u.Hv = v.Hu for the (size,) product with one vector and another: so it is for every Hessian."""
+    other = torch.randn(len(vector), generator=torch.Generator().manual_seed(1)).to(vector)
+    second = way(*state, *chunk, other)
+    rounding = AGREE + 100 * torch.finfo(vector.dtype).eps * float(vector.norm())
+    return bool((other @ first - vector @ second).abs() <= rounding * (first.norm() + second.norm()))
 
 
 def _agree(first: Tensor, second: Tensor) -> bool:

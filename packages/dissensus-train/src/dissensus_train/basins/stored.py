@@ -34,6 +34,7 @@ _PARTS: Final[dict[str, type]] = {
     "surface": LossPlane,
     "settings": BasinSettings,
     "barrier": LossBarrier,
+    "aligned": LossBarrier,
     "similarity": Similarity,
     "cosine": Estimate,
     "correlation": Estimate,

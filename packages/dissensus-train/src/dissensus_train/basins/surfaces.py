@@ -98,7 +98,7 @@ def loss_barrier(first: Objective, second: Objective, *, points: int = 21) -> Lo
     """
     if points < 5 or points % 2 == 0:
         raise InputError(f"loss barrier: {points} points; give an odd number of 5 or more")
-    _comparable(first, second)
+    comparable(first, second)
     t = np.linspace(0, 1, points)
     losses = torch.cat(list(_blocks(first, (second.weights - first.weights)[None], t[:, None], second)))
     mean, error = mean_and_error(losses)
@@ -188,7 +188,8 @@ def _blocks(measured: Objective, axes: Tensor, steps: Table, other: Objective | 
         yield measured.losses(moved(measured.weights, axes, steps[rows]), buffers=buffers)
 
 
-def _comparable(first: Objective, second: Objective) -> None:
+def comparable(first: Objective, second: Objective) -> None:
+    """Refuse runs between which there is no path: of two architectures, or measured on different losses or items."""
     if second.shapes != first.shapes:
         raise InputError("loss barrier: the runs have different architectures; give runs of one")
     if second.measured_on != first.measured_on:

@@ -93,6 +93,7 @@ def basins_dict(measured: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:
                 "first": two.first,
                 "second": two.second,
                 "barrier": two.barrier.to_dict(),
+                "aligned": None if two.aligned is None else two.aligned.to_dict(),
                 "cka": two.cka.to_dict(),
                 "runs": [pair.to_dict() for pair in two.pairs],
             }
@@ -122,13 +123,18 @@ def show_basins(measured: StudyBasins, *, quiet: bool = False) -> list[BasinRow]
     )
     _print_table(
         "Between runs",
-        (">pairs", ">loss barrier", ">CKA"),
+        (">pairs", ">loss barrier", ">aligned", ">CKA"),
         [
-            (plain(two.name), str(len(two.pairs)), plain(str(two.barrier)), plain(str(two.cka)))
+            (
+                plain(two.name),
+                str(len(two.pairs)),
+                *(plain(str(of or "-")) for of in (two.barrier, two.aligned, two.cka)),
+            )
             for two in measured.pairs
         ],
         "mean and 95 % interval over items and seeds (of a single pair over items alone). Barrier: how far the loss on "
-        "the straight path between two runs rises above the line between their own losses",
+        "the straight path between two runs rises above the line between their own losses; aligned: once the hidden "
+        "units of one are in the order of the other's",
     )
     explained = measured.explanations
     _print_table(

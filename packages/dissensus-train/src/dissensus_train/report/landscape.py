@@ -75,7 +75,9 @@ def _cell(row: BasinRow) -> Cell:
 def _pairs(basins: StudyBasins) -> Table:
     rows, records = [], []
     for systems in basins.pairs:
-        cells = (Cell(str(len(systems.pairs))), estimated(systems.barrier, "barrier"), estimated(systems.cka, "cka"))
+        reordered = Cell(DASH) if systems.aligned is None else estimated(systems.aligned, "barrier")
+        barriers = (estimated(systems.barrier, "barrier"), reordered)
+        cells = (Cell(str(len(systems.pairs))), *barriers, estimated(systems.cka, "cka"))
         rows.append(TableRow(name=systems.name, cells=cells))
         records += [
             {
@@ -85,6 +87,7 @@ def _pairs(basins: StudyBasins) -> Table:
                 "second_run": pair.second,
                 "barrier": pair.barrier.value,
                 "barrier_error": pair.barrier.error,
+                "aligned_barrier": None if pair.aligned is None else pair.aligned.value,
                 "cka": pair.similarity.value,
                 "cka_error": pair.similarity.error,
             }
@@ -93,7 +96,7 @@ def _pairs(basins: StudyBasins) -> Table:
     return Table(
         slug="basin-pairs",
         title="Between runs",
-        header=("runs", "pairs", "loss barrier", "CKA"),
+        header=("runs", "pairs", "loss barrier", "after alignment", "CKA"),
         rows=tuple(rows),
         records=tuple(records),
         note=note("basin-pairs"),

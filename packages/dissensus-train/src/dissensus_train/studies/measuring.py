@@ -67,6 +67,14 @@ class SystemPairs:
         return self._mean([(pair.barrier.value, pair.barrier.error) for pair in self.pairs], high=float("inf"))
 
     @property
+    def aligned(self) -> Estimate | None:
+        """The same once hidden units are in one order; None where the network's cannot be put in one."""
+        barriers = [pair.aligned for pair in self.pairs if pair.aligned is not None]
+        if len(barriers) < len(self.pairs):
+            return None
+        return self._mean([(barrier.value, barrier.error) for barrier in barriers], high=float("inf"))
+
+    @property
     def cka(self) -> Estimate:
         """The mean CKA, with an interval over items and seeds."""
         return self._mean([(pair.similarity.value, pair.similarity.error) for pair in self.pairs], high=1.0)
@@ -236,7 +244,8 @@ def _reference_first(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
 def _basin_key(runs: Sequence[Run], settings: BasinSettings) -> str:
     """Of a run or a pair: asking for explanations does not measure those again."""
     of_runs = {name: value for name, value in asdict(settings).items() if name != "explanations"}
-    return measurement_key(*(run.key for run in runs), of_runs)
+    # What a pair says has grown: one that was stored without its alignment is measured again.
+    return measurement_key(*(run.key for run in runs), of_runs, *(["aligned"] if len(runs) == 2 else []))
 
 
 def _explanations_key(runs: Sequence[Run], settings: BasinSettings) -> str:
