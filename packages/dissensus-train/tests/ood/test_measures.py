@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from dissensus.errors import InputError
@@ -16,6 +16,7 @@ from dissensus_train.ood.measures import (
     aupr_in_distribution,
     aupr_ood,
     auroc,
+    exact_bounds,
     fpr95_in_distribution_positive,
     fpr95_ood_positive,
     resampled_measures,
@@ -165,3 +166,30 @@ def test_scores_that_order_nothing_are_refused() -> None:
         resampled_measures([[1.0]], [[1.0]], resamples=-1, seed=0)
     with pytest.raises(InputError, match="must match"):
         resampled_measures([[1.0], [1.0]], [[1.0]], resamples=1, seed=0)
+
+
+@pytest.mark.parametrize(("items", "apart"), [(5, 1.0), (5, 3.0), (20, 3.0)])
+def test_intervals_of_few_items_hold_the_truth(items: int, apart: float) -> None:
+    """Normal scores; the truth by the normal distribution, of AUPR by integration over thresholds."""
+    inside, trials, rng = 200, 150, np.random.default_rng(items)
+    at = np.linspace(-6, apart + 6, 20001)
+    hits, alarms, share = norm.sf(at - apart), norm.sf(at), items / (items + inside)
+    truth = {
+        "auroc": norm.cdf(apart / 2**0.5),
+        "aupr-ood": np.trapezoid((share * hits / (share * hits + (1 - share) * alarms + 1e-300))[::-1], hits[::-1]),
+        "fpr95-ood-positive": norm.sf(norm.ppf(0.05) + apart),
+        "fpr95-in-distribution-positive": norm.cdf(norm.ppf(0.95) - apart),
+    }
+    scores = rng.normal(size=(trials, inside)), rng.normal(apart, 1, (trials, items))
+    values = resampled_measures(*scores, resamples=0, seed=0)
+    bounds = exact_bounds(*scores, {name: of[0] for name, of in values.items()})
+    for name, true in truth.items():
+        low, high = bounds[name]
+        # Of 150 trials at 90 %, one standard deviation is 2.4 points.
+        assert np.mean((low <= true) & (true <= high)) >= 0.9, name
+
+
+def test_perfect_separation_of_few_items_is_clopper_and_pearson() -> None:
+    bounds = exact_bounds([np.zeros(30)], [np.ones(5)], {"auroc": np.ones(1)})
+    low, high = binomtest(5, 5).proportion_ci(method="exact")
+    np.testing.assert_allclose(bounds["auroc"][:, 0], [low, high])

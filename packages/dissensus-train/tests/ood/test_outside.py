@@ -24,7 +24,9 @@ from dissensus_train.ood import (
     disagreement,
     given_outputs,
     measure_outputs,
+    measure_scores,
     read_outputs,
+    read_scores,
     roc_curves,
 )
 
@@ -250,3 +252,30 @@ def test_a_file_is_read_as_it_was_written(files: Path) -> None:
     assert (read.seeds, len(read)) == (3, 60)
     assert read.logits is not None
     assert read.logits.numpy() == pytest.approx(outputs(60)["logits"])
+
+
+def test_scores_from_anywhere(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [("id", value) for value in rng.normal(size=40)] + [("far", value) for value in rng.normal(2, 1, 12)]
+    table = tmp_path / "scores.csv"
+    table.write_text("item,set,mine\n" + "".join(f"{k},{of},{value}\n" for k, (of, value) in enumerate(lines)))
+    found = measure_scores(read_scores(table), far=("far",), resamples=50)
+    inside, outside = ([value for of, value in lines if of == name] for name in ("id", "far"))
+    assert found.get("far", "mine", system="model").value.value == pytest.approx(auroc(inside, outside))
+    assert found.notes() == ["far: with 12 OOD items hardly anything can be told; give 20 or more, better 100"]
+    ran = run("--scores", table, "-o", tmp_path / "page.html")
+    assert ran.exit_code == 0, ran.output
+    assert "ROC curves of mine on far" in (tmp_path / "page.html").read_text()
+    (tmp_path / "other.csv").write_text("set,mine\nid,1\nfar,unknown\n")
+    with pytest.raises(InputError, match="column 'mine' is not a number in every row"):
+        read_scores(tmp_path / "other.csv")
+    with pytest.raises(InputError, match="scores of in-distribution items, their set called id"):
+        measure_scores({"far": {"mine": [1.0]}})
+
+
+def test_items_that_are_one_to_the_model_are_told() -> None:
+    rng = np.random.default_rng(0)
+    blank = given_outputs(logits=np.zeros((25, 3)))
+    found = measure_outputs(given_outputs(logits=rng.normal(size=(30, 3))), {"blank": blank}, resamples=20)
+    assert found.sets[0].distinct == 1
+    assert "its 25 OOD items are 1 to every model" in found.notes()[0]

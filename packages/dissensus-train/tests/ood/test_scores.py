@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus_train.ood.outputs import model_outputs
+from dissensus_train.ood.outside import given_outputs
 from dissensus_train.ood.scores import (
     OF_ONE_MODEL,
     SCORES,
@@ -28,6 +29,8 @@ from dissensus_train.ood.scores import (
     msp,
     odin,
     ood_scores,
+    react,
+    vim,
 )
 from dissensus_train.ood.settings import SCORE_NAMES
 
@@ -108,6 +111,52 @@ def test_features_and_labels_that_do_not_fit_are_refused() -> None:
     for score in (lambda features, training: mahalanobis(features, training, labels), knn):
         with pytest.raises(InputError, match=r"features of shape \(20, 2\) and training features of \(20, 1\)"):
             score(rows, rows[:, :1])
+
+
+def linear_world(width: int = 6, classes: int = 3) -> tuple[Any, ...]:
+    """Features of items and of training items, and a last layer."""
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(7, width)), rng.normal(size=(80, width)) ** 2, rng.normal(size=(classes, width + 1))
+
+
+def test_vim_is_its_authors_formula() -> None:
+    """As they wrote it: principal space by NumPy's eigenvectors, sorted; their score is larger for ID items."""
+    items, training, last = linear_world()
+    weight, bias = last[:, :-1], last[:, -1]
+    u = -np.linalg.pinv(weight) @ bias
+    values, vectors = np.linalg.eig((training - u).T @ (training - u) / len(training))
+    rest = vectors[:, np.argsort(values * -1)[3:]]
+    alpha = (training @ weight.T + bias).max(axis=-1).mean() / np.linalg.norm((training - u) @ rest, axis=-1).mean()
+    vlogit = np.linalg.norm((items - u) @ rest, axis=-1) * alpha
+    expected = -vlogit + logsumexp(items @ weight.T + bias, axis=-1)
+    np.testing.assert_allclose(-vim(items, training, last), expected, rtol=1e-9)
+
+
+def test_react_is_the_energy_of_features_cut_off() -> None:
+    items, training, last = linear_world()
+    cut = np.clip(items, None, np.percentile(training.ravel(), 90))
+    assert (cut != items).any()
+    np.testing.assert_allclose(react(items, training, last), energy(cut @ last[:, :-1].T + last[:, -1]), rtol=1e-12)
+
+
+def test_the_last_layer_is_that_of_the_network_or_what_training_items_say() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3)).eval()
+    x, train = torch.randn(9, 4), torch.randn(60, 4)
+    logits, features, last = model_outputs(model, train)
+    here = model_outputs(model, x)
+    assert last is not None
+    found = ood_scores(model, {"a": x}, scores=["vim", "react"], training=train)["a"]
+    np.testing.assert_allclose(found["vim"], vim(here.features, features, last), rtol=1e-9)
+    given = given_outputs(logits=logits, features=features)
+    told = given.last_layer(0)
+    assert told is not None
+    np.testing.assert_allclose(react(here.features, features, told), found["react"], rtol=1e-4)
+    assert given_outputs(logits=logits[:5], features=features[:5]).last_layer(0) is None
+    assert given_outputs(logits=logits**2, features=features).last_layer(0) is None
+    assert model_outputs(model, x, layer="0").last_layer is None
+    with pytest.raises(InputError, match="vim needs last layer; give the network itself"):
+        ood_scores(model, {"a": x}, scores=["vim"], training=train, layer="0")
 
 
 def test_odin_is_the_step_along_the_gradient_by_hand() -> None:

@@ -36,19 +36,26 @@ def ood(
     Of the stored runs of a study, or, with --id, of the logits and features of any model. An option that is not given
     is taken from the table ood of the study's file.
     """
+    table = scores if scores is not None and Path(scores).is_file() else None
     options = {
         "sets": _named(ood_sets or []) or None,
         "near": tuple(near) if near else None,
         "far": tuple(far) if far else None,
-        "scores": None if scores is None else tuple(name.strip() for name in scores.split(",")),
+        "scores": None if scores is None or table else tuple(name.strip() for name in scores.split(",")),
         "items": items,
         "text": text,
         "seed": seed,
     }
     settings = {name: value for name, value in options.items() if value is not None}
-    if (source is None) == (inside is None):
-        raise InputError("ood: give a study or its run store, or else outputs of a model with --id FILE")
-    if source is not None:
+    if [source, inside, table].count(None) != 2:
+        raise InputError(
+            "ood: give a study or its run store, or outputs of a model with --id FILE, or a table with --scores FILE"
+        )
+    if table is not None:
+        from dissensus_train.ood import measure_scores, read_scores
+
+        result = measure_scores(read_scores(table), **settings)
+    elif source is not None:
         result = _of_study(source, store, settings, device)
     else:
         result = _of_outputs(inside, training, settings)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from dissensus_train.ood.outside import GivenOutputs as GivenOutputs
     from dissensus_train.ood.outside import given_outputs as given_outputs
     from dissensus_train.ood.outside import measure_outputs as measure_outputs
+    from dissensus_train.ood.outside import measure_scores as measure_scores
     from dissensus_train.ood.outside import read_outputs as read_outputs
+    from dissensus_train.ood.outside import read_scores as read_scores
     from dissensus_train.ood.results import OodResult as OodResult
     from dissensus_train.ood.scores import SCORES as SCORES
     from dissensus_train.ood.scores import disagreement as disagreement
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from dissensus_train.ood.scores import msp as msp
     from dissensus_train.ood.scores import odin as odin
     from dissensus_train.ood.scores import ood_scores as ood_scores
+    from dissensus_train.ood.scores import react as react
+    from dissensus_train.ood.scores import vim as vim
     from dissensus_train.ood.settings import OodSettings as OodSettings
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -10,14 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
+from scipy import stats
 
 from dissensus.bootstrap import resampled_draws
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.arrays import Floats, Ints, Table
+
+FEW: Final = 100
+"""Items of the rarer kind below which intervals are widened to `exact_bounds`. Resamples then hold an AUROC of 0.98 in
+too few of 100 cases (57 with 5 items, 76 with 20), from 100 items on in 94."""
 
 CELLS: Final = 1 << 17
 """Draws held at once: (items, resamples) that stay in cache through the passes over them."""
@@ -139,6 +144,33 @@ def resampled_measures(
             for name in measures:
                 values[name][block, series] = MEASURES[name].of(*sweep)
     return values
+
+
+def exact_bounds(in_distribution: Any, ood: Any, values: Mapping[str, Floats]) -> dict[str, Table]:
+    """By measure, (2, series) ends of a 95 % interval that holds with few items too, of (series,) values.
+
+    A resample knows no item but those it is drawn from: of perfectly separated items all resamples are, and an OOD item
+    in twenty cannot be missed by five. All measures but one are means of shares, whose variance is at most that of
+    yes and no: Clopper and Pearson's interval of as many items as there are of the rarer kind. Of `fpr95-ood-positive`
+    the threshold is a quantile of OOD scores, which lies between two of them by the binomial distribution.
+    """
+    inside, outside = _checked(in_distribution, ood)
+    few, of_ood = min(inside.shape[1], outside.shape[1]), outside.shape[1]
+
+    def ends(low: Any, high: Any, items: int) -> Table:
+        return np.stack(
+            [
+                np.nan_to_num(stats.beta.ppf(0.025, low * items, items - low * items + 1), nan=0.0),
+                np.nan_to_num(stats.beta.ppf(0.975, high * items + 1, items - high * items), nan=1.0),
+            ]
+        )
+
+    bounds = {name: ends(value, value, few) for name, value in values.items()}
+    least, most = (int(end) for end in stats.binom.ppf([0.025, 0.975], of_ood, 0.05))
+    falling = np.sort(outside, axis=1)
+    flagged = [(inside >= falling[:, [min(place, of_ood - 1)]]).mean(axis=1) for place in (most, max(least - 1, 0))]
+    bounds["fpr95-ood-positive"] = ends(flagged[0], flagged[1] if least else np.ones(len(inside)), inside.shape[1])
+    return bounds
 
 
 def roc_curves(in_distribution: Any, ood: Any, *, at: Floats) -> Table:

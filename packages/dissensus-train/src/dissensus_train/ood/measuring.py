@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds
-from dissensus_train.ood.measures import MEASURES, resampled_measures, roc_curves
+from dissensus_train.ood.measures import FEW, MEASURES, exact_bounds, resampled_measures, roc_curves
 from dissensus_train.ood.ood_sets import OodSet, items_of, pixel_scale, read_ood_set, same_items
 from dissensus_train.ood.results import OodDifference, OodMeasure, OodResult, OodSetSummary, RocCurve, ScoreHistogram
 from dissensus_train.ood.scores import OF_ONE_MODEL, SCORES, known_to, scored
@@ -117,6 +117,7 @@ def detection(
     """
     first = next(iter(values.values()))[IN_DISTRIBUTION]
     scores = list(first)
+    summaries = tuple(replace(summary, distinct=_distinct(values, summary.name)) for summary in summaries)
     measures, differences = _measured(values, seeds, settings)
     series = [
         ({"ood_set": name, "score": score, "system": system}, of[IN_DISTRIBUTION][score], of[name][score])
@@ -150,6 +151,12 @@ def detection(
     )
 
 
+def _distinct(values: Values, name: str) -> int:
+    """How many items of a set any system can tell apart by any score."""
+    rows = np.concatenate([of_score for of in values.values() for of_score in of[name].values()])
+    return len(np.unique(rows, axis=1).T)
+
+
 def _some(there: int, settings: OodSettings, number: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Which items of a set are scored, in their order."""
     if not settings.items or there <= settings.items:
@@ -173,7 +180,7 @@ def _scored(
     training = items_of(data, train)
     values: dict[str, dict[str, dict[str, Table]]] = {}
     seeds: dict[str, tuple[int, ...]] = {}
-    reading: list[str] = []
+    reading, unlinked = list[str](), list[str]()
     for system, results in systems.items():
         runs: list[dict[str, dict[str, Floats]]] = []
         logits: dict[str, list[Tensor]] = {name: [] for name in sets}
@@ -188,14 +195,17 @@ def _scored(
             reads = hasattr(model, "prepare")
             if reads:
                 reading.append(result.run.model)
-            possible = [
-                name
-                for name in settings.scores
-                if name in OF_ONE_MODEL and not (reads and "gradients" in SCORES[name].needs)
-            ]
             known = known_to(
                 model, inputs, scores=settings.scores, training=trained_on, labels=labels, layer=settings.layer
             )
+            if any(of_set["last layer"] is None for of_set in known.values()):
+                unlinked.append(result.run.model)
+            impossible = {"gradients": reads, "last layer": bool(unlinked)}
+            possible = [
+                name
+                for name in settings.scores
+                if name in OF_ONE_MODEL and not any(impossible.get(need) for need in SCORES[name].needs)
+            ]
             # Inputs are features divided by their deviation, and so is a step that is given in units of features.
             epsilon = settings.epsilon * (pixel_scale(data) or 1.0) / data.normalisation[1]
             run = {}
@@ -214,13 +224,17 @@ def _scored(
             raise InputError(f"ood: system '{system}' has no runs; give at least one run per system")
         together = [score for score in settings.scores if score not in OF_ONE_MODEL and len(runs) > 1]
         values[system] = {
-            name: {score: np.stack([run[name][score] for run in runs]) for score in possible}
+            name: {
+                score: np.stack([run[name][score] for run in runs])
+                for score in possible
+                if all(score in run[name] for run in runs)
+            }
             | {score: all_seeds[None] for score, all_seeds in scored({"seeds": torch.stack(of_set)}, together).items()}
             for name, of_set in logits.items()
         }
     if not values:
         raise InputError("ood: there are no systems; give at least one system with its runs")
-    left_out = _left_out(settings, seeds, reading)
+    left_out = _left_out(settings, seeds, reading, unlinked)
     kept = [score for score in settings.scores if score not in left_out]
     return (
         {
@@ -232,7 +246,9 @@ def _scored(
     )
 
 
-def _left_out(settings: OodSettings, seeds: Mapping[str, tuple[int, ...]], reading: Sequence[str]) -> dict[str, str]:
+def _left_out(
+    settings: OodSettings, seeds: Mapping[str, tuple[int, ...]], reading: Sequence[str], unlinked: Sequence[str]
+) -> dict[str, str]:
     """By score that some system cannot have, a sentence that says why."""
     alone = [system for system, of in seeds.items() if len(of) < 2]
     sentences = {}
@@ -243,6 +259,10 @@ def _left_out(settings: OodSettings, seeds: Mapping[str, tuple[int, ...]], readi
         if "gradients" in needs and reading:
             sentences[score] = (
                 f"{score} is left out: it moves inputs, and {reading[0]} reads items, which cannot be moved"
+            )
+        if "last layer" in needs and unlinked:
+            sentences[score] = (
+                f"{score} is left out: it takes features that enter the last layer, and those of {unlinked[0]} do not"
             )
     if len(sentences) == len(settings.scores):
         raise InputError(f"ood: {'; '.join(sentences.values())}; choose another score")
@@ -279,17 +299,34 @@ def _measured(
         )
         for ood_set in settings.sets
     }
+    bounds = {
+        ood_set: exact_bounds(
+            np.concatenate([values[system][IN_DISTRIBUTION][score] for system, score in rows]),
+            np.concatenate([values[system][ood_set][score] for system, score in rows]),
+            {measure: of_set[measure][0] for measure in MEASURES},
+        )
+        for ood_set, of_set in resampled.items()
+    }
+    first = next(iter(values.values()))
+    number = {name: next(iter(first[name].values())).shape[1] for name in (IN_DISTRIBUTION, *settings.sets)}
+    fewest = {ood_set: min(number[IN_DISTRIBUTION], number[ood_set]) for ood_set in settings.sets}
     # The mean over sets: every set sees the same resamples of ID items, and its own OOD items are no other's.
     for kind, names in settings.kinds.items():
         resampled[kind] = {
             measure: np.mean([resampled[name][measure] for name in names], axis=0) for measure in MEASURES
         }
+        bounds[kind] = {measure: np.mean([bounds[name][measure] for name in names], axis=0) for measure in MEASURES}
+        fewest[kind] = min(fewest[name] for name in names)
     for ood_set, of_set in resampled.items():
         for measure in MEASURES:
             of = dict(zip(rows, np.split(of_set[measure], ends, axis=1), strict=True))
+            exact = dict(zip(rows, np.split(bounds[ood_set][measure], ends, axis=1), strict=True))
             for (system, score), of_seeds in of.items():
                 about = {"ood_set": ood_set, "score": score, "system": system, "measure": measure}
-                value = estimate_over_seeds(of_seeds, low=0.0, high=1.0)
+                value = estimate_over_seeds(of_seeds, items=fewest[ood_set], low=0.0, high=1.0)
+                if fewest[ood_set] < FEW and value.low is not None and value.high is not None:
+                    low, high = exact[system, score].mean(axis=1).tolist()
+                    value = replace(value, low=min(low, value.low), high=max(high, value.high))
                 measures.append(OodMeasure(**about, value=value, by_seed=tuple(of_seeds[0].tolist())))
                 one, other = (
                     seeds[name] if score in OF_ONE_MODEL else ("all together",) for name in (system, reference)
@@ -299,7 +336,7 @@ def _measured(
                     continue
                 paired = of_seeds[:, [one.index(seed) for seed in shared]]
                 paired = paired - of[reference, score][:, [other.index(seed) for seed in shared]]
-                difference = estimate_over_seeds(paired, low=-1.0, high=1.0)
+                difference = estimate_over_seeds(paired, items=fewest[ood_set], low=-1.0, high=1.0)
                 differences.append(OodDifference(**about, reference=reference, value=difference, seeds=len(shared)))
     return measures, differences
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus_train.training.inputs import evaluation_parts
-from dissensus_train.training.last_layer import rows_of, watched_last_layer
+from dissensus_train.training.last_layer import LastLayer, rows_of, watched_last_layer
 from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:
@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 
 
 class ModelOutputs(NamedTuple):
-    """What a model makes of items, on its device: (items, classes) logits and (items, width) features, float64."""
+    """What a model makes of items, on its device, float64: (items, classes) logits and (items, width) features.
+
+    And its last layer, by which features become logits: (classes, width + 1) weights, with the bias in the last column;
+    None where features are no input of it.
+    """
 
     logits: Tensor
     features: Tensor | None
+    last_layer: Tensor | None = None
 
 
 def model_outputs(
@@ -41,15 +46,29 @@ def model_outputs(
     device = device_of(model)
     logits, seen = [], []
     parts = evaluation_parts(inputs, torch.arange(number_of(inputs), device=place_of(inputs)))
+    last: Tensor | None = None
     with evaluated(model), _watched(model, layer) if features else nullcontext() as watched, torch.no_grad():
         for rows in parts:
             batch = inputs[rows]
             logits.append(model(batch.to(device) if isinstance(batch, Tensor) else batch).double())
             if watched is not None:
-                seen.append(watched(len(rows)).double())
+                seen.append(watched[0](len(rows)).double())
+        if watched is not None and watched[1] is not None and watched[1].layer is not None:
+            linear = watched[1].layer
+            bias = linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias
+            last = torch.cat([linear.weight, bias[:, None]], dim=1).double()
     # Texts are evaluated in the order of their lengths.
     order = torch.argsort(torch.cat(parts)).to(device)
-    return ModelOutputs(torch.cat(logits)[order], torch.cat(seen)[order] if features else None)
+    made = torch.cat(logits)[order], torch.cat(seen)[order] if features else None
+    return ModelOutputs(*made, last if last is not None and leads_to(last, made[1], made[0]) else None)
+
+
+def leads_to(last_layer: Tensor, features: Tensor | None, logits: Tensor) -> bool:
+    """Whether a last layer makes these logits of these features."""
+    if features is None or last_layer.shape != (logits.shape[1], features.shape[1] + 1):
+        return False
+    expected = features @ last_layer[:, :-1].T + last_layer[:, -1]
+    return bool(torch.allclose(expected, logits, rtol=1e-3, atol=1e-3 * float(logits.abs().max())))
 
 
 def number_of(inputs: Features) -> int:
@@ -82,11 +101,11 @@ def evaluated(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _watched(model: nn.Module, layer: str | None) -> Iterator[Callable[[int], Tensor]]:
-    """A function that gives the features of so many items, from the latest pass."""
+def _watched(model: nn.Module, layer: str | None) -> Iterator[tuple[Callable[[int], Tensor], LastLayer | None]]:
+    """A function that gives the features of so many items, in the latest pass; and the last layer, if they enter it."""
     if layer is None:
         with watched_last_layer(model) as last:
-            yield last.inputs
+            yield last.inputs, last
         return
     modules = dict(model.named_modules())
     if layer not in modules:
@@ -94,6 +113,6 @@ def _watched(model: nn.Module, layer: str | None) -> Iterator[Callable[[int], Te
     kept: list[Any] = []
     hook = modules[layer].register_forward_hook(lambda _module, _inputs, out: kept.append(out))
     try:
-        yield lambda items: rows_of(kept.pop(), items)
+        yield (lambda items: rows_of(kept.pop(), items)), None
     finally:
         hook.remove()

@@ -11,8 +11,10 @@ import torch
 
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError, meant_path
+from dissensus.table_file import open_file, read_rows
 from dissensus_train.ood.measuring import IN_DISTRIBUTION, detection
 from dissensus_train.ood.ood_sets import OodSet, same_items
+from dissensus_train.ood.outputs import leads_to
 from dissensus_train.ood.results import OodSetSummary
 from dissensus_train.ood.scores import OF_ONE_MODEL, REMEDIES, SCORES, known_score, scored
 from dissensus_train.ood.settings import OodSettings
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from dissensus.arrays import Table
+    from dissensus.arrays import Floats, Table
     from dissensus_train.ood.results import OodResult
     from dissensus_train.ood.scores import Need
 
@@ -64,8 +66,17 @@ class GivenOutputs:
         return {
             **{need: None if values is None else values[seed] for need, values in kinds.items()},
             "training labels": None if training is None else training.labels,
+            "last layer": None if training is None else training.last_layer(seed),
             "seeds": self.logits if self.seeds > 1 else None,
         }
+
+    def last_layer(self, seed: int) -> Tensor | None:
+        """(classes, width + 1) what makes logits of features; None where too few items tell, or they are not linear."""
+        if self.logits is None or self.features is None or len(self) <= self.features.shape[2] + 1:
+            return None
+        ones = torch.ones(len(self), 1, dtype=torch.float64)
+        found = torch.linalg.lstsq(torch.cat([self.features[seed], ones], dim=1), self.logits[seed], driver="gelsd")
+        return found.solution.T if leads_to(found.solution.T, self.features[seed], self.logits[seed]) else None
 
     def shared(self, other: GivenOutputs | None, kinds: Sequence[str]) -> int:
         """How many items another set has too, number for number, by the first kind of output that both have."""
@@ -173,6 +184,54 @@ def measure_outputs(
             for of, outputs in ood.items()
         ),
     )
+
+
+def read_scores(path: str | Path) -> dict[str, dict[str, Floats]]:
+    """By set and score, (items,) scores from a table: a column `set`, and a column of numbers for each score.
+
+    In-distribution items have `id` or `in-distribution` in `set`; every other value names an OOD set. Scores are larger
+    for items that look more out-of-distribution.
+    """
+    import polars as pl
+
+    table = read_rows(open_file(path)).table
+    if "set" not in table.columns or len(table.columns) < 2:
+        raise InputError(f"{path}: columns {', '.join(table.columns)}; give 'set' (id, or an OOD set) and scores")
+    names = [name for name in table.columns if name not in ("set", "item")]
+    numbers = table.select(
+        pl.col("set").cast(pl.String), *(pl.col(name).cast(pl.Float64, strict=False) for name in names)
+    )
+    wrong = next((name for name in names if numbers[name].is_null().any() or numbers[name].is_nan().any()), None)
+    if wrong is not None:
+        raise InputError(f"{path}: the column '{wrong}' is not a number in every row; fill or remove it")
+    ours = (
+        pl.when(pl.col("set").is_in(["id", "in-distribution"])).then(pl.lit(IN_DISTRIBUTION)).otherwise(pl.col("set"))
+    )
+    sets = numbers.with_columns(set=ours).partition_by("set", as_dict=True, maintain_order=True)
+    return {str(key): {name: of[name].to_numpy() for name in names} for (key,), of in sets.items()}
+
+
+def measure_scores(sets: Mapping[str, Mapping[str, Any]], *, name: str = "model", **settings: Any) -> OodResult:
+    """How well scores from anywhere separate OOD items from in-distribution ones.
+
+    Args:
+        sets: by set and score, (items,) scores, larger for items that look more out-of-distribution; in-distribution
+            items are the set of empty name, as `read_scores` gives them.
+        name: of the model.
+        settings: `near`, `far`, `resamples` and `seed` of `OodSettings`.
+    """
+    outside = [of for of in sets if of != IN_DISTRIBUTION]
+    if len(outside) == len(sets) or not outside:
+        raise InputError("ood: give scores of in-distribution items, their set called id, and of an OOD set or more")
+    wanted = OodSettings(sets=dict.fromkeys(outside, ""), **settings)
+    values = {of: {score: np.asarray(column)[None] for score, column in scores.items()} for of, scores in sets.items()}
+    items = {of: len(next(iter(sets[of].values()))) for of in outside}
+    about = {"path": "", "how": "scores as they were given", "in_distribution_too": 0, "trained_on": 0}
+    summaries = [
+        OodSetSummary(name=of, kind=wanted.kind_of(of), items=count, there=count, **about)  # type: ignore[arg-type]
+        for of, count in items.items()
+    ]
+    return detection({name: values}, {name: (0,)}, wanted, summaries=tuple(summaries))
 
 
 def _refuse_two_models(everything: Mapping[str, GivenOutputs]) -> None:

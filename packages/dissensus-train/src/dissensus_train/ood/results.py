@@ -16,7 +16,8 @@ class OodSetSummary:
     """An OOD set as it was used: how many of the items that are `there` were scored, and how they became inputs.
 
     Its kind is near or far, as it was stated; empty where it was not. Of the scored items, so many are also, number for
-    number, among the scored ID items (`in_distribution_too`) or among the training items (`trained_on`).
+    number, among the scored ID items (`in_distribution_too`) or among the training items (`trained_on`). So many are
+    `distinct` in some score.
     """
 
     name: str
@@ -27,6 +28,7 @@ class OodSetSummary:
     how: str
     in_distribution_too: int
     trained_on: int
+    distinct: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,8 +158,19 @@ class OodResult(Framed):
         return next((row for row in self.differences if row.about == wanted), None)
 
     def notes(self) -> list[str]:
-        """What a reader should know before the numbers, in sentences: scores left out, and items in both sets."""
-        return [*self.left_out] + [
+        """What a reader should know before the numbers: scores left out, items in both sets, few or identical items."""
+        alike = [
+            f"{summary.name}: its {summary.items:,} OOD items are {summary.distinct:,} to every model: their inputs "
+            "are the same (an encoder knows no word of theirs, or images are blank); give others"
+            for summary in self.sets
+            if 0 < summary.distinct < summary.items
+        ]
+        few = [
+            f"{summary.name}: with {summary.items:,} OOD items hardly anything can be told; give 20 or more, better 100"
+            for summary in self.sets
+            if summary.items < 20
+        ]
+        return [*self.left_out, *few, *alike] + [
             f"{summary.name}: of {summary.items:,} OOD items {summary.in_distribution_too:,} are also in-distribution "
             f"items and {summary.trained_on:,} also training items, number for number; no score can separate those"
             for summary in self.sets

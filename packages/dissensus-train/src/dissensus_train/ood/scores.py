@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
     from dissensus.arrays import Floats
     from dissensus_train.training.inputs import Features
 
-Need: TypeAlias = Literal["logits", "gradients", "features", "training features", "training labels", "seeds"]
+Need: TypeAlias = Literal[
+    "logits", "gradients", "features", "training features", "training labels", "last layer", "seeds"
+]
 """What a score is computed from: (items, classes) logits; the network and its inputs; (items, width) features; those of
-training items, and their class indices; or (seeds, items, classes) logits."""
+training items, and their class indices; (classes, width + 1) weights of the last layer, the bias last; or
+(seeds, items, classes) logits."""
 
 REMEDIES: Final[dict[Need, str]] = {
     "logits": "give logits",
@@ -33,6 +37,8 @@ REMEDIES: Final[dict[Need, str]] = {
     "features": "give features",
     "training features": "give training items and their labels",
     "training labels": "give training items and their labels",
+    "last layer": "give the network itself, and features that enter its last layer; or logits and features of more "
+    "training items than there are features",
     "seeds": "give logits of two seeds or more",
 }
 """How each thing that a score may lack is given."""
@@ -61,11 +67,14 @@ class OodScore:
 
 def _also_arrays(score: Callable[..., Tensor]) -> Callable[..., Any]:
     """The score, which then also takes NumPy's arrays, as float64, and gives an array where its first is no tensor."""
+    names = list(signature(score).parameters)
 
     @wraps(score)
     def of_either(first: Any, *others: Any, **settings: Any) -> Any:
-        # Labels come third; all else are numbers.
-        tensors = [_tensor(values, score.__name__, labels=k == 2) for k, values in enumerate((first, *others))]
+        tensors = [
+            _tensor(values, score.__name__, labels=name == "labels")
+            for name, values in zip(names, (first, *others), strict=False)
+        ]
         scores = score(*tensors, **settings)
         return scores if isinstance(first, Tensor) else scores.numpy()
 
@@ -232,6 +241,41 @@ def knn(features: Tensor, training: Tensor, *, k: int = 50) -> Tensor:
     return (torch.cat(kth) + here.square().sum(dim=1)).clamp(min=0).sqrt()
 
 
+@_also_arrays
+def vim(features: Tensor, training: Tensor, last_layer: Tensor) -> Tensor:
+    """(items,) alpha |R'(z - o)| - ln sum_k exp(logit_k), the virtual logit against the others (Wang et al. 2022).
+
+    R spans the directions in which training features vary least around the origin o, where all logits are 0 in the
+    least-squares sense: all but the first 1,000 of 2,048 dimensions or more, 512 of 768 or more, else half of them.
+    Alpha makes the virtual logit of training items as large, in the mean, as their largest logit.
+
+    Args:
+        features: (items, width) that enter the last layer.
+        training: (training items, width) features.
+        last_layer: (classes, width + 1) its weights, the bias in the last column.
+    """
+    training, features = _comparable("vim", features, training)
+    weight, bias = last_layer[:, :-1].double(), last_layer[:, -1].double()
+    origin, width = -torch.linalg.pinv(weight) @ bias, features.shape[1]
+    centred = training - origin
+    varied = 1000 if width >= 2048 else 512 if width >= 768 else width // 2
+    least = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, : width - varied]
+    largest = (training @ weight.T + bias).amax(dim=1).mean()
+    alpha = largest / (centred @ least).norm(dim=1).mean().clamp_min(1e-12)
+    return alpha * ((features - origin) @ least).norm(dim=1) - (features @ weight.T + bias).logsumexp(dim=1)
+
+
+@_also_arrays
+def react(features: Tensor, training: Tensor, last_layer: Tensor) -> Tensor:
+    """(items,) the energy of logits from features cut at the 90th percentile of training features (Sun et al. 2021).
+
+    Arguments as for `vim`.
+    """
+    training, features = _comparable("react", features, training)
+    most = float(np.quantile(training.cpu().numpy(), 0.9))
+    return -(features.clamp(max=most) @ last_layer[:, :-1].double().T + last_layer[:, -1].double()).logsumexp(dim=1)
+
+
 SCORES: Final[dict[str, OodScore]] = {
     "msp": OodScore("1 - maximum softmax probability", "Hendrycks & Gimpel 2017", ("logits",), msp),
     "max-logit": OodScore("minus the largest logit", "Hendrycks et al. 2022", ("logits",), max_logit),
@@ -256,6 +300,18 @@ SCORES: Final[dict[str, OodScore]] = {
         ("features", "training features"),
         knn,
         ("k",),
+    ),
+    "vim": OodScore(
+        "virtual logit of what training features do not span, less the energy of the others",
+        "Wang et al. 2022",
+        ("features", "training features", "last layer"),
+        vim,
+    ),
+    "react": OodScore(
+        "energy of logits from features cut at the 90th percentile of training features",
+        "Sun et al. 2021",
+        ("features", "training features", "last layer"),
+        react,
     ),
     "disagreement": OodScore(
         "disagreement of an ensemble of seeds: mutual information of class and seed, nats",
@@ -316,13 +372,14 @@ def known_to(
         kept = model_outputs(model, training, layer=layer).features
     known: dict[str, dict[Need, Any]] = {}
     for name, inputs in sets.items():
-        logits, features = model_outputs(model, inputs, features="features" in needs, layer=layer)
+        logits, features, last_layer = model_outputs(model, inputs, features="features" in needs, layer=layer)
         known[name] = {
             "gradients": None if isinstance(inputs, Tokens) else (model, inputs),
             "logits": logits,
             "features": features,
             "training features": kept,
             "training labels": None if labels is None else labels.to(logits.device),
+            "last layer": last_layer,
         }
     return known
 
@@ -341,6 +398,11 @@ def scored(known: Mapping[Need, Any], scores: Sequence[str], **settings: Any) ->
         own = {key: settings[key] for key in score.settings}
         values[name] = np.asarray(score.per_item(*(known[need] for need in score.needs), **own).double().cpu().numpy())
     return values
+
+
+def title_of(name: str) -> str:
+    """What a score is, in words; its name where it is from elsewhere."""
+    return SCORES[name].title if name in SCORES else name
 
 
 def known_score(name: str) -> OodScore:

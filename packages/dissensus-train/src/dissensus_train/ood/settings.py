@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-SCORE_NAMES: Final = ("msp", "max-logit", "entropy", "energy", "odin", "mahalanobis", "knn", "disagreement")
+SCORE_NAMES: Final = (
+    "msp",
+    "max-logit",
+    "entropy",
+    "energy",
+    "odin",
+    "mahalanobis",
+    "knn",
+    "vim",
+    "react",
+    "disagreement",
+)
 """The scores there are (`scores.SCORES`), by name alone: a study file is read without what computes them."""
 
 NEAR: Final = "near"

@@ -11,8 +11,8 @@ from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.report.figures import Record, Section, diagonal, named_colours
 from dissensus.report.page import render_small_page
 from dissensus.report.tables import Cell, Table, TableRow, estimated
-from dissensus_train.ood import SCORES
 from dissensus_train.ood.measures import MEASURES
+from dissensus_train.ood.scores import title_of
 from dissensus_train.report.shown import drawn, note
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def roc_figures(result: OodResult) -> Section:
                 color=named_colours(result.systems),
             )
         )
-        title, about = f"{ood_set}: ROC of {score}", f"ROC curves of {SCORES[score].title} on {ood_set}"
+        title, about = f"{ood_set}: ROC of {score}", f"ROC curves of {title_of(score)} on {ood_set}"
         figures.append(drawn(name, title, alt.layer(lines, diagonal(1.0)), about, height=HEIGHT + 60))
     return Section(figures=tuple(figures), data=data, note=note("roc"))
 
@@ -169,7 +169,7 @@ def score_histograms(result: OodResult) -> Section:
                 .legend(orient="top"),
             )
         )
-        about = f"Histograms of {SCORES[score].title} over in-distribution items and those of {ood_set}"
+        about = f"Histograms of {title_of(score)} over in-distribution items and those of {ood_set}"
         figures.append(drawn(name, f"{ood_set}: {score}", lines, about, height=HEIGHT))
     return Section(figures=tuple(figures), data=data, note=note("ood-histograms"))
 

@@ -64,7 +64,12 @@ def write_sample(folder: str | Path = ".") -> list[Path]:
     items = pl.Series("item", np.arange(_ITEMS))
     texts = pl.Series("text", [f"The food was {one} and the staff {other}." for one, other in words])
     new = pl.Series("text", [f"The room was {one} and the view {other}." for one, other in words[:20, ::-1]])
-    weather = pl.Series("text", [f"Rain until {hour} o'clock, later dry, {hour + 3} degrees." for hour in range(1, 21)])
+    # In words that the reviews have too: of texts without one, an encoder that counts words sees nothing.
+    threes = zip(words[:, 0], np.roll(words[:, 1], 7), np.roll(words[:, 0], 13), strict=True)
+    days = list({tuple(sorted(three)): three for three in threes}.values())[:20]
+    weather = pl.Series(
+        "text", [f"Rain was {one}, wind {other}, and the fog was {third}." for one, other, third in days]
+    )
     model = 0.6 * truth + 0.4 * random.dirichlet([2, 2], _ITEMS)
     sure = model**3 / (model**3).sum(axis=1, keepdims=True)
     answers = (random.random((_ITEMS, 3)) < sure[:, 1:]).astype(int)
