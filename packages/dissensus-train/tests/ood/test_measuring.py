@@ -138,7 +138,7 @@ def test_items_in_both_sets_are_told(images: OpenStudy, tmp_path: Path) -> None:
     settings = OodSettings(sets={"duplicates": tmp_path / "duplicates.npz"}, scores=("msp",), resamples=0)
     found = measure_ood({"majority": systems(images)["majority"][:1]}, images.data, settings)
     assert (found.sets[0].in_distribution_too, found.sets[0].trained_on) == (4, 3)
-    assert "of 17 OOD items 4 are also in-distribution items and 3 also training items" in found.notes()[0]
+    assert "of 17 OOD items 4 are also in-distribution items and 3 also training items" in found.notes()[1]
 
 
 def test_seeds_that_only_one_system_has_are_not_paired(images: OpenStudy, odd: Path) -> None:

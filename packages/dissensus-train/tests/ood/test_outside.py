@@ -237,8 +237,8 @@ def test_the_command_measures_files_of_outputs(files: Path) -> None:
 def test_the_command_refuses_what_does_not_go_together(files: Path) -> None:
     (files / "broken.npz").write_bytes(b"PK")
     for arguments, said in (
-        (("--ood", files / "letters.npz"), "give a study or its run store, or else outputs of a model with --id FILE"),
-        (("study.toml", "--id", files / "in.npz"), "give a study or its run store, or else outputs"),
+        (("--ood", files / "letters.npz"), "give a study or its run store, or outputs of a model with --id FILE"),
+        (("study.toml", "--id", files / "in.npz"), "give a study or its run store, or outputs"),
         (("--id", files / "in.npz"), "no OOD set is given; name an .npz of outputs with --ood FILE"),
         (("--id", files / "broken.npz", "--ood", files / "letters.npz"), "broken.npz: cannot be read"),
         (("--id", files / "in.npz", "--ood", files / "letters.npz", "--items", 5), "--items is of a study's items"),
@@ -256,16 +256,18 @@ def test_a_file_is_read_as_it_was_written(files: Path) -> None:
 
 def test_scores_from_anywhere(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    lines = [("id", value) for value in rng.normal(size=40)] + [("far", value) for value in rng.normal(2, 1, 12)]
+    lines = [("id", value) for value in rng.normal(size=40)] + [("odd", value) for value in rng.normal(2, 1, 12)]
     table = tmp_path / "scores.csv"
     table.write_text("item,set,mine\n" + "".join(f"{k},{of},{value}\n" for k, (of, value) in enumerate(lines)))
-    found = measure_scores(read_scores(table), far=("far",), resamples=50)
-    inside, outside = ([value for of, value in lines if of == name] for name in ("id", "far"))
-    assert found.get("far", "mine", system="model").value.value == pytest.approx(auroc(inside, outside))
-    assert found.notes() == ["far: with 12 OOD items hardly anything can be told; give 20 or more, better 100"]
+    found = measure_scores(read_scores(table), far=("odd",), resamples=50)
+    inside, outside = ([value for of, value in lines if of == name] for name in ("id", "odd"))
+    assert found.get("odd", "mine", system="model").value.value == pytest.approx(auroc(inside, outside))
+    assert found.notes() == ["odd: with 12 OOD items hardly anything can be told; give 20 or more, better 100"]
     ran = run("--scores", table, "-o", tmp_path / "page.html")
     assert ran.exit_code == 0, ran.output
-    assert "ROC curves of mine on far" in (tmp_path / "page.html").read_text()
+    assert "ROC curves of mine on odd" in (tmp_path / "page.html").read_text()
+    with pytest.raises(InputError, match=r"--ood is of a study's items"):
+        run("--scores", table, "--ood", table)
     (tmp_path / "other.csv").write_text("set,mine\nid,1\nfar,unknown\n")
     with pytest.raises(InputError, match="column 'mine' is not a number in every row"):
         read_scores(tmp_path / "other.csv")

@@ -54,6 +54,7 @@ def ood(
     if table is not None:
         from dissensus_train.ood import measure_scores, read_scores
 
+        _refuse(("sets", "items", "text"), settings, "all rows of the table are")
         result = measure_scores(read_scores(table), **settings)
     elif source is not None:
         result = _of_study(source, store, settings, device)
@@ -89,9 +90,7 @@ def _of_study(source: str, store: Path, settings: dict[str, Any], device: str) -
 def _of_outputs(inside: Path | None, training: Path | None, settings: dict[str, Any]) -> OodResult:
     from dissensus_train.ood import measure_outputs, read_outputs
 
-    refused = next((name for name in ("items", "text") if name in settings), None)
-    if refused is not None:
-        raise InputError(f"--{refused} is of a study's items; with --id all outputs of the files are used")
+    _refuse(("items", "text"), settings, "with --id all outputs of the files are")
     sets = settings.pop("sets", None)
     if not sets:
         raise InputError("ood: no OOD set is given; name an .npz of outputs with --ood FILE")
@@ -102,6 +101,12 @@ def _of_outputs(inside: Path | None, training: Path | None, settings: dict[str, 
         paths=sets,
         **settings,
     )
+
+
+def _refuse(names: tuple[str, ...], settings: dict[str, Any], used: str) -> None:
+    refused = next((name for name in names if name in settings), None)
+    if refused is not None:
+        raise InputError(f"--{'ood' if refused == 'sets' else refused} is of a study's items; {used} used")
 
 
 def show_ood(result: OodResult) -> None:
