@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from dissensus.errors import InputError
 from dissensus_train import ood as room
-from dissensus_train.cli.ood import ood
+from dissensus_train.cli.ood import ood, read_scores
 from dissensus_train.ood import (
     MEASURES,
     OodResult,
@@ -26,7 +26,6 @@ from dissensus_train.ood import (
     measure_outputs,
     measure_scores,
     read_outputs,
-    read_scores,
     roc_curves,
 )
 

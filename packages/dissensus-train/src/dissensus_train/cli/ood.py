@@ -11,6 +11,7 @@ from dissensus.errors import InputError
 from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
+    from dissensus.arrays import Floats
     from dissensus_train.ood.results import OodResult
 
 
@@ -52,7 +53,7 @@ def ood(
             "ood: give a study or its run store, or outputs of a model with --id FILE, or a table with --scores FILE"
         )
     if table is not None:
-        from dissensus_train.ood import measure_scores, read_scores
+        from dissensus_train.ood import measure_scores
 
         _refuse(("sets", "items", "text"), settings, "all rows of the table are")
         result = measure_scores(read_scores(table), **settings)
@@ -101,6 +102,34 @@ def _of_outputs(inside: Path | None, training: Path | None, settings: dict[str, 
         paths=sets,
         **settings,
     )
+
+
+def read_scores(path: str | Path) -> dict[str, dict[str, Floats]]:
+    """By set and score, (items,) scores from a table: a column `set`, and a column of numbers for each score.
+
+    In-distribution items have `id` or `in-distribution` in `set`; every other value names an OOD set. Scores are larger
+    for items that look more out-of-distribution.
+    """
+    import polars as pl
+
+    from dissensus.table_file import open_file, read_rows
+    from dissensus_train.ood.measuring import IN_DISTRIBUTION
+
+    table = read_rows(open_file(path)).table
+    if "set" not in table.columns or len(table.columns) < 2:
+        raise InputError(f"{path}: columns {', '.join(table.columns)}; give 'set' (id, or an OOD set) and scores")
+    names = [name for name in table.columns if name not in ("set", "item")]
+    numbers = table.select(
+        pl.col("set").cast(pl.String), *(pl.col(name).cast(pl.Float64, strict=False) for name in names)
+    )
+    wrong = next((name for name in names if numbers[name].is_null().any() or numbers[name].is_nan().any()), None)
+    if wrong is not None:
+        raise InputError(f"{path}: the column '{wrong}' is not a number in every row; fill or remove it")
+    ours = (
+        pl.when(pl.col("set").is_in(["id", "in-distribution"])).then(pl.lit(IN_DISTRIBUTION)).otherwise(pl.col("set"))
+    )
+    sets = numbers.with_columns(set=ours).partition_by("set", as_dict=True, maintain_order=True)
+    return {str(key): {name: of[name].to_numpy() for name in names} for (key,), of in sets.items()}
 
 
 def _refuse(names: tuple[str, ...], settings: dict[str, Any], used: str) -> None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from dissensus_train.ood.outside import measure_outputs as measure_outputs
     from dissensus_train.ood.outside import measure_scores as measure_scores
     from dissensus_train.ood.outside import read_outputs as read_outputs
-    from dissensus_train.ood.outside import read_scores as read_scores
     from dissensus_train.ood.results import OodResult as OodResult
     from dissensus_train.ood.scores import SCORES as SCORES
     from dissensus_train.ood.scores import disagreement as disagreement

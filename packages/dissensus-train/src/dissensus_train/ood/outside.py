@@ -11,7 +11,6 @@ import torch
 
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError, meant_path
-from dissensus.table_file import open_file, read_rows
 from dissensus_train.ood.measuring import IN_DISTRIBUTION, detection
 from dissensus_train.ood.ood_sets import OodSet, same_items
 from dissensus_train.ood.outputs import leads_to
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from dissensus.arrays import Floats, Table
+    from dissensus.arrays import Table
     from dissensus_train.ood.results import OodResult
     from dissensus_train.ood.scores import Need
 
@@ -186,37 +185,12 @@ def measure_outputs(
     )
 
 
-def read_scores(path: str | Path) -> dict[str, dict[str, Floats]]:
-    """By set and score, (items,) scores from a table: a column `set`, and a column of numbers for each score.
-
-    In-distribution items have `id` or `in-distribution` in `set`; every other value names an OOD set. Scores are larger
-    for items that look more out-of-distribution.
-    """
-    import polars as pl
-
-    table = read_rows(open_file(path)).table
-    if "set" not in table.columns or len(table.columns) < 2:
-        raise InputError(f"{path}: columns {', '.join(table.columns)}; give 'set' (id, or an OOD set) and scores")
-    names = [name for name in table.columns if name not in ("set", "item")]
-    numbers = table.select(
-        pl.col("set").cast(pl.String), *(pl.col(name).cast(pl.Float64, strict=False) for name in names)
-    )
-    wrong = next((name for name in names if numbers[name].is_null().any() or numbers[name].is_nan().any()), None)
-    if wrong is not None:
-        raise InputError(f"{path}: the column '{wrong}' is not a number in every row; fill or remove it")
-    ours = (
-        pl.when(pl.col("set").is_in(["id", "in-distribution"])).then(pl.lit(IN_DISTRIBUTION)).otherwise(pl.col("set"))
-    )
-    sets = numbers.with_columns(set=ours).partition_by("set", as_dict=True, maintain_order=True)
-    return {str(key): {name: of[name].to_numpy() for name in names} for (key,), of in sets.items()}
-
-
 def measure_scores(sets: Mapping[str, Mapping[str, Any]], *, name: str = "model", **settings: Any) -> OodResult:
     """How well scores from anywhere separate OOD items from in-distribution ones.
 
     Args:
         sets: by set and score, (items,) scores, larger for items that look more out-of-distribution; in-distribution
-            items are the set of empty name, as `read_scores` gives them.
+            items are the set of empty name, `IN_DISTRIBUTION`.
         name: of the model.
         settings: `near`, `far`, `resamples` and `seed` of `OodSettings`.
     """
