@@ -78,10 +78,10 @@ def test_what_is_saved_is_in_votes_money_and_hours_of_all_items_that_are_predict
     assert found.items == 140
     assert [saving.alone for saving in found.savings] == [1, 2, 3]
     for saving in found.savings:
-        assert saving.votes.value == pytest.approx(saving.alone - saving.beside.estimate.value)
+        assert saving.votes.value == pytest.approx(saving.alone - saving.beside.value)
         assert saving.cost.value == pytest.approx(140 * 0.5 * saving.votes.value)
         assert saving.hours is not None
-        assert saving.hours.low == pytest.approx(140 * 0.01 * (saving.alone - (saving.beside.estimate.high or 0)))
+        assert saving.hours.low == pytest.approx(140 * 0.01 * (saving.alone - (saving.beside.high or 0)))
         assert 0.5 < saving.votes.value <= saving.alone
     assert "on 140 items" in " ".join(found.answer)
 

@@ -132,7 +132,7 @@ def _print_savings(result: PlanBeside) -> None:
     for each in result.savings:
         low, high = (money(end or 0.0) for end in (each.cost.low, each.cost.high))
         cost = f"{money(each.cost.value)} [{low}, {high}]"
-        rows.append([str(each.alone), _number(each.beside.estimate), _number(each.votes), cost])
+        rows.append([str(each.alone), _number(each.beside), _number(each.votes), cost])
     console().print(short_table(rows))
 
 

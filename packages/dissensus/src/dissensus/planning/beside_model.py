@@ -27,6 +27,7 @@ from dissensus.planning.planned import Prices, affordable, money
 from dissensus.together.combined import combine
 from dissensus.together.combining import LEAST
 from dissensus.together.gains import learn, scores_together
+from dissensus.votes.echo import number
 from dissensus.votes.reading import votes_in
 
 if TYPE_CHECKING:
@@ -51,13 +52,15 @@ class Saving:
     Attributes:
         alone: k.
         beside: votes per item that tell as much beside the model.
+        none: whether the model tells as much without any.
         votes: saved per item, k less these.
         cost: saved on all items.
         hours: of people's time, saved on all items; None where it is not known how long an answer takes.
     """
 
     alone: int
-    beside: Worth
+    beside: Estimate
+    none: bool
     votes: Estimate
     cost: Estimate
     hours: Estimate | None
@@ -138,7 +141,8 @@ def plan_with_model(
     savings = tuple(
         Saving(
             alone=k,
-            beside=beside,
+            beside=beside.estimate,
+            none=beside.fewer,
             votes=(saved := _scaled(beside.estimate, -1.0, k)),
             cost=_scaled(saved, items * prices.vote),
             hours=None if prices.seconds is None else _scaled(saved, items * prices.seconds / 3600),
@@ -150,7 +154,7 @@ def plan_with_model(
         votes, budget=again if budget is None else min(again, affordable(budget, prices.vote)), beside=both
     )
     most = savings[-1].alone
-    reach = f"The pilot's votes tell of up to {most} vote{'' if most == 1 else 's'} alone; more of each tell further."
+    reach = f"The pilot's votes tell of up to {number(most, 'vote')} alone; more on each item tell further."
     return PlanBeside(
         items=items,
         savings=savings,
@@ -207,13 +211,13 @@ def _scaled(estimate: Estimate, slope: float, shift: float = 0.0) -> Estimate:
 def _answer(savings: Sequence[Saving], items: int, further: NextVotes | None) -> list[str]:
     """What a model saves, how, and where to ask next."""
     saving = savings[min(USUAL, len(savings)) - 1]
-    alone, saved, value = f"{saving.alone} per item alone", saving.votes, saving.beside.estimate.value
+    alone, saved, value = f"{number(saving.alone, 'vote')} per item alone", saving.votes, saving.beside.value
     if saved.low is not None and saved.low <= 0:
         answer = [f"It is not shown that the model saves votes where you would ask {alone}: {_ends(saved)} per item."]
-    elif saving.beside.fewer:
+    elif saving.none:
         answer = [f"Without any votes the model tells as much as {alone}."]
     else:
-        answer = [f"{_ends(saving.beside.estimate)} votes per item beside the model tell as much as {alone}."]
+        answer = [f"{_ends(saving.beside)} votes per item beside the model tell as much as {alone}."]
         if 0.05 < value % 1 < 0.95:
             answer.append(f"That is {int(value)} on each item and one more on {value % 1:.0%} of them.")
     hours = "" if saving.hours is None else f", {_ends(saving.hours, lambda end: f'{end:,.0f}')} hours of people's time"

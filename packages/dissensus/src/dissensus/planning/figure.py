@@ -65,7 +65,7 @@ def _record(choice: Choice) -> dict[str, Any]:
 
 
 def _saving(saving: Saving) -> dict[str, Any]:
-    estimates = {"beside": saving.beside.estimate, "saved": saving.votes, "cost": saving.cost, "hours": saving.hours}
+    estimates = {"beside": saving.beside, "saved": saving.votes, "cost": saving.cost, "hours": saving.hours}
     return {"votes": saving.alone, **_columns(estimates)}
 
 
