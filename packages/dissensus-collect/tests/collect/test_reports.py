@@ -191,7 +191,7 @@ def test_a_reported_gold_item_is_replaced_from_the_pool_and_the_researcher_sees_
     assert (person.done, person.gold_done, person.gold_missed, person.counts) == (10, 2, 0, True)
     (seen,) = project.database.read_now(lambda c: annotator_quality(c, project.project))
     assert (seen.gold_seen, seen.gold_reported) == (2, 2)
-    assert "reported 2 gold items" in seen.flags
+    assert "reported 2 gold items, of which 2 were replaced" in seen.flags
     assert any("Gold items were reported 2 times" in each for each in project.write(live).alerts)
     assert not is_aside(project, 1), "a gold item is never set aside by itself"
 
@@ -207,6 +207,8 @@ def test_reporting_gold_items_until_none_is_left_is_missing_them(collecting: Mak
             project.save(who, assigned)
     person = project.database.read_now(lambda c: annotator_by_id(c, who))
     assert (person.gold_done, person.gold_missed, person.counts, person.reason) == (0, 2, False, "gold rule")
+    (seen,) = project.database.read_now(lambda c: annotator_quality(c, project.project))
+    assert "reported 3 gold items, of which 1 were replaced" in seen.flags
     assert person.paid
 
 

@@ -51,7 +51,8 @@ class AnnotatorQuality:
         counts: whether their judgements count towards k.
         reason: why they are excluded, if they are.
         gold_missed: gold items answered wrongly, or reported where none was left to replace them.
-        reported: items reported instead of judged, not including the gold items in `gold_reported`.
+        reported: items reported instead of judged, not including the gold items in `gold_reported`, of which some were
+            `gold_replaced` by others.
         events: what the browser reported of itself.
         sessions: annotators who came from the same address with the same device, this one included.
         judgements: items judged, not including gold items.
@@ -82,6 +83,7 @@ class AnnotatorQuality:
     gold_missed: int
     reported: int
     gold_reported: int
+    gold_replaced: int
     events: int
     sessions: int
     judgements: int
@@ -156,12 +158,14 @@ def annotator_facts(cursor: Any, annotator: int | None = None) -> list[dict[str,
     """What the database itself says of everybody who has judged or reported an item, or of one; by rising id."""
     names = (
         "annotator", "pseudonym", "state", "paid", "counts", "exported", "reason", "gold_seen", "gold_missed",
-        "reported", "gold_reported", "events", "sessions",
+        "reported", "gold_reported", "gold_replaced", "events", "sessions",
     )  # fmt: skip
     shared = shared_devices(cursor)
     people = cursor.execute(
         "SELECT id, pseudonym, state, paid, counts, exported, reason, gold_done, gold_missed, reported, gold_reported, "
-        "coalesce(events, 0), device FROM annotator LEFT JOIN (SELECT annotator AS who, count(*) AS events FROM event "
+        "(SELECT count(*) FROM assignment WHERE annotator = annotator.id AND assignment.state = 'problem' "
+        "AND missed = 0), coalesce(events, 0), device FROM annotator "
+        "LEFT JOIN (SELECT annotator AS who, count(*) AS events FROM event "
         f"WHERE kind IN ({', '.join('?' * len(BROWSER_EVENTS))}) GROUP BY annotator) AS heard "
         "ON heard.who = annotator.id WHERE done + gold_done + reported + gold_reported > 0 "
         f"{'' if annotator is None else 'AND id = ?'} ORDER BY id",
@@ -325,7 +329,7 @@ def _flags(values: dict[str, Any], panel: dict[str, float]) -> tuple[str, ...]:
         out.append(f"missed {values['gold_missed']} of {values['gold_seen']} gold items")
     reported, answered = values["reported"] + values["gold_reported"], values["judgements"] + values["gold_seen"]
     if values["gold_reported"]:
-        out.append(f"reported {values['gold_reported']} gold items")
+        out.append(f"reported {values['gold_reported']} gold items, of which {values['gold_replaced']} were replaced")
     if reported > MANY_REPORTS * (reported + answered):
         out.append(f"reported {reported} of {reported + answered} items")
     if values["sessions"] > 1:

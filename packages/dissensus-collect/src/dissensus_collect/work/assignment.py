@@ -323,8 +323,9 @@ def report_problem(
     column = "gold_reported" if role == "gold" else "reported"
     cursor.execute(f"UPDATE annotator SET {column} = {column} + 1, seen_at = ? WHERE id = ?", (now, annotator))
     report(cursor, annotator, assignment=number, item=item, holds=bool(holds), reason=reason, now=now)
-    if role == "gold" and gold_due > len(_unseen_gold(cursor, project, annotator)):
-        cursor.execute("UPDATE assignment SET missed = 1 WHERE id = ?", (number,))
+    if role == "gold":
+        missed = int(gold_due > len(_unseen_gold(cursor, project, annotator)))
+        cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
         apply_gold_rule(cursor, project, annotator, now=now)
 
 
