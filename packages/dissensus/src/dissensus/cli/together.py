@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dissensus.cli.printing import console, note, plain, short_table
+from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,16 +35,12 @@ def print_deferral(made: Mapping[str, Deferral], *, known: Sequence[str]) -> Non
     """By system, which items go to people, and how well that and other rules do; without notes that are known."""
     console().print("\n[bold]When to ask people[/]")
     for name, found in made.items():
-        console().print(plain(f"{name}: {' '.join(found.verdict[:2])}"))
-    lines = [
-        [name, rule.rule, str(rule.area), "-" if rule.of_random is None else f"{rule.of_random:.2f}", str(rule.less)]
-        for name, found in made.items()
-        for rule in found.rules
-    ]
+        console().print(plain(f"{name}: {' '.join(found.verdict)}"))
+    lines = [[name, rule.rule, str(rule.area), str(rule.less)] for name, found in made.items() for rule in found.rules]
     if lines:
-        n = next(iter(made.values())).asked
-        console().print(plain(f"Risk of answering instead of asking for {n} votes, by share answered:"))
-        console().print(short_table([["", "items chosen by", "area", "of chance", "less than chance"], *lines]))
+        asked = number(next(iter(made.values())).asked, "vote")
+        console().print(plain(f"Risk of answering instead of asking for {asked}, by share answered, in nats:"))
+        console().print(short_table([["", "items chosen by", "area", "less than chance"], *lines]))
     notes = (sentence for found in made.values() for sentence in found.notes if sentence not in known)
     note(*dict.fromkeys(f"defer: {sentence}" for sentence in notes))
 

@@ -17,6 +17,7 @@ from dissensus.report.tables import ends, interval_cell, table_of
 from dissensus.together.deferral import POINTS, defer
 from dissensus.together.gains import gains_of
 from dissensus.together.sets import prediction_sets
+from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,9 +63,9 @@ def beside_people(subject: Subject, *, resamples: int, seed: int) -> Chapter | N
     drawn = [(figure, rows) for figure, rows in drawn if rows]
     figures = tuple(figure for figure, _ in drawn)
     note = (
-        f"When to ask: what not asking for {asked.asked} votes costs on the items that {best} answers, for several "
-        "ways to choose items; the lower the better. In people: what its prediction and a few votes are worth together"
-        ", and on the dashed line votes alone."
+        f"When to ask: what not asking for {number(asked.asked, 'vote')} costs on the items that {best} answers, for "
+        "several ways to choose items; the lower the better. In people: what its prediction and a few votes are worth "
+        "together, and on the dashed line votes alone."
     )
     section = Section(figures=figures, data={figure.slug: rows for figure, rows in drawn}, note=note)
     return Chapter(
