@@ -215,8 +215,10 @@ def saving(sets: Sequence[str]) -> None:
             for k in (1, 2, 3):
                 needed = promised[k].estimate
                 truth = k - crossing(beside[:, others], ruler.per_item[k, others])
-                ends = [k - end if end is not None else np.nan for end in (needed.high, needed.low)]
-                found.setdefault(k, []).append((truth, k - needed.value, *ends))
+                saved = needed.linear(-1.0, k)
+                assert saved.low is not None
+                assert saved.high is not None
+                found.setdefault(k, []).append((truth, saved.value, saved.low, saved.high))
         for k, rows in found.items():
             truths, values, low, high = np.array(rows).T
             held = int(((low - 1e-9 <= truths) & (truths <= high + 1e-9)).sum())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -59,6 +59,12 @@ class Estimate:
     def defined(self) -> bool:
         """Whether there is a value."""
         return not math.isnan(self.value)
+
+    def linear(self, slope: float, shift: float = 0.0) -> Estimate:
+        """Slope times it plus shift, with its interval."""
+        low, high = (None if end is None else slope * end + shift for end in (self.low, self.high))
+        low, high = (low, high) if slope > 0 else (high, low)
+        return replace(self, value=slope * self.value + shift, low=low, high=high)
 
     def __str__(self) -> str:
         if not self.defined:

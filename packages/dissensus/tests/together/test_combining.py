@@ -77,7 +77,7 @@ def test_the_posterior_mean_is_the_integral_over_all_distributions(prior: Any, v
         weights = dirichlet.pdf(cells.T, prior.alpha + pseudo)
     weights = weights / weights.sum()
     # One person's answer that was not quite heard: k with the chance that the prediction gives it.
-    before = prior.weights if isinstance(prior, Mixture) else dirichlet.pdf(cells.T, prior.alpha)
+    before = prior.weights if isinstance(prior, Mixture) else np.asarray(dirichlet.pdf(cells.T, prior.alpha))
     heard = before[:, None] * points
     unheard = heard / heard.sum(axis=0) @ prediction
     of_points, of_cells = np.prod(points**votes, axis=1), np.prod(cells**votes, axis=1)

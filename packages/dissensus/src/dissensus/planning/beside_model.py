@@ -73,7 +73,6 @@ class PlanBeside(Framed):
     Attributes:
         items: to be labelled: all that have votes or a prediction.
         savings: by votes alone, as far as the pilot's votes tell.
-        prices: of votes and items.
         answer: in sentences.
         next: which items should get the next votes, given votes and predictions.
         notes: what a reader must know.
@@ -81,7 +80,6 @@ class PlanBeside(Framed):
 
     items: int
     savings: tuple[Saving, ...]
-    prices: Prices
     answer: tuple[str, ...]
     next: NextVotes | None
     notes: tuple[str, ...]
@@ -95,7 +93,7 @@ class PlanBeside(Framed):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        return json_fields(self, but=("prices",))
+        return json_fields(self)
 
 
 def plan_with_model(
@@ -104,7 +102,6 @@ def plan_with_model(
     *,
     budget: float | None = None,
     prices: Prices | None = None,
-    classes: Sequence[str] | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> PlanBeside:
@@ -116,7 +113,6 @@ def plan_with_model(
             are to be labelled. They must be new to the pilot's items.
         budget: for further votes, in total; without it, as many votes again as the pilot has.
         prices: of votes and items.
-        classes: as in `evaluate`.
         resamples: of items, behind intervals.
         seed: random seed.
 
@@ -133,7 +129,7 @@ def plan_with_model(
     votes, prices = votes_in(votes), prices or Prices()
     if budget is not None and not 0 < budget < np.inf:
         raise InputError(f"plan: a budget of {budget:g} buys nothing; give more, as a number")
-    both = combine(votes, model, classes=classes, resamples=resamples, seed=seed)
+    both = combine(votes, model, resamples=resamples, seed=seed)
     found = votes_beside(both.learnt, resamples=resamples, seed=seed)
     if isinstance(found, str):
         raise InputError(f"plan: {found}; give at least two votes on most of the pilot's items")
@@ -143,9 +139,9 @@ def plan_with_model(
             alone=k,
             beside=beside.estimate,
             none=beside.fewer,
-            votes=(saved := _scaled(beside.estimate, -1.0, k)),
-            cost=_scaled(saved, items * prices.vote),
-            hours=None if prices.seconds is None else _scaled(saved, items * prices.seconds / 3600),
+            votes=(saved := beside.estimate.linear(-1.0, k)),
+            cost=saved.linear(items * prices.vote),
+            hours=None if prices.seconds is None else saved.linear(items * prices.seconds / 3600),
         )
         for k, beside in found.items()
     )
@@ -158,7 +154,6 @@ def plan_with_model(
     return PlanBeside(
         items=items,
         savings=savings,
-        prices=prices,
         answer=tuple(_answer(savings, items, further)),
         next=further,
         notes=(*both.verdict, *both.notes, *([reach] if most < MOST else [])),
@@ -199,13 +194,6 @@ def votes_beside(learnt: Learnt, *, resamples: int = 1000, seed: int = 0) -> dic
 def scores_beside(learnt: Learnt, ruler: Ruler, *, seed: int = 0) -> Table:
     """(1 + most, items) soft NLL of each item's other votes after n = 0, 1, ... of them beside the models."""
     return np.stack([scores_together(learnt, ruler, n, seed=seed)[0] for n in range(min(ruler.most, MOST) + 1)])
-
-
-def _scaled(estimate: Estimate, slope: float, shift: float = 0.0) -> Estimate:
-    """Slope times it plus shift."""
-    ends = [None if end is None else slope * end + shift for end in (estimate.low, estimate.high)]
-    low, high = ends if slope > 0 else reversed(ends)
-    return replace(estimate, value=slope * estimate.value + shift, low=low, high=high)
 
 
 def _answer(savings: Sequence[Saving], items: int, further: NextVotes | None) -> list[str]:

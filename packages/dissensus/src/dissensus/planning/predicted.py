@@ -207,11 +207,7 @@ def _pairs(counts: Counts, distance: Table) -> Floats:
 
 def _linear(finding: Finding, slope: float, shift: float) -> Finding:
     """Slope times it plus shift."""
-    if finding.estimate is None:
-        return finding
-    known = finding.estimate
-    value, *ends = (end * slope + shift for end in (known.value, known.low or 0.0, known.high or 0.0))
-    return _finding(value, min(ends), max(ends))
+    return finding if finding.estimate is None else Finding(finding.estimate.linear(slope, shift))
 
 
 def _reliability(disagreement: Finding, n: int, k: int) -> Finding:

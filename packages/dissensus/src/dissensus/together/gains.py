@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,9 +57,7 @@ class Gain:
     @property
     def people(self) -> Estimate:
         """How many people the models add to n."""
-        value, ends = self.worth.estimate, (self.worth.estimate.low, self.worth.estimate.high)
-        low, high = (None if end is None else end - self.votes for end in ends)
-        return replace(value, value=value.value - self.votes, low=low, high=high)
+        return self.worth.estimate.linear(1.0, -self.votes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +79,11 @@ class Learnt:
     @cached_property
     def pseudo(self) -> Table:
         """(items, classes) what the predictions of each item count for."""
-        return self._by_fold(
-            lambda own, rows: own.pseudo_votes([model[:, rows] for model in self.models]), self.panel.mass.shape
-        )
+
+        def of_fold(own: Combination, rows: Ints) -> Table:
+            return own.pseudo_votes([model[:, rows] for model in self.models])
+
+        return np.asarray(self._by_fold(of_fold, self.panel.mass.shape))
 
     def forecast(self, votes: Any) -> Any:
         """The label distribution of each item after its predictions and these (..., items, classes) votes."""
