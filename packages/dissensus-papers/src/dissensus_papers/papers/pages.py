@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from math import isfinite
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ from dissensus.evaluation import METRICS, Estimate
 from dissensus.pages import Block, Drawing, as_html, as_md, write_texts
 from dissensus_papers.papers.claims import MARKS
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED
+from dissensus_papers.papers.figure import interval_plot
 from dissensus_papers.papers.judging import KINDS, NOT, NOT_RUN, REPRODUCED, VERDICTS, judge_paper
 from dissensus_papers.papers.summary import DASH, worth_of
 from dissensus_train.basins import QUANTITIES
@@ -225,7 +225,8 @@ def _claims(judged: Sequence[JudgedClaim], heading: str, *, control: bool) -> li
     cards, details = [], []
     for row in ran:
         name, paper, ours, seeds, verdict = claim_cells(row)
-        cards.append((verdict, row.claim.says, Drawing(interval_plot(row)), paper, ours))
+        figure = Drawing(interval_plot(row, about=f"paper {paper}, ours {ours}"))
+        cards.append((verdict, row.claim.says, figure, paper, ours))
         p = DASH if row.measured is None else _p(row.measured.p)
         # That people were simulated, or another study measured, belongs to every verdict.
         why = "; ".join((row.why, *row.cautions))
@@ -241,47 +242,6 @@ def _claims(judged: Sequence[JudgedClaim], heading: str, *, control: bool) -> li
     waiting = [f"{row.claim.id}: {row.claim.says} ({row.why})" for row in judged if row.verdict == NOT_RUN]
     inside = bullets(waiting)
     return [*blocks, *([Block("fold", f"Not run: {len(waiting)}", inside=inside)] if waiting else [])]
-
-
-PLOT, HIGH = 220, 30
-"""Width and height of a claim's figure, in pixels."""
-
-
-def interval_plot(judged: JudgedClaim) -> str:
-    """A claim as a small SVG: the range on its side grey, our value with its interval, the paper's value a diamond."""
-    claim, measured = judged.claim, judged.measured
-    if measured is None:
-        return ""
-    value, null = measured.value, measured.null
-    ends = claim.equal or claim.in_direction
-    shown = [value.value, value.low, value.high, claim.paper, null, *(claim.equal or claim.reproduced)]
-    known = [float(each) for each in shown if each is not None and isfinite(each)]
-    low, high = min(known), max(known)
-    room = 0.08 * (high - low or abs(high) or 1.0)
-    low, high = low - room, high + room
-
-    def x(at: float) -> str:
-        return f"{(min(max(at, low), high) - low) / (high - low) * PLOT:.1f}"
-
-    middle = HIGH / 2
-    parts = [
-        f'<rect x="{x(ends[0])}" y="4" width="{float(x(ends[1])) - float(x(ends[0])):.1f}" height="22" fill="#e8ece4"/>'
-    ]
-    if null is not None:
-        parts.append(
-            f'<line x1="{x(null)}" x2="{x(null)}" y1="1" y2="{HIGH - 1}" stroke="#8c8c8c" stroke-dasharray="2 2"/>'
-        )
-    if value.low is not None and value.high is not None:
-        reach = f'x1="{x(value.low)}" x2="{x(value.high)}" y1="{middle}" y2="{middle}"'
-        parts.append(f'<line {reach} stroke="#0072B2" stroke-width="3"/>')
-    parts.append(f'<circle cx="{x(value.value)}" cy="{middle}" r="4.5" fill="#0072B2"/>')
-    if claim.paper is not None:
-        at = float(x(claim.paper))
-        corners = f"{at:.1f},{middle - 6} {at + 6:.1f},{middle} {at:.1f},{middle + 6} {at - 6:.1f},{middle}"
-        parts.append(f'<polygon points="{corners}" fill="none" stroke="#b45309" stroke-width="2"/>')
-    _, paper, ours, _, _ = claim_cells(judged)
-    size = f'width="{PLOT}" height="{HIGH}" viewBox="0 0 {PLOT} {HIGH}"'
-    return f'<svg {size} role="img" aria-label="paper {paper}, ours {ours}">{"".join(parts)}</svg>'
 
 
 def _p(p: float | None) -> str:
