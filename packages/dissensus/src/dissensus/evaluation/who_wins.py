@@ -64,7 +64,6 @@ class Ranking:
         tie: how likely a tie is between equals: ln of its chance beside that of either side; None without ties.
         length: what an answer gains by a doubling of its length, in logits; None where it is not looked at.
         votes: how many.
-        annotators: who gave them.
         better: (systems, systems) 1 where the row is significantly better than the column, -1 where worse; in the
             order of `standings`.
     """
@@ -75,7 +74,6 @@ class Ranking:
     tie: Estimate | None
     length: Estimate | None
     votes: int
-    annotators: int
     better: Counts = field(repr=False)
 
 
@@ -103,7 +101,6 @@ class WhoWins(Framed):
 
     people: Ranking
     beside: tuple[Beside, ...]
-    questions: int
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -132,7 +129,6 @@ class WhoWins(Framed):
         """Everything, ready for JSON."""
         of = {"people": self.people, **{other.ranking.name: other.ranking for other in self.beside}}
         return {
-            "questions": self.questions,
             "rankings": {name: json_fields(one, but=("better",)) for name, one in of.items()},
             "beside": [{"name": other.ranking.name, **json_fields(other, but=("ranking",))} for other in self.beside],
             "notes": list(self.notes),
@@ -192,8 +188,7 @@ def ranking(
     notes += [] if question is not None else ["each pair counts by itself; question= names those of one question"]
     notes += [] if by is None else groups.told
     notes += [left_out.replace("left out", "rankings of their own")] if left_out else []
-    questions = len(np.unique(compared.question[human]))
-    return WhoWins(people=people[1], beside=tuple(beside), questions=questions, notes=tuple(notes))
+    return WhoWins(people=people[1], beside=tuple(beside), notes=tuple(notes))
 
 
 def _comparisons(votes: Votes, *, question: str | None, length: Sequence[str] | None) -> Comparisons:
@@ -275,7 +270,6 @@ def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, Ranking]:
         length=None if data.longer is None else effects[1],
         tie=effects[last] if len(effects) > last else None,
         votes=len(fit.rows),
-        annotators=len(np.unique(data.annotator[fit.rows])),
         better=better,
     )
 
