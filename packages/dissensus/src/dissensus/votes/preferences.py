@@ -49,6 +49,7 @@ _TIES: Final = re.compile(
     r"(it is )?(a )?(tie|tied|draw|equal|equally (good|bad)|same|the same|about the same|about equal|both|neither"
     r"|both (are )?(good|bad|equal)|bothbad|no (clear )?(preference|difference|winner))( ?\((bothbad|both bad|all)\))?"
 )
+_STEPS: Final = re.compile(r"[<>≫≪]|(?i:left|right) \d")
 _MARKS: Final = re.compile(r"(?P<first>[ab12]) ?(?P<mark>>+|<+|=+|~|≈|≫|≪) ?(?P<second>[ab12])")
 
 
@@ -241,6 +242,9 @@ def _places(
     ties = sorted({label for label, degree in zip(labels, degrees, strict=True) if degree == 0})
     notes += [Plain(f"{listed(ties)} are ties alike")] if len(ties) > 1 else []
     used = np.unique(np.abs(place[place != 0]))
+    if all(degree == 0 or _STEPS.search(label) for label, degree in zip(labels, degrees, strict=True)):
+        # Degrees that are counted, and not put in words, have places between them that nobody chose.
+        used = np.arange(1, max(used, default=1) + 1)
     rank = np.searchsorted(used, np.abs(place)) + 1
     return np.where(place == 0, 0, np.sign(place) * rank), max(len(used), 1)
 
@@ -277,6 +281,8 @@ def _degree(label: str) -> int | None:
         if marks["mark"][0] in "=~≈":
             return 0
         return strength * (-1 if (marks["first"] in "a1") == (marks["mark"][0] in ">≫") else 1)
+    if counted := re.fullmatch(r"(left|right) (\d+)", words):
+        return int(counted[2]) * (-1 if counted[1] == "left" else 1)
     if words == "c" or _TIES.fullmatch(words):
         return 0
     for degree, how in _DEGREES.items():
