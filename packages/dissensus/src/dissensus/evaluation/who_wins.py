@@ -54,7 +54,7 @@ class Standing:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ranking:
+class SystemRanking:
     """Systems as some votes rank them.
 
     Attributes:
@@ -78,7 +78,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Beside:
+class RankedBeside:
     """A judge's ranking, or a group's, beside that of people (of the other people, for a group).
 
     Attributes:
@@ -89,7 +89,7 @@ class Beside:
         differences: for each system, their score less people's.
     """
 
-    ranking: Ranking
+    ranking: SystemRanking
     kind: str
     disagreement: Estimate
     differences: Mapping[str, Estimate]
@@ -99,8 +99,8 @@ class Beside:
 class WhoWins(Framed):
     """Systems ranked by people, and beside them by each group of people and each judge."""
 
-    people: Ranking
-    beside: tuple[Beside, ...]
+    people: SystemRanking
+    beside: tuple[RankedBeside, ...]
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class WhoWins(Framed):
         lines += [f"{row.rank}. {row.system}: {row.score}" for row in self.people.standings]
         return "\n".join([*lines, *(self.sentence(other) for other in self.beside)])
 
-    def sentence(self, other: Beside) -> str:
+    def sentence(self, other: RankedBeside) -> str:
         """How a judge or a group ranks the systems beside people, in a line."""
         systems = len(other.differences)
         pairs, apart = systems * (systems - 1) // 2, other.disagreement
@@ -236,7 +236,7 @@ def _lengths(values: Any) -> Floats:
         return np.asarray(np.strings.str_len(values), dtype=np.float64)
 
 
-def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, Ranking]:
+def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, SystemRanking]:
     fit, systems = fit_scores(data, mask), len(data.systems)
     met = votes_on(data, fit, by=name)
     known = met > 0
@@ -263,7 +263,7 @@ def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, Ranking]:
     )
     effects = [estimate(data, (fit, weights_of(fit, place))) for place in range(systems, len(fit.values))]
     last = 1 + (data.longer is not None)
-    return fit, Ranking(
+    return fit, SystemRanking(
         name=name,
         standings=standings,
         position=effects[0],
@@ -274,7 +274,9 @@ def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, Ranking]:
     )
 
 
-def _beside(kind: str, data: Comparisons, mine: tuple[Fit, Ranking], others: tuple[Fit, Ranking]) -> Beside:
+def _beside(
+    kind: str, data: Comparisons, mine: tuple[Fit, SystemRanking], others: tuple[Fit, SystemRanking]
+) -> RankedBeside:
     (fit, own), (other_fit, theirs) = mine, others
     place = {row.system: k for k, row in enumerate(theirs.standings)}
     shared = [k for k, row in enumerate(own.standings) if row.system in place]
@@ -287,7 +289,7 @@ def _beside(kind: str, data: Comparisons, mine: tuple[Fit, Ranking], others: tup
     pairs = max(len(clear), 1)
     known = np.isin(data.systems, names)
     ends = float((clear < 0).sum()) / pairs, 1 - float((clear > 0).sum()) / pairs
-    return Beside(
+    return RankedBeside(
         ranking=own,
         kind=kind,
         disagreement=Estimate(float(unlike.sum()) / pairs, *ends),
