@@ -30,7 +30,8 @@ import polars as pl
 
 import dissensus as dis
 from dissensus_train.studies import open_study, plan_study, read_study, run_plan
-from dissensus_train.studies.scored import runs_by_system, score_folds
+from dissensus_train.studies.opening import runs_by_system
+from dissensus_train.studies.scored import score_folds
 
 KEPT = Path("local/pairs")
 RESAMPLES = 2000
@@ -66,7 +67,7 @@ def pandalm(data: Path, folder: Path) -> str:
     votes = [(item, who, said[row[who]]) for item, row in zip(items, rows, strict=True) for who in PEOPLE]
     pl.DataFrame(votes, schema=["item", "annotator", "winner"], orient="row").write_csv(folder / "votes.csv")
     asked = [f"{row['instruction']} {row['input']}".strip() for row in rows]
-    answers = {f"response{side}": [row[f"response{side}"] or "-" for row in rows] for side in (1, 2)}
+    answers = {f"response{side}": [str(row[f"response{side}"]).strip() or "-" for row in rows] for side in (1, 2)}
     texts = {"question": asked, **answers}
     pl.DataFrame({"item": items, **texts}).write_csv(folder / "texts.csv")
     pl.DataFrame({"item": items, "group": asked}).write_csv(folder / "groups.csv")

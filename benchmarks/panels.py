@@ -84,7 +84,7 @@ def by_regression(votes: Any, models: Sequence[Runs], *, seed: int = 0) -> Estim
     first = np.concatenate([[0], np.cumsum(votes.panel_size)])[rows]
     said = votes.label[order][first[:, None] + np.arange(3)]
     one = np.eye(len(votes.classes))
-    answers = np.concatenate([model[0, rows] for model in models], axis=1)
+    answers = np.nan_to_num(np.concatenate([model[0, rows] for model in models], axis=1))
     fold, differences = folds_of(len(rows), seed=seed), np.zeros(len(rows))
     for turn in range(3):
         a, b, scored = (said[:, (turn + step) % 3] for step in range(3))

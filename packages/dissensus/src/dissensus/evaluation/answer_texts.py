@@ -120,7 +120,8 @@ def object_in(text: str) -> dict[Any, Any] | list[Any] | None:
         if isinstance(value, dict | list) and value:
             found.append(value)
     objects = [value for value in found if isinstance(value, dict) or isinstance(value[0], dict)]
-    return (objects or found or [None])[-1]
+    last: dict[Any, Any] | list[Any] | None = (objects or found or [None])[-1]
+    return last
 
 
 def _decoded(text: str, at: int) -> tuple[Any, int]:

@@ -70,7 +70,7 @@ def test_the_formula_is_that_of_a_loop_over_items_and_pairs() -> None:
         same["mm"].append(float(np.mean([a == b for a, b in combinations(models, 2)])))
         same["mp"].append(float(np.mean([a == b for a in models for b in people])))
         same["pp"].append(float(np.mean([a == b for a, b in combinations(people, 2)])))
-    mm, mp, pp = (np.mean(values) for values in same.values())
+    mm, mp, pp = (float(np.mean(values)) for values in same.values())
     rho = (mm - 2 * mp + pp) / (1 - 2 * mp + pp)
     assert found is not None
     assert found.items == 35
