@@ -296,6 +296,7 @@ collect init forecasts --texts weather.csv --classes bad,good -k 1
 collect simulate forecasts -o rehearsal --annotators 4
 collect status rehearsal
 collect login rehearsal
+collect invite rehearsal --codes 2
 collect pay rehearsal
 collect attributes rehearsal people.csv
 collect items retire rehearsal 0 --reason test
@@ -368,7 +369,9 @@ def _name_somebody(folder: Path) -> None:
 
 def _change_an_item(folder: Path) -> None:
     table = folder / "weather.csv"
-    table.write_text(table.read_text().replace("Rain until 2 ", "Snow until 2 "))
+    head, first, second, *rest = table.read_text().splitlines(keepends=True)
+    assert "Rain" in second
+    table.write_text("".join([head, first, second.replace("Rain", "Snow", 1), *rest]))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

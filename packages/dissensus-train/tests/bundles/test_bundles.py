@@ -22,8 +22,9 @@ from dissensus.together.deferral import defer
 from dissensus.together.sets import prediction_sets
 from dissensus.version import __version__
 from dissensus_train.bundles import export_bundle, load_model
+from dissensus_train.bundles.beside import beside_people
 from dissensus_train.bundles.parts import write_sums
-from dissensus_train.bundles.writing import beside_people, chosen_system
+from dissensus_train.bundles.writing import chosen_system
 from dissensus_train.cli.predict import predict
 from dissensus_train.studies import ScoredStudy, plan_study, read_study, run_plan, score_study
 from tests.study_report.studies import STUDY, finished, make_study

@@ -44,7 +44,10 @@ def test_the_table_says_on_which_loss_and_items_and_how_each_compares(basins: St
         "majority, all pairs of seeds",
         "soft, all pairs of seeds",
     ]
-    assert pairs.rows[2].cells[2].text == f"{basins.pairs[2].cka.value:.3f}"
+    assert pairs.header == ("runs", "pairs", "loss barrier", "after alignment", "CKA")
+    assert basins.pairs[2].aligned is not None
+    assert pairs.rows[2].cells[2].text == f"{basins.pairs[2].aligned.value:.3f}"
+    assert pairs.rows[2].cells[3].text == f"{basins.pairs[2].cka.value:.3f}"
     assert stability.title == "Stability of explanations across seeds (input gradients)"
     assert stability.rows[1].cells[1].text == f"{basins.explanations['soft'].cosine.value:.3f}"
 

@@ -1,12 +1,13 @@
 """Learn from annotator disagreement instead of averaging it away.
 
 Votes:     read_votes, write_votes, votes_from_counts, inspect, agreement, load, simulate_votes, simulate_responses,
-           subsample, count_votes, Votes
+           subsample, count_votes, swap_sides, Votes
 Labels:    label, expand (to rows with weights, for scikit-learn), LabelDistribution
 Training:  deliver, loader, losses, hf, lightning, sklearn; whole studies: run, open_study, load_model
 Scores:    evaluate, Evaluator, metrics, report, plot; where a run ended: basins
 Questions: plan (how many items and votes?), stand_in (may a model take a person's place?), ranking (who wins?)
-Together:  combine (predictions and votes), prediction_sets (which classes hold a person's answer?), defer (when to ask)
+Together:  combine (predictions and votes), plan_with_model (how many votes beside it?), prediction_sets (which classes
+           hold a person's answer?), defer (when to ask people)
 
 What takes votes takes whatever `read_votes` reads, too: a frame, a list of dictionaries, a path.
 

@@ -19,7 +19,7 @@ SCORES = np.array([0.9, 0.3, 0.0, -1.2])
 LENGTH = ("length_left", "length_right")
 
 
-def _scores(found: who_wins.Ranking) -> dict[str, float]:
+def _scores(found: who_wins.SystemRanking) -> dict[str, float]:
     return {row.system: row.score.value for row in found.standings}
 
 

@@ -40,6 +40,8 @@ def _pairs(labels: list[Any], **more: Any) -> dis.Votes:
             ("left 2", "left 1", "tie", "right 1", "right 2"),
             ["left 2", "tie", "right 1"],
         ),
+        (["A>>B", "A=B"], ("left 2", "left 1", "tie", "right 1", "right 2"), ["left 2", "tie"]),
+        (["right 2", "tie"], ("left 2", "left 1", "tie", "right 1", "right 2"), ["right 2", "tie"]),
         (
             [-3, 1],
             ("left 3", "left 2", "left 1", "tie", "right 1", "right 2", "right 3"),

@@ -13,7 +13,7 @@ Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table(Generic[Row]):
+class LongList(Generic[Row]):
     """What can be asked of a table.
 
     Attributes:

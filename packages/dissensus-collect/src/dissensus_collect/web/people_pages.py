@@ -13,7 +13,7 @@ from dissensus_collect.results.overview import said
 from dissensus_collect.results.pay import PayLine, bulk_files, decide_pay, pay_sheet, realised, realised_by_group
 from dissensus_collect.results.quality import AnnotatorQuality, annotator_facts
 from dissensus_collect.web.desk import Desk, desk_of, required, whole_numbers
-from dissensus_collect.web.listing import Table
+from dissensus_collect.web.listing import LongList
 from dissensus_collect.web.security import keyed_name
 from dissensus_collect.web.site import Decided, Refusal
 from dissensus_collect.work import participants
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 100
 """The most people that are decided about in one transaction."""
-PEOPLE: Final = Table[AnnotatorQuality](
+PEOPLE: Final = LongList[AnnotatorQuality](
     name="pseudonym",
     filters={
         "all": ("Everybody", lambda person: True),
@@ -49,7 +49,7 @@ PEOPLE: Final = Table[AnnotatorQuality](
     },
     most=25,
 )
-PAY: Final = Table[PayLine](
+PAY: Final = LongList[PayLine](
     name="pseudonym",
     filters={
         "all": ("Everybody", lambda line: True),

@@ -21,7 +21,7 @@ from dissensus_collect.store.items import changed_items, load_items
 from dissensus_collect.store.slots import retire, unvoid, void
 from dissensus_collect.web import people_pages
 from dissensus_collect.web.desk import Desk, desk_of, enter, entrance, leave, login, required, whole_numbers
-from dissensus_collect.web.listing import Table
+from dissensus_collect.web.listing import LongList
 from dissensus_collect.web.people_pages import zip_file
 from dissensus_collect.web.security import keyed_name
 from dissensus_collect.web.site import Refusal, draw
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dissensus_collect.results.live import Live
     from dissensus_collect.store.database import Cursor
 
-ITEMS: Final = Table[ItemQuality](
+ITEMS: Final = LongList[ItemQuality](
     name="name",
     filters={
         "all": ("All", lambda item: True),

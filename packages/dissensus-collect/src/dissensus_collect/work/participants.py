@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
 from dissensus_collect.project.promise import promise_of, share_of_pay
-from dissensus_collect.store.events import log_event
+from dissensus_collect.store.events import is_simulated, log_event
 from dissensus_collect.store.slots import fill_slots, free_lease_of, free_slots_of, take_slot, vote_items
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.attributes import remember
@@ -181,7 +181,12 @@ def _origin(cursor: Cursor, address: str | None, device: str) -> tuple[str | Non
 
 
 def shared_devices(cursor: Cursor) -> dict[str, int]:
-    """By device, how many annotators who consented came with it from one network address; only where several did."""
+    """By device, how many annotators who consented came with it from one network address; only where several did.
+
+    Bots of a simulated project all do, and are not meant.
+    """
+    if is_simulated(cursor):
+        return {}
     rows = cursor.execute(
         "SELECT device, count(*) FROM annotator WHERE device IS NOT NULL AND consented_at IS NOT NULL "
         "GROUP BY device HAVING count(*) > 1"

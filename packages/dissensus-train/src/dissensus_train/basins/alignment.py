@@ -127,7 +127,8 @@ def unit_groups(model: nn.Module) -> list[tuple[Place, ...]]:
     except Exception as error:  # Whatever a network does that cannot be followed.
         raise InputError(f"alignment: the network cannot be followed ({error}); leave alignment out") from error
     modules = dict(model.named_modules())
-    parent, places, width = [0], [[]], [0]
+    parent, width = [0], [0]
+    places: list[list[Place]] = [[]]
     units: dict[fx.Node, int] = {}
     used: set[str] = set()
 

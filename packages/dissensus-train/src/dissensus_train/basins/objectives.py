@@ -316,7 +316,8 @@ def outputs_of(model: nn.Module, inputs: Any, state: dict[str, Tensor] | None = 
 @contextmanager
 def derivable(model: nn.Module) -> Iterator[None]:
     """Attention and recurrent layers as plain arithmetic: fused kernels have no second derivatives, or no first."""
-    fast, libraries = torch.backends.mha.get_fastpath_enabled(), (torch.backends.mkldnn, torch.backends.cudnn)
+    fast = torch.backends.mha.get_fastpath_enabled()
+    libraries: tuple[Any, ...] = torch.backends.mkldnn, torch.backends.cudnn
     were = [library.enabled for library in libraries]
     torch.backends.mha.set_fastpath_enabled(False)
     recurrent = any(isinstance(module, nn.RNNBase) for module in model.modules())

@@ -15,13 +15,13 @@ from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics.registry import METRICS, reported
 from dissensus.evaluation.probabilities import Predictions
 from dissensus.votes.echo import number
+from dissensus_train.bundles.beside import prediction
 from dissensus_train.bundles.drift import moved_on_the_same, moved_since
 from dissensus_train.bundles.writing import (
     chosen_model,
     distance_to_people,
     held_out_answers,
     model_inputs,
-    prediction,
 )
 from dissensus_train.training.data import TRAIN
 

@@ -23,9 +23,9 @@ from dissensus.items import Items
 from dissensus.items.encoders import encoded, restore_encoder
 from dissensus.items.pictures import read_picture
 from dissensus.progress import silent
-from dissensus.together.combining import combination_of
 from dissensus.together.deferral import gains_of_votes
 from dissensus.together.sets import ROUNDING, mass_before, sets_within
+from dissensus_train.bundles.beside import combination_of
 from dissensus_train.bundles.recipe import read_recipe
 from dissensus_train.pretrained import text_encoder, timm_encoder
 from dissensus_train.training.annotator_side import People, PeopleNetwork, mixed

@@ -63,7 +63,7 @@ class Recipe:
             training judgements each has (`heard`), and the `layer` that their deviations enter; None where it knows
             nobody.
         together: what was learnt from votes on items that did not train it, for use beside people: the `split` and
-            number of `items`, and by use what it needs (`writing.beside_people`); None where there were no such votes.
+            number of `items`, and by use what it needs (`beside.beside_people`); None where there were no such votes.
     """
 
     format: int = FORMAT

@@ -24,12 +24,10 @@ from dissensus.item_names import without_ending
 from dissensus.items import Items
 from dissensus.own_code import source_files
 from dissensus.pages import as_markdown, markdown
-from dissensus.together.combining import LEAST, learn_combination
-from dissensus.together.deferral import gains_of_votes, threshold_of
-from dissensus.together.sets import coverage_and_size, mass_before, prediction_sets, set_thresholds
 from dissensus.version import __version__
 from dissensus.votes.privacy import pseudonyms_of
 from dissensus.whole_file import whole_folder
+from dissensus_train.bundles.beside import arrays_of, beside_people, card_of, prediction
 from dissensus_train.bundles.drift import answers_of
 from dissensus_train.bundles.loading import (
     BESIDE,
@@ -62,23 +60,12 @@ if TYPE_CHECKING:
     from dissensus.arrays import Features, Ints, Table
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.items import Items
-    from dissensus.together.combining import Combination
     from dissensus_train.studies import ScoredStudy
     from dissensus_train.studies.scored import StudySystem
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
 
 TAGS = "tags:\n- annotator-disagreement\n- soft-labels\n---"
-
-SET_LEVELS = (*(np.arange(1, 100) / 100).tolist(), 0.995, 0.999)
-"""Levels that a bundle has thresholds for; the one in SHOWN_LEVEL is on its card."""
-
-SHOWN_LEVEL = 0.9
-
-SHARES = tuple((np.arange(1, 101) / 100).tolist())
-"""Shares of items that a bundle has thresholds for; the one in SHOWN_SHARE is on its card."""
-
-SHOWN_SHARE = 0.1
 
 REPORTED = ("soft_nll", "kl", "brier", "accuracy", "ece")
 """The metrics that a model card tells."""
@@ -135,7 +122,7 @@ def export_bundle(
         if pretrained:
             keep_encoder(pretrained, folder / ENCODER)
         if combination is not None:
-            np.savez_compressed(folder / BESIDE, **combination.arrays())
+            np.savez_compressed(folder / BESIDE, **arrays_of(combination))
         np.save(folder / TRAINED_ON, _known(scored, recipe, chosen=run is None))
         _keep_code(recipe, data, folder)
         write_recipe(recipe, folder)
@@ -231,50 +218,6 @@ def _evaluated(scored: ScoredStudy, system: StudySystem, seeds: Sequence[int]) -
         strata=(),
         training=data.human.take(data.splits[TRAIN]) if split != TRAIN else None,
     )
-
-
-def prediction(scored: ScoredStudy, system: StudySystem, seeds: Sequence[int], split: str | None = None) -> Table:
-    """(items, classes) what a model of these members says of a split's items; by default, of the held-out ones."""
-    rows = [place for place, member in enumerate(system.runs) if member.seed in seeds]
-    return np.asarray(system.predictions[split or scored.split][rows].mean(axis=0, dtype=np.float64))
-
-
-def beside_people(
-    scored: ScoredStudy, system: StudySystem, seeds: Sequence[int]
-) -> tuple[dict[str, Any] | None, Combination | None]:
-    """What a bundle needs for use beside people, learnt from votes on the split that chose the model.
-
-    Where there is none, from the held-out ones; never from items that trained it. `sets` has a threshold by level
-    (None: every class), and how sets do at one of them on the items of a split, in the mean and with intervals. `defer`
-    has the gain that each share of the items have or exceed, and the share of the held-out items that one of them sends
-    to people; it is there where votes suffice for the combination that gains are told by.
-    """
-    data = scored.opened.data
-    splits = (scored.opened.study.training.selection_split, scored.split)
-    split = next((name for name in splits if name in data.splits and name != TRAIN), None)
-    if split is None or not data.human.counts.any():
-        return None, None
-    people, said = data.human.take(data.splits[split]), prediction(scored, system, seeds, split)
-    before = mass_before(said, ordered=people.ordered)
-    thresholds = set_thresholds(people.probabilities, before, SET_LEVELS)
-    sets = prediction_sets(people, said, level=SHOWN_LEVEL, classes=people.classes)
-    held, size = sets.score().coverage, sets.score().size
-    if split != scored.split:
-        held, size = coverage_and_size(scored.human.probabilities, sets.of(prediction(scored, system, seeds)))
-    about = {"level": SHOWN_LEVEL, "split": scored.split, "coverage": held.to_dict(), "size": size.to_dict()}
-    limits = [None if np.isinf(limit) else limit for limit in thresholds.tolist()]
-    table = {"levels": SET_LEVELS, "thresholds": limits, "shown": about}
-    together = {"split": split, "items": len(people), "sets": table}
-    panel, _ = panel_or_reason(people, data.votes)
-    if panel is None or (panel.size > 1).sum() < LEAST:
-        return together, None
-    combination = learn_combination(panel, [said[None]])
-    gain = gains_of_votes(combination, [said[None]])[:, 0]
-    prices = [threshold_of(gain, share) for share in SHARES]
-    there = gains_of_votes(combination, [prediction(scored, system, seeds)[None]])[:, 0]
-    sent = float((there >= prices[SHARES.index(SHOWN_SHARE)]).mean())
-    about = {"share": SHOWN_SHARE, "split": scored.split, "sent": sent, "cost": prices[SHARES.index(SHOWN_SHARE)]}
-    return {**together, "defer": {"shares": SHARES, "thresholds": prices, "shown": about}}, combination
 
 
 def held_out_answers(scored: ScoredStudy, forecast: Table, rows: Ints | None = None) -> dict[str, Any] | None:
@@ -470,7 +413,7 @@ def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, c
         ),
         _scores(recipe, evaluation),
         "Scores are of this very model, with 95 % intervals over items.",
-        *_beside_people(recipe),
+        *card_of(recipe),
         "## Use",
         "```\ndissensus predict this-folder new.csv -o predictions.parquet\n```",
         '```python\nimport dissensus as dis\n\nmodel = dis.load_model("this-folder")\n```',
@@ -494,30 +437,6 @@ def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, c
         ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _beside_people(recipe: Recipe) -> list[str]:
-    """What sets promise, and what they did; which items go to people."""
-    if recipe.together is None:
-        return []
-    asks = recipe.together.get("defer", {}).get("shown")
-    shown, split = recipe.together["sets"]["shown"], recipe.together["split"]
-    held, size = (shown[name]["value"] for name in ("coverage", "size"))
-    other = "left out of calibration in turn" if split == shown["split"] else "which they were not calibrated on"
-    return [
-        "## Sets that hold a person's answer",
-        as_markdown(
-            f"Sets of classes are calibrated on votes on {recipe.together['items']:,} items of the split '{split}'. "
-            f"Those for {shown['level']:.0%} hold {held:.1%} of people's answers to the items of the split "
-            f"'{shown['split']}', {other}, with {size:.2f} of {len(recipe.classes)} classes in the mean."
-        ),
-        as_markdown(
-            f"Items whose answer a vote is expected to improve by {asks['cost']:.2g} nats of soft NLL or more are a "
-            f"share of {asks['share']:.0%} there, and {asks['sent']:.0%} of the split '{asks['split']}'."
-            if asks
-            else ""
-        ),
-    ]
 
 
 def _annotators(scored: ScoredStudy) -> str:

@@ -38,7 +38,7 @@ def ood(
     is taken from the table ood of the study's file.
     """
     table = scores if scores is not None and Path(scores).is_file() else None
-    options = {
+    options: dict[str, Any] = {
         "sets": _named(ood_sets or []) or None,
         "near": tuple(near) if near else None,
         "far": tuple(far) if far else None,

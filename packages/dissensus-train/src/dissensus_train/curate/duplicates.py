@@ -223,7 +223,7 @@ def find_duplicates(
         )
         shown = _images(sources, items.items, good) if encoder is not None else None
     enough = pairs[3] >= similarity
-    one, other, exact, share = pairs = tuple(values[enough] for values in pairs)
+    one, other, exact, share = pairs = pairs[0][enough], pairs[1][enough], pairs[2][enough], pairs[3][enough]
     semantic = np.zeros(len(one), dtype=np.bool_)
     if encoder is not None and shown is not None:
         (one, other, exact, share), semantic = _with_meaning(pairs, shown, encoder, meaning, progress)
@@ -423,7 +423,8 @@ def _all_alike(one: Ints, other: Ints, similarity: Floats, items: int) -> Ints:
     order = np.argsort(-similarity, kind="stable")
     order = order[a[order] != b[order]]
     pairs = list(dict.fromkeys(zip(*np.sort([a[order], b[order]], axis=0).tolist(), strict=True)))
-    into, size = {}, Counter({node: 1 for pair in pairs for node in pair})
+    into: dict[int, int] = {}
+    size = Counter({node: 1 for pair in pairs for node in pair})
     links: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for here, there in pairs:
         links[here][there] += 1

@@ -148,7 +148,7 @@ class Recorder:
         with RunWriter(Path(store)) as writer:
             writer.save(result, beside={ITEMS: json.dumps(names)})
             kept = writer.store.dynamics(result.run.key)
-        if any(not np.array_equal(kept.get(name), recorded) for name, recorded in result.dynamics.items()):
+        if any(not np.array_equal(kept.get(name, ()), recorded) for name, recorded in result.dynamics.items()):
             run = result.run
             raise InputError(
                 f"{store}: run {run.key} of model '{run.model}', target '{run.target}', delivery '{run.delivery}' and "

@@ -166,7 +166,7 @@ def exact_bounds(in_distribution: Any, ood: Any, values: Mapping[str, Floats]) -
         )
 
     bounds = {name: ends(value, value, few) for name, value in values.items()}
-    least, most = (int(end) for end in stats.binom.ppf([0.025, 0.975], of_ood, 0.05))
+    least, most = (int(end) for end in np.asarray(stats.binom.ppf([0.025, 0.975], of_ood, 0.05)).tolist())
     falling = np.sort(outside, axis=1)
     flagged = [(inside >= falling[:, [min(place, of_ood - 1)]]).mean(axis=1) for place in (most, max(least - 1, 0))]
     bounds["fpr95-ood-positive"] = ends(flagged[0], flagged[1] if least else np.ones(len(inside)), inside.shape[1])

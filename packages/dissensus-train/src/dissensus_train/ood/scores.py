@@ -262,7 +262,8 @@ def vim(features: Tensor, training: Tensor, last_layer: Tensor) -> Tensor:
     least = torch.linalg.eigh(centred.T @ centred).eigenvectors[:, : width - varied]
     largest = (training @ weight.T + bias).amax(dim=1).mean()
     alpha = largest / (centred @ least).norm(dim=1).mean().clamp_min(1e-12)
-    return alpha * ((features - origin) @ least).norm(dim=1) - (features @ weight.T + bias).logsumexp(dim=1)
+    virtual: Tensor = alpha * ((features - origin) @ least).norm(dim=1)
+    return virtual - (features @ weight.T + bias).logsumexp(dim=1)
 
 
 @_also_arrays

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dissensus.cli.printing import console, note, plain, short_table
-from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +32,8 @@ def print_sets(made: Mapping[str, PredictionSets]) -> None:
 
 def print_deferral(made: Mapping[str, Deferral], *, known: Sequence[str]) -> None:
     """By system, which items go to people, and how well that and other rules do; without notes that are known."""
+    from dissensus.votes.echo import number
+
     console().print("\n[bold]When to ask people[/]")
     for name, found in made.items():
         console().print(plain(f"{name}: {' '.join(found.verdict)}"))

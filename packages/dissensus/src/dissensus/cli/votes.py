@@ -17,7 +17,7 @@ from dissensus.votes.privacy import LEAST_PEOPLE, few_digits, groups_of, key_fro
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.evaluation.who_wins import Ranking
+    from dissensus.evaluation.who_wins import SystemRanking
     from dissensus.labels.uncertainty import Correlations
     from dissensus.votes.groups import OriginalAgreement
     from dissensus.votes.inspection import Inspection
@@ -136,7 +136,7 @@ def ranking(
     next_step(typed("votes", "inspect", source, reading=options))
 
 
-def _title(one: Ranking) -> str:
+def _title(one: SystemRanking) -> str:
     effects = {"the side shown on the left": one.position, "a doubling of length": one.length}
     told = [f"{name} gains {effect.value:+.2f}" for name, effect in effects.items() if effect is not None]
     return plain(f"{one.name}: {one.votes:,} votes; {', '.join(told)}")

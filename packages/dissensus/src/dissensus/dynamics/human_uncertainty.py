@@ -66,7 +66,7 @@ def uncertainty_correlations(
         resamples: of items, behind each interval.
         seed: of the draws.
     """
-    seeds = list(maps) if isinstance(maps, list | tuple) else [maps]
+    seeds: list[Any] = list(maps) if isinstance(maps, list | tuple) else [maps]
     return uncertainty_by_system(human, {"": seeds}, level=level, resamples=resamples, seed=seed)[""]
 
 

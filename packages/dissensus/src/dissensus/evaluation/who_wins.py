@@ -54,7 +54,7 @@ class Standing:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ranking:
+class SystemRanking:
     """Systems as some votes rank them.
 
     Attributes:
@@ -64,7 +64,6 @@ class Ranking:
         tie: how likely a tie is between equals: ln of its chance beside that of either side; None without ties.
         length: what an answer gains by a doubling of its length, in logits; None where it is not looked at.
         votes: how many.
-        annotators: who gave them.
         better: (systems, systems) 1 where the row is significantly better than the column, -1 where worse; in the
             order of `standings`.
     """
@@ -75,12 +74,11 @@ class Ranking:
     tie: Estimate | None
     length: Estimate | None
     votes: int
-    annotators: int
     better: Counts = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Beside:
+class RankedBeside:
     """A judge's ranking, or a group's, beside that of people (of the other people, for a group).
 
     Attributes:
@@ -91,7 +89,7 @@ class Beside:
         differences: for each system, their score less people's.
     """
 
-    ranking: Ranking
+    ranking: SystemRanking
     kind: str
     disagreement: Estimate
     differences: Mapping[str, Estimate]
@@ -101,9 +99,8 @@ class Beside:
 class WhoWins(Framed):
     """Systems ranked by people, and beside them by each group of people and each judge."""
 
-    people: Ranking
-    beside: tuple[Beside, ...]
-    questions: int
+    people: SystemRanking
+    beside: tuple[RankedBeside, ...]
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -111,7 +108,7 @@ class WhoWins(Framed):
         lines += [f"{row.rank}. {row.system}: {row.score}" for row in self.people.standings]
         return "\n".join([*lines, *(self.sentence(other) for other in self.beside)])
 
-    def sentence(self, other: Beside) -> str:
+    def sentence(self, other: RankedBeside) -> str:
         """How a judge or a group ranks the systems beside people, in a line."""
         systems = len(other.differences)
         pairs, apart = systems * (systems - 1) // 2, other.disagreement
@@ -132,7 +129,6 @@ class WhoWins(Framed):
         """Everything, ready for JSON."""
         of = {"people": self.people, **{other.ranking.name: other.ranking for other in self.beside}}
         return {
-            "questions": self.questions,
             "rankings": {name: json_fields(one, but=("better",)) for name, one in of.items()},
             "beside": [{"name": other.ranking.name, **json_fields(other, but=("ranking",))} for other in self.beside],
             "notes": list(self.notes),
@@ -192,8 +188,7 @@ def ranking(
     notes += [] if question is not None else ["each pair counts by itself; question= names those of one question"]
     notes += [] if by is None else groups.told
     notes += [left_out.replace("left out", "rankings of their own")] if left_out else []
-    questions = len(np.unique(compared.question[human]))
-    return WhoWins(people=people[1], beside=tuple(beside), questions=questions, notes=tuple(notes))
+    return WhoWins(people=people[1], beside=tuple(beside), notes=tuple(notes))
 
 
 def _comparisons(votes: Votes, *, question: str | None, length: Sequence[str] | None) -> Comparisons:
@@ -241,7 +236,7 @@ def _lengths(values: Any) -> Floats:
         return np.asarray(np.strings.str_len(values), dtype=np.float64)
 
 
-def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, Ranking]:
+def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, SystemRanking]:
     fit, systems = fit_scores(data, mask), len(data.systems)
     met = votes_on(data, fit, by=name)
     known = met > 0
@@ -268,19 +263,20 @@ def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, Ranking]:
     )
     effects = [estimate(data, (fit, weights_of(fit, place))) for place in range(systems, len(fit.values))]
     last = 1 + (data.longer is not None)
-    return fit, Ranking(
+    return fit, SystemRanking(
         name=name,
         standings=standings,
         position=effects[0],
         length=None if data.longer is None else effects[1],
         tie=effects[last] if len(effects) > last else None,
         votes=len(fit.rows),
-        annotators=len(np.unique(data.annotator[fit.rows])),
         better=better,
     )
 
 
-def _beside(kind: str, data: Comparisons, mine: tuple[Fit, Ranking], others: tuple[Fit, Ranking]) -> Beside:
+def _beside(
+    kind: str, data: Comparisons, mine: tuple[Fit, SystemRanking], others: tuple[Fit, SystemRanking]
+) -> RankedBeside:
     (fit, own), (other_fit, theirs) = mine, others
     place = {row.system: k for k, row in enumerate(theirs.standings)}
     shared = [k for k, row in enumerate(own.standings) if row.system in place]
@@ -293,7 +289,7 @@ def _beside(kind: str, data: Comparisons, mine: tuple[Fit, Ranking], others: tup
     pairs = max(len(clear), 1)
     known = np.isin(data.systems, names)
     ends = float((clear < 0).sum()) / pairs, 1 - float((clear > 0).sum()) / pairs
-    return Beside(
+    return RankedBeside(
         ranking=own,
         kind=kind,
         disagreement=Estimate(float(unlike.sum()) / pairs, *ends),

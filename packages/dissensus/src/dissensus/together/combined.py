@@ -177,7 +177,7 @@ def combine(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Beside:
+class PredictedVotes:
     """Predictions beside votes.
 
     Attributes:
@@ -199,7 +199,7 @@ class Beside:
 
 def beside_votes(
     people: LabelDistribution, votes: Votes | None, model: Any, *, classes: Sequence[str] | None = None
-) -> Beside:
+) -> PredictedVotes:
     """One model or several by name, as `evaluate` takes them, beside people's labels and the votes behind these."""
     if not people.counts.any():
         raise InputError("combine: people are given as probabilities, without votes; give the votes")
@@ -216,7 +216,7 @@ def beside_votes(
         )
     new = ~np.any([_trained(system, judged) for system in systems.values()], axis=0)
     of_systems = (note for system in systems.values() for note in system.notes)
-    return Beside(
+    return PredictedVotes(
         labels=labels,
         names=tuple(systems),
         models=models,

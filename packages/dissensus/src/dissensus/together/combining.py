@@ -27,16 +27,16 @@ import numpy as np
 from scipy.special import digamma, entr, gammaln, log_softmax, logsumexp, softmax
 
 from dissensus.errors import InputError
-from dissensus.evaluation.calibration import Calibrator, fit_calibrator
+from dissensus.evaluation.calibration import fit_calibrator
 from dissensus.evaluation.finite_panel.panel import draw_judgements
-from dissensus.labels.mixture import FEW, FOLDS, Dirichlet, Mixture, choose_smoothings, fit_prior, folds_of, next_vote
+from dissensus.labels.mixture import FEW, FOLDS, choose_smoothings, fit_prior, folds_of, next_vote
 from dissensus.votes.sides import both_sides
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from dissensus.arrays import Floats, Ints, Mask, Table
-    from dissensus.evaluation.calibration import Kind
+    from dissensus.evaluation.calibration import Calibrator, Kind
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.mixture import Prior
@@ -58,9 +58,6 @@ WIDTH: Final = 3.0
 
 SLOPE: Final = 0.5
 """The same of the slopes of ln strength in signals of variance 1."""
-
-_KEPT: Final = ("strengths", "slopes", "centre", "scale", "own", "shares")
-_OF_CALIBRATORS: Final = ("matrix", "bias")
 
 NOTHING: Final = 1e-9
 """Pseudo-votes that a Dirichlet distribution has for each class at least."""
@@ -125,26 +122,6 @@ class Combination:
         mean += parts[:, 1:2] * own / own.sum(axis=1, keepdims=True)
         mean[said] += parts[said, 2:] * self.prior.forecast_after_one(votes[said], heard)
         return np.asarray(mean)
-
-    def arrays(self) -> dict[str, Any]:
-        """Everything, as arrays by name, for an npz file."""
-        prior = {"alpha": self.prior.alpha} if isinstance(self.prior, Dirichlet) else vars(self.prior)
-        kept = {name: getattr(self, name) for name in _KEPT}
-        calibrators = {name: np.stack([getattr(each, name) for each in self.calibrators]) for name in _OF_CALIBRATORS}
-        return {**kept, **calibrators, **prior}
-
-
-def combination_of(arrays: Mapping[str, Any]) -> Combination:
-    """From what `Combination.arrays` gives."""
-    known: Any = {"kind": "dirichlet", "given": "probabilities", "soft_nll": np.nan, "soft_nll_before": np.nan}
-    return Combination(
-        prior=Dirichlet(arrays["alpha"]) if "alpha" in arrays else Mixture(arrays["points"], arrays["weights"]),
-        calibrators=tuple(
-            Calibrator(matrix=matrix, bias=bias, converged=True, **known)
-            for matrix, bias in zip(*(arrays[name] for name in _OF_CALIBRATORS), strict=True)
-        ),
-        **{name: arrays[name] for name in _KEPT} | {"own": float(arrays["own"])},
-    )
 
 
 def learn_combination(

@@ -203,7 +203,9 @@ def defer(
     n = int(np.clip(np.median(taught.size) // 2 - 1, 1, ASKED))
     # One vote at least is left to score, and one for the best achievable rule.
     reached = np.flatnonzero(taught.size - taught.size // 2 > n)
-    learnt, rules, costs, notes = None, (), {}, given.notes
+    learnt, notes = None, given.notes
+    rules: tuple[Rule, ...] = ()
+    costs: dict[str, Estimate] = {}
     if len(reached) < 2 * LEAST:
         few = f"{len(reached)} items have {2 * n + 1} votes or more, and {2 * LEAST} are needed"
         notes = (*notes, f"rules are not compared: {few}")

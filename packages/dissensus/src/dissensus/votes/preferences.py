@@ -49,6 +49,7 @@ _TIES: Final = re.compile(
     r"(it is )?(a )?(tie|tied|draw|equal|equally (good|bad)|same|the same|about the same|about equal|both|neither"
     r"|both (are )?(good|bad|equal)|bothbad|no (clear )?(preference|difference|winner))( ?\((bothbad|both bad|all)\))?"
 )
+_STEPS: Final = re.compile(r"[<>≫≪]|(?i:left|right) \d")
 _MARKS: Final = re.compile(r"(?P<first>[ab12]) ?(?P<mark>>+|<+|=+|~|≈|≫|≪) ?(?P<second>[ab12])")
 
 
@@ -58,10 +59,6 @@ def pair_options(table: OpenTable, options: Options) -> tuple[OpenTable, Options
     Rows of one vote are of the item that their columns name together with the two sides.
     """
     columns, sides = table.columns, side_columns(table.columns, options.sides)
-    if options.sides and len(sides) < 2 and not options.separator:
-        raise InputError(
-            f"{table.path}: sides= needs two columns of {listed(columns)}, or one and the separator= between two names"
-        )
     wide = bool(options.annotators) or sum(map(is_annotator, columns)) > 1 or options.panel is not None
     known = next((name for name in columns if plain(name) in _LABELS), guess("label", columns))
     if options.label is None and known is not None and not wide:
@@ -82,11 +79,9 @@ def pair_options(table: OpenTable, options: Options) -> tuple[OpenTable, Options
 def names_sides(labels: Sequence[str]) -> bool:
     """Whether plain labels name sides of pairs in so many words: `model_a` and `model_b`, not left and right alone."""
     known = [_degree(label) for label in labels] if len(labels) <= MANY else [None]
-    return {-1, 1} <= {np.sign(degree or 0) for degree in known} and None not in known and all(map(_wordy, labels))
-
-
-def _wordy(label: str) -> bool:
-    return _degree(label) == 0 or re.search(r"(?i)(model|assistant|response)[ _]?[ab12]", label) is not None
+    wordy = (re.search(r"(?i)(model|assistant|response)[ _]?[ab12]", label) for label in labels)
+    told = all(degree == 0 or word is not None for degree, word in zip(known, wordy, strict=False))
+    return told and None not in known and {-1, 1} <= {np.sign(degree or 0) for degree in known}
 
 
 def side_columns(columns: Sequence[str], given: Sequence[str] | None) -> list[str]:
@@ -207,7 +202,7 @@ def _sides(votes: Votes, options: Options, columns: Sequence[str]) -> tuple[Name
     if len(places) != 2 or not 0 <= min(places) < max(places) < int(str(size)) or wrong.any():
         odd = cells[int(wrong.arg_max() or 0)]
         raise InputError(
-            f"sides: '{odd}' does not hold two names with '{options.separator}' between them; sides= takes two "
+            f"sides: '{odd}' does not hold two names with '{options.separator or ''}' between them; sides= takes two "
             "columns, or one with separator=, or the places of both in the names of items (2,3) with separator="
         )
     first, second = (to_names(parts.list.get(place)).astype(text) for place in places)
@@ -227,7 +222,8 @@ def _places(
         place += (size % 2 == 0) & (place >= 0)
         return place[votes.label], size // 2
     if are_numbers(labels) and all(float(label).is_integer() for label in labels):
-        told = _numbers([float(label) for label in labels], numbered=_numbered(columns))
+        numbered = any(plain(first).endswith("1") for first, _ in side_pairs(columns))
+        told = _numbers([float(label) for label in labels], numbered=numbered)
         return np.array(told)[votes.label], max(map(abs, told), default=1) or 1
     degrees = [_degree(label) for label in labels]
     odd = [label for label, degree in zip(labels, degrees, strict=True) if degree is None]
@@ -246,12 +242,11 @@ def _places(
     ties = sorted({label for label, degree in zip(labels, degrees, strict=True) if degree == 0})
     notes += [Plain(f"{listed(ties)} are ties alike")] if len(ties) > 1 else []
     used = np.unique(np.abs(place[place != 0]))
+    if all(degree == 0 or _STEPS.search(label) for label, degree in zip(labels, degrees, strict=True)):
+        # Degrees that are counted, and not put in words, have places between them that nobody chose.
+        used = np.arange(1, max(used, default=1) + 1)
     rank = np.searchsorted(used, np.abs(place)) + 1
     return np.where(place == 0, 0, np.sign(place) * rank), max(len(used), 1)
-
-
-def _numbered(columns: Sequence[str]) -> bool:
-    return any(plain(first).endswith("1") for first, _ in side_pairs(columns))
 
 
 def _numbers(values: Sequence[float], *, numbered: bool) -> list[int]:
@@ -286,6 +281,8 @@ def _degree(label: str) -> int | None:
         if marks["mark"][0] in "=~≈":
             return 0
         return strength * (-1 if (marks["first"] in "a1") == (marks["mark"][0] in ">≫") else 1)
+    if counted := re.fullmatch(r"(left|right) (\d+)", words):
+        return int(counted[2]) * (-1 if counted[1] == "left" else 1)
     if words == "c" or _TIES.fullmatch(words):
         return 0
     for degree, how in _DEGREES.items():

@@ -513,20 +513,10 @@ def _may_be(official: Format, options: Options) -> bool:
 
 
 def _read_official(path: Path, official: Format, options: Options) -> Reading:
-    refused = [
-        "item",
-        "classes",
-        "ordered",
-        "duplicates",
-        "missing",
-        "annotators",
-        "columns",
-        "panel",
-        "bins",
-        "merge_items",
-    ]
-    refused += [*_LONG_COLUMNS, *_DROPS]
-    _refuse_options(path, options, official.name, *(name for name in refused if name not in official.options))
+    fit = ("format", "models", "item_attributes", "force", "dropped", "sides", *official.options)
+    _refuse_options(
+        path, options, official.name, *(option.name for option in fields(options) if option.name not in fit)
+    )
     notes: list[str] = []
     chosen: dict[str, Any] = {name: getattr(options, name) for name in official.options if name != "notes"}
     if "notes" in official.options:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.votes.columns import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,18 +103,15 @@ def side_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
     >>> side_pairs(["question", "model_a", "model_b", "Response1", "Response2"])
     [('model_a', 'model_b'), ('Response1', 'Response2')]
     """
-    known = {_spelled(name): name for name in names}
+    known = {plain(name): name for name in names}
     found = []
     for spelled, name in known.items():
         for first, second in _NAMES:
-            other = re.sub(rf"(?<![a-z0-9]){first}(?![a-z0-9])|(?<=[a-z]){first}$", second, spelled, count=1)
-            if first in ("1", "2") or not re.search(rf"[a-z]{first}$", spelled):
-                found += [(name, known[other])] if other != spelled and other in known else []
+            # A number may stand right behind a word.
+            own = rf"(?<![a-z0-9]){first}(?![a-z0-9])" + (r"|(?<=[a-z])1$" if first == "1" else "")
+            other = re.sub(own, second, spelled, count=1)
+            found += [(name, known[other])] if other != spelled and other in known else []
     return found
-
-
-def _spelled(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip()).lower())
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def best_achievable(names: Iterable[str], panel: Panel, *, resamples: int = 1000
     known = [name for name in wanted if panel.single or name in QUADRATIC]
     brackets = _brackets(known, panel.with_mirror_images(), seed=seed)
     return {
-        name: _finding(name, panel, brackets[name].first(len(panel)), resamples=resamples, seed=seed)
+        name: _finding(name, panel, brackets[name], resamples=resamples, seed=seed)
         if name in brackets
         else withheld(_why_not(name, panel))
         for name in wanted
@@ -102,7 +102,8 @@ def knows_the_votes(name: str, score: Estimate | None, best: Finding) -> str:
 
 
 def _finding(name: str, panel: Panel, bracket: Bracket, *, resamples: int, seed: int) -> Finding:
-    low, middle, high = (end[None] for end in (bracket.low, bracket.middle, bracket.high))
+    # Mirror images of preferences were there for what all items share.
+    low, middle, high = (end[None, : len(panel)] for end in (bracket.low, bracket.middle, bracket.high))
     value, least, most, _ = mean_bracket(low, middle, high, resamples=resamples, seed=seed)
     metric = METRICS[name]
     # Bounds are held against true probabilities on a grid, and rounding may even put the ends the other way round.

@@ -57,10 +57,6 @@ class Bracket:
     middle: Floats
     high: Floats
 
-    def first(self, items: int) -> Bracket:
-        """The bracket of the first items alone."""
-        return Bracket(self.low[:items], self.middle[:items], self.high[:items])
-
     def scaled(self, factor: float, *, shift: float | Floats = 0.0) -> Bracket:
         """The bracket of factor times the function plus shift."""
         low, middle, high = (end * factor + shift for end in (self.low, self.middle, self.high))
