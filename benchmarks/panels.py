@@ -16,7 +16,8 @@ Judged, by rules that were written before the first run:
   opposite; where one says yes or no and the other does not, both are printed and the answer is *not shown*.
 - placebo, where items have four votes: a real person in the panel's place with one vote must be even with two people.
 - few: the panel corrected with the votes on 25, 50, 100 or 200 items alone, scored on all others (10 draws): the mean
-  of the difference to two people, whose forecast is learnt from all items and so knows more.
+  of the difference to two people, whose forecast is learnt from all items and so knows more. (No verdict; how it is
+  computed was mended after a first run on CeBaB, in which votes alone were forecast by another prior.)
 - diversity: the effective number of models among the six (`dis.stand_in`). Its placebo, on sets with many votes per
   item: five real people of an item in the models' places must count as five.
 """
