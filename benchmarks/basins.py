@@ -48,7 +48,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dissensus.cores import available_cores
 from dissensus_train.basins import hessian, top_eigenvalues, trace
-from dissensus_train.basins.objectives import plain_attention
+from dissensus_train.basins.objectives import derivable
 from dissensus_train.basins.operators import Operator
 from dissensus_train.training.models import build
 
@@ -292,7 +292,7 @@ def transformer(items: int) -> None:
     weights = sum(value.numel() for value in model.parameters())
     where = torch.cuda.get_device_name() if device == "cuda" else "a CPU"
     print(f"{weights:,} weights, {items:,} texts of {TOKENS} tokens, on {where}\n")
-    with plain_attention():
+    with derivable(model):
         timed(lambda: ours(model, x[:8], t[:8]))
         found = {"dissensus": ours(model, x, t)}
         try:

@@ -177,11 +177,12 @@ async def run(port: int, link: str, project: Project) -> None:
     begun, tally = time.monotonic(), dict.fromkeys(("sessions", "turned away", "reports", "events", "answers"), 0)
     before = (project.folder / "collect.sqlite").stat().st_size
     attackers = [attack(n, port, project, begun + SECONDS, tally) for n in range(ATTACKERS)]
-    answered, seen, *_ = await asyncio.gather(
+    gathered: list[Any] = await asyncio.gather(
         asyncio.gather(*(honest(each, project, SECONDS / QUOTA / 2) for each in people)),
         watch(port, link, begun),
         *attackers,
     )
+    answered, seen = gathered[:2]
     for each in people:
         each.close()
     with snapshot(project) as cursor:

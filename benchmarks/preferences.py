@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,9 +67,9 @@ def _known(shared: float) -> dict[str, float]:
     return scores | {f"judge - people, system {k}": float(gap) for k, gap in enumerate(apart)} | more
 
 
-def _told(found: WhoWins, truth: dict[str, float] | None) -> dict:
+def _told(found: WhoWins, truth: dict[str, float] | None) -> dict[str, tuple[Any, float]]:
     (judge,) = found.beside
-    told = {f"score of {row.system}": row.score for row in found.people.standings}
+    told: dict[str, Any] = {f"score of {row.system}": row.score for row in found.people.standings}
     told |= {f"judge - people, {system}": gap for system, gap in judge.differences.items()}
     told |= {"position, people": found.people.position, "position, judge": judge.ranking.position}
     told |= {"length": found.people.length, "rank disagreement": judge.disagreement}

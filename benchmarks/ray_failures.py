@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 from ray.cluster_utils import Cluster as Nodes
-from small_study import write_study
+from small_study import write_study  # type: ignore[import-not-found]
 
 from dissensus_train.studies import open_study, plan_study, read_study, run_plan
 from dissensus_train.training.on_ray import Cluster

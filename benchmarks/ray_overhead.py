@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 import ray
-from small_study import write_study
+from small_study import write_study  # type: ignore[import-not-found]
 
 from dissensus.cores import available_cores
 from dissensus_train.studies import plan_study, read_study, run_plan

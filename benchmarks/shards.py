@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from small_study import write_study
+from small_study import write_study  # type: ignore[import-not-found]
 
 from dissensus_train.studies import Shard, open_study, plan_study, read_study, run_plan
 

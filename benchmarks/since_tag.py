@@ -38,7 +38,7 @@ def last_tag() -> str | None:
 def work(device: str) -> dict[str, float]:
     """By net, how long a run takes (48 on a GPU) with the code that is imported."""
     import torch
-    from training import FIXED, fleet, grid_runs, simulated
+    from training import FIXED, fleet, grid_runs, simulated  # type: ignore[import-not-found]
 
     from dissensus_train.training.engine import train
 

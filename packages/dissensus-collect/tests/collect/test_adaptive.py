@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -188,11 +188,16 @@ def test_a_project_that_did_not_ask_for_it_buys_nothing(tmp_path: Path) -> None:
         assert database.write_now(lambda cursor: allocate(cursor, on, now=NOW)) == []
 
 
-def modelled(folder: Path, predictions: str, **changes: str) -> Project:
+def modelled(folder: Path, predictions: str, **changes: Any) -> Project:
     """Forty items, two votes each before the rounds, and a file of what a model says of them."""
     folder.mkdir()
     (folder / "model.csv").write_text(predictions)
-    lines = {"on": "on = true", "max_k": "max_k = 6", "budget": "budget = 8", "model": 'model = "model.csv"'}
+    lines: dict[str, Any] = {
+        "on": "on = true",
+        "max_k": "max_k = 6",
+        "budget": "budget = 8",
+        "model": 'model = "model.csv"',
+    }
     return text_project(folder, items=40, k=2, layout='layout = "single-choice"', **lines | changes)
 
 

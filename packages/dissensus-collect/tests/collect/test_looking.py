@@ -27,7 +27,7 @@ def test_a_picture_is_looked_at_closely_by_keys_wheel_fingers_and_buttons(
         begin(page, site)
 
         def now() -> tuple[float, float]:
-            return tuple(page.evaluate(f"(m => [m.a, m.e])({SCALE})"))  # type: ignore[return-value]
+            return tuple(page.evaluate(f"(m => [m.a, m.e])({SCALE})"))
 
         page.get_by_role("button", name="Zoom in").click()
         assert now()[0] == 1.5

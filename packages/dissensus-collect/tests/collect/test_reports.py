@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -256,7 +257,8 @@ def test_items_are_put_back_in_bulk_and_status_says_what_reports_did(tmp_path: P
 def test_all_of_nothing_is_not_a_hundred_per_cent(tmp_path: Path) -> None:
     project = web_project(tmp_path, items=2, k=1)
     with visited(project) as site:
-        site.database.write_now(lambda c: [retire(c, n, now=1.0, reason="blurred", by="test") for n in (1, 2)])
+        for item in (1, 2):
+            site.database.write_now(partial(retire, item=item, now=1.0, reason="blurred", by="test"))
         told = CliRunner().invoke(app, ["status", str(tmp_path)]).output
         assert "100" not in told
         assert "no item is left to vote on" in told

@@ -232,7 +232,7 @@ def entered(small: Path, tmp_path: Path) -> Path:
 def handed_in(small: Path, place: Path, **more: str) -> list[StudySummary]:
     told = {"name": "Mine", "description": "What people said.", **more}
     protocol = read_protocol(small / "protocol.toml")
-    return list(submit(protocol, place / "mine", place / "out", resamples=20, **told))  # type: ignore[arg-type]
+    return list(submit(protocol, place / "mine", place / "out", resamples=20, **told))
 
 
 def test_predictions_from_elsewhere_are_scored_on_held_out_items(small: Path, entered: Path) -> None:

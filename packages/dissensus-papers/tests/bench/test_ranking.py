@@ -121,5 +121,5 @@ def test_the_best_method_is_compared_by_wilcoxon_with_holm() -> None:
     ordered = sorted(p, key=lambda name: p[name])
     before = 0.0
     for place, name in enumerate(ordered):
-        before = max(before, min(1.0, p[name] * (len(ordered) - place)))
+        before = max(before, min(1.0, float(p[name]) * (len(ordered) - place)))
         assert found[name] == pytest.approx(before)

@@ -29,7 +29,8 @@ def made(network: Any, seed: int = 0) -> nn.Module:
     model = network((1, 12, 12), 3)
     for value in [*model.parameters(), *(each for each in model.buffers() if each.is_floating_point())]:
         nn.init.uniform_(value, 0.1, 1) if value.ndim == 1 else nn.init.normal_(value, std=0.3)
-    return model.eval()
+    ready: nn.Module = model.eval()
+    return ready
 
 
 def data() -> tuple[torch.Tensor, torch.Tensor]:
@@ -107,7 +108,7 @@ class Odd(nn.Module):
         self.how, self.hidden = how, nn.Linear(4, 4)
         self.attention = nn.MultiheadAttention(4, 1)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         if self.how == "twice":
             return self.hidden(torch.relu(self.hidden(x)))
         if self.how == "branching":

@@ -300,7 +300,7 @@ def test_attention_outside_is_left_as_it_was() -> None:
 
 
 class Recurrent(nn.Module):
-    def __init__(self, layer: type[nn.RNNBase]) -> None:
+    def __init__(self, layer: Any) -> None:
         super().__init__()
         self.layer, self.out = layer(3, 4, batch_first=True), nn.Linear(4, 3)
 

@@ -110,7 +110,7 @@ def test_features_and_labels_that_do_not_fit_are_refused() -> None:
         mahalanobis(rows, rows, labels[1:])
     for score in (lambda features, training: mahalanobis(features, training, labels), knn):
         with pytest.raises(InputError, match=r"features of shape \(20, 2\) and training features of \(20, 1\)"):
-            score(rows, rows[:, :1])
+            score(rows, rows[:, :1])  # type: ignore[no-untyped-call]
 
 
 def linear_world(width: int = 6, classes: int = 3) -> tuple[Any, ...]:
@@ -146,6 +146,7 @@ def test_the_last_layer_is_that_of_the_network_or_what_training_items_say() -> N
     logits, features, last = model_outputs(model, train)
     here = model_outputs(model, x)
     assert last is not None
+    assert features is not None
     found = ood_scores(model, {"a": x}, scores=["vim", "react"], training=train)["a"]
     np.testing.assert_allclose(found["vim"], vim(here.features, features, last), rtol=1e-9)
     given = given_outputs(logits=logits, features=features)

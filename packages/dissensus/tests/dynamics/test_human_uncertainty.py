@@ -119,4 +119,4 @@ def test_people_come_first_and_maps_after() -> None:
     human, made = with_unsure()
     for wrong in ((made, human), (made, [human]), (human.probabilities, made)):
         with pytest.raises(InputError, match="give people's label distributions first, then the data map"):
-            uncertainty_correlations(*wrong)  # type: ignore[arg-type]
+            uncertainty_correlations(*wrong)

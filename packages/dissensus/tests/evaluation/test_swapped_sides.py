@@ -53,7 +53,7 @@ def _mirrored(table: Any, swaps: Mask) -> Any:
     return np.where(swaps[:, None], table[..., ::-1], table)
 
 
-def _close(first: Any, second: Any, path: str = "") -> None:
+def _close(first: Any, second: Any, path: Any = "") -> None:
     """Whatever a result holds: the same up to rounding."""
     if isinstance(first, dict):
         assert first.keys() == second.keys()

@@ -61,6 +61,7 @@ def test_without_ties_it_is_a_logistic_regression_with_its_own_errors(monkeypatc
     for side, sign in (("left", 1), ("right", -1)):
         code = np.array([int(str(name).split()[-1]) for name in about[side][votes.item]])
         design[np.arange(len(votes)), code] += sign
+    assert votes.swapped is not None
     design[:, 4] = np.where(votes.swapped, -1, 1)
     # Scores beside that of the last system.
     fit = api.Logit(votes.label == 0, np.delete(design, 3, axis=1)).fit(disp=0)

@@ -141,7 +141,7 @@ def test_a_share_of_the_items_is_above_its_threshold() -> None:
 
 
 @pytest.mark.parametrize("change", [{"share": 0.1, "cost": 0.1}, {"share": 10}, {"cost": -1}])
-def test_what_cannot_be_is_refused_in_a_sentence(change: dict[str, float]) -> None:
+def test_what_cannot_be_is_refused_in_a_sentence(change: dict[str, Any]) -> None:
     _, counts, said = two_kinds(30)
     with pytest.raises(InputError, match=r"defer: .*give"):
         dis.defer(votes_from_counts(counts), said, **change)
