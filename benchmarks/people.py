@@ -47,8 +47,8 @@ CROWD: Final = Training(epochs=8)
 
 
 def prepare(out: Path) -> None:
-    from dissensus.datasets.texts import lewidi
     from dissensus.items.encoders import encoded, fit_encoder
+    from dissensus_train.studies.text_sets import lewidi
 
     given = lewidi("md-agreement")
     votes = given.votes

@@ -13,9 +13,9 @@ import numpy as np
 
 from dissensus.dynamics import data_map, read_dynamics, uncertainty_correlations
 from dissensus.evaluation.metrics import accuracy, kl
-from dissensus.evaluation.mode_audit import ModeShift, mode_shift
 from dissensus_papers.digits.simulated_digits import simulated_set
 from dissensus_train.studies import OpenStudy, open_study, read_study
+from dissensus_train.studies.mode_audit import ModeShift, mode_shift
 from dissensus_train.studies.opening import runs_by_system
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
-from dissensus.evaluation import mode_shift
 from dissensus.report import write_report
 from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study
+from dissensus_train.studies.mode_audit import mode_shift
 from dissensus_train.studies.original import mode_shift_audit, scores_against
 from dissensus_train.studies.scored import score_folds
 

@@ -68,7 +68,7 @@ def test_words_keep_their_features_and_a_term_listed_twice_is_in_one_split(tmp_p
 def test_lewidi_has_its_official_splits_and_soft_labels(tmp_path: Path, name: str, expected: dict[str, int]) -> None:
     import json
 
-    from dissensus.datasets.texts import LEWIDI
+    from dissensus_train.studies.text_sets import LEWIDI
 
     made = data(tmp_path, name)
     assert sizes(made) == expected

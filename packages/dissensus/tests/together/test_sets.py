@@ -238,7 +238,7 @@ def test_real_people_are_covered_as_promised_over_random_splits() -> None:
     """ChaosNLI's hundred people against released logits: half of the items calibrate, the other half are people."""
     from scipy.special import softmax
 
-    from dissensus.datasets.texts import chaosnli
+    from dissensus_train.studies.text_sets import chaosnli
 
     data = chaosnli().of_source("snli")
     said = softmax(np.asarray(data.features, dtype=np.float64).reshape(len(data), 3, 3), axis=2).mean(axis=1)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dissensus_train.studies.measuring import stored_ood as stored_ood
     from dissensus_train.studies.measuring import study_basins as study_basins
     from dissensus_train.studies.measuring import study_ood as study_ood
+    from dissensus_train.studies.mode_audit import mode_shift as mode_shift
     from dissensus_train.studies.opening import OpenStudy as OpenStudy
     from dissensus_train.studies.opening import open_study as open_study
     from dissensus_train.studies.original import Audit as Audit

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.datasets import load_labelled
-from dissensus.datasets.cifar import cifar_10h, cifar_10n
-from dissensus.datasets.texts import LEWIDI, chaosnli, emobank_valence, lewidi, text_set
 from dissensus.parts import joined
+from dissensus_train.studies.cifar_sets import cifar_10h, cifar_10n
+from dissensus_train.studies.text_sets import LEWIDI, chaosnli, emobank_valence, lewidi, text_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,14 +12,14 @@ from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics.registry import reported
-from dissensus.evaluation.mode_audit import mode_shift
+from dissensus_train.studies.mode_audit import mode_shift
 from dissensus_train.studies.scored import AGREEMENT, trains_on_majority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.evaluation.mode_audit import ModeShift
+    from dissensus_train.studies.mode_audit import ModeShift
     from dissensus_train.studies.scored import ScoredStudy, StudySystem
 
 

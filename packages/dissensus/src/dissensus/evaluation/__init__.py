@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from dissensus.evaluation.finite_panel.people_ruler import worth_in_people as worth_in_people
     from dissensus.evaluation.metrics.registry import METRICS as METRICS
     from dissensus.evaluation.metrics.registry import Metric as Metric
-    from dissensus.evaluation.mode_audit import mode_shift as mode_shift
     from dissensus.evaluation.people.evaluating import evaluate_people as evaluate_people
     from dissensus.evaluation.people.evaluating import item_predictions as item_predictions
     from dissensus.evaluation.people.lewidi import score_submission as score_submission

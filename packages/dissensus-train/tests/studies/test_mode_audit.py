@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.evaluation.mode_audit import mode_shift
+from dissensus_train.studies.mode_audit import mode_shift
 
 ITEMS, SEEDS, CLASSES = 150, 5, 3
 
