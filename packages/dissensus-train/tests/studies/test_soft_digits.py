@@ -11,7 +11,7 @@ from dissensus.errors import InputError
 from dissensus_train.studies import plan_study, read_study, run_plan, score_study
 from dissensus_train.studies.data import study_data
 from dissensus_train.studies.scored import trains_on_majority
-from tests.datasets.soft_digits_file import simulated_judgements, soft_digits_columns, write_soft_digits
+from tests.studies.soft_digits_file import simulated_judgements, soft_digits_columns, write_soft_digits
 
 if TYPE_CHECKING:
     from pathlib import Path

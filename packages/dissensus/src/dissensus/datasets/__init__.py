@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from dissensus.datasets.images import read_idx as read_idx
     from dissensus.datasets.labelled import LabelledItems as LabelledItems
     from dissensus.datasets.sample import write_sample as write_sample
-    from dissensus.datasets.soft_digits import read_soft_digits as read_soft_digits
     from dissensus.datasets.sources import Source as Source
     from dissensus.datasets.sources import read_source as read_source
     from dissensus.datasets.vader import read_words as read_words

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from dissensus.datasets.cifar_10s import read_cifar_10s
-from dissensus.datasets.soft_digits import read_soft_digits
 from dissensus.datasets.sources import read_source
 from dissensus.datasets.vader import read_snippets, read_words
 from dissensus.errors import InputError, choices
+from dissensus.parts import joined
 from dissensus.progress import Step, silent
 from dissensus.votes.cifar import read_cifar_10h_counts
 
@@ -134,7 +134,10 @@ _READERS: Final[dict[str, dict[str, Any]]] = {
     "words-9": {"read": lambda _: read_words(classes=9)},
     "snippets": {"read": read_snippets},
     "cifar-votes": {"read": read_cifar_10h_counts},
-    "soft-digits": {"read": read_soft_digits, "holds": "labels"},
+    "soft-digits": {
+        "read": lambda path: joined("joins", "set.soft-digits", part="train", wanted_by="soft-digits")(path),
+        "holds": "labels",
+    },
     "cifar-10s": {"read": read_cifar_10s, "holds": "labels"},
     "items": {"read": read_source, "holds": "items"},
 }

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from dissensus.datasets import find, load, read_soft_digits
+from dissensus.datasets import find, load
 from dissensus.errors import InputError
 from dissensus.labels.labelling import label
 from dissensus.votes.table import Votes
-from tests.datasets.soft_digits_file import simulated_judgements, soft_digits_columns, write_soft_digits
+from dissensus_train.studies.soft_digits import read_soft_digits
+from tests.studies.soft_digits_file import simulated_judgements, soft_digits_columns, write_soft_digits
 
 if TYPE_CHECKING:
     from pathlib import Path

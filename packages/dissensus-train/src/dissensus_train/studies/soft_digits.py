@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.arrays import first_listed
-from dissensus.datasets.labelled import LabelledItems
+from dissensus.datasets import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.table_file import open_file, read_rows
