@@ -145,3 +145,13 @@ def test_what_cannot_be_is_refused_in_a_sentence(change: dict[str, Any]) -> None
     _, counts, said = two_kinds(30)
     with pytest.raises(InputError, match=r"defer: .*give"):
         dis.defer(votes_from_counts(counts), said, **change)
+
+
+def test_asking_nobody_costs_the_same_whatever_is_asked_for_and_ties_are_told() -> None:
+    _, counts, said = two_kinds(60)
+    votes = votes_from_counts(counts)
+    few, many = (dis.defer(votes, said, share=share, resamples=0) for share in (0.1, 0.9))
+    assert few.costs["nobody"].value == many.costs["nobody"].value
+    sure = np.eye(said.shape[-1])[said.argmax(axis=-1)]
+    tied = dis.defer(votes, sure, share=0.05, resamples=0)
+    assert (tied.share > 0.07) == any("stay together" in note for note in tied.notes)

@@ -168,7 +168,7 @@ def _together(
         console().print("\n[bold]Votes and model together[/], on votes that were not used:")
         console().print(rows)
         for line in both.verdict:
-            console().print(line)
+            console().print(plain(line))
         note(*both.notes)
     if output is not None:
         write_labels(both.labels, output, seed=seed)

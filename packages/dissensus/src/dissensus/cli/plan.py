@@ -128,7 +128,7 @@ def _prices(
 def _print_savings(result: PlanBeside) -> None:
     from dissensus.planning.planned import money
 
-    rows = [["votes alone", "beside the model", "saved per item", f"saved on {result.items:,} items"]]
+    rows = [["votes alone", "beside the model", "saved per item", f"money saved on {result.items:,} items"]]
     for each in result.savings:
         low, high = (money(end or 0.0) for end in (each.cost.low, each.cost.high))
         cost = f"{money(each.cost.value)} [{low}, {high}]"

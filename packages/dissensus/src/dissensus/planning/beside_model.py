@@ -208,9 +208,10 @@ def _answer(savings: Sequence[Saving], items: int, further: NextVotes | None) ->
         answer = [f"{_ends(saving.beside)} votes per item beside the model tell as much as {alone}."]
         if 0.05 < value % 1 < 0.95:
             answer.append(f"That is {int(value)} on each item and one more on {value % 1:.0%} of them.")
-    hours = "" if saving.hours is None else f", {_ends(saving.hours, lambda end: f'{end:,.0f}')} hours of people's time"
-    if value < saving.alone:
-        answer.append(f"It saves {_ends(saved)} votes per item: {_ends(saving.cost, money)} on {items:,} items{hours}.")
+    hours = "" if saving.hours is None else f", {_ends(saving.hours, '{:,.2g}'.format)} hours of people's time"
+    if saved.low is None or saved.low > 0:
+        price = f"{_ends(saving.cost, money)} in money on {items:,} items{hours}"
+        answer.append(f"It saves {_ends(saved)} votes per item: {price}.")
     return [*answer, *([] if further is None else [further.answer])]
 
 

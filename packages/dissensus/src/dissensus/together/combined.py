@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.bootstrap import json_fields
+from dissensus.bootstrap import Estimate, json_fields
 from dissensus.errors import InputError
 from dissensus.evaluation.arguments import named_systems, people_in, refuse_swapped
+from dissensus.evaluation.finite_panel.best_achievable import best_achievable, knows_the_votes
 from dissensus.evaluation.finite_panel.panel import panel_of
+from dissensus.evaluation.finite_panel.people_ruler import losses
 from dissensus.evaluation.model_outputs import NO_CLASS
 from dissensus.evaluation.scoring import over_all_classes
 from dissensus.frames import Framed
@@ -80,18 +82,20 @@ class Combined(Framed):
             return tuple(lines)
         alone, *others = self.gains
         models = "the model" if len(self.strengths) == 1 else "the models"
-        lines.append(f"{models.capitalize()} alone, calibrated: worth {alone.worth}.")
+        lines.append(f"{models.capitalize()} alone, calibrated: {alone.worth.in_words}.")
         # Two votes, where the ruler reaches as far as they and the model do; else one.
         inside = [gain for gain in others[:2] if not gain.worth.more]
         for gain in inside[-1:] or others[:1]:
-            lines.append(f"{number(gain.votes, 'vote')} and {models}: worth {gain.worth}.")
+            lines.append(f"{number(gain.votes, 'vote')} and {models}: {gain.worth.in_words}.")
             if gain.of_votes.low is not None and gain.of_votes.low <= 0:
-                lines.append(f"Not shown to be more than the votes alone: soft NLL is {gain.of_votes} nats lower.")
+                lines.append(
+                    f"Not shown to be more than the votes alone: in soft NLL these minus both is {gain.of_votes}."
+                )
         for gain in others[:1]:
             more = gain.of_one_more
             if more is not None and more.low is not None and more.high is not None:
                 beat = "beat" if more.low > 0 else "do not beat" if more.high < 0 else "are not shown to beat"
-                lines.append(f"One vote and {models} {beat} two people: soft NLL is {more} nats lower.")
+                lines.append(f"One vote and {models} {beat} two people: in soft NLL these minus both is {more}.")
         return tuple(lines)
 
     def __repr__(self) -> str:
@@ -205,6 +209,10 @@ def beside_votes(
         raise InputError("combine: people are given as probabilities, without votes; give the votes")
     systems = {name: _of_classes(system) for name, system in named_systems(model, people, classes=classes).items()}
     people, runs, warnings = over_all_classes(systems, people)
+    if len(people.classes) < 2:
+        raise InputError(
+            f"combine: '{people.classes[0]}' is the only class; give votes, or predictions, with the others"
+        )
     judged = people.take(np.flatnonzero(people.panel_size > 0))
     labels = _everything(judged, systems)
     models = [_aligned(systems[name], own, labels.items) for name, own in runs.items()]
@@ -215,15 +223,31 @@ def beside_votes(
             f"{', '.join(map(str, judged.items[:3]))}; call items the same in both"
         )
     new = ~np.any([_trained(system, judged) for system in systems.values()], axis=0)
+    panel = panel_of(judged, votes if votes is not None and votes.classes == judged.classes else None)
+    warnings = [*_that_know_the_votes(dict(zip(systems, models, strict=True)), panel), *warnings]
     of_systems = (note for system in systems.values() for note in system.notes)
     return PredictedVotes(
         labels=labels,
         names=tuple(systems),
         models=models,
-        panel=panel_of(judged, votes if votes is not None and votes.classes == judged.classes else None),
+        panel=panel,
         teachers=np.flatnonzero(known & new),
         notes=tuple(dict.fromkeys([*of_systems, *warnings, *_notes(labels, known, new)])),
     )
+
+
+def _that_know_the_votes(models: Mapping[str, Runs], panel: Panel) -> list[str]:
+    """A warning for each model that is closer to the votes than their own distribution could be expected to be."""
+    said = []
+    for name, runs in models.items():
+        mean = runs[:, : len(panel)].mean(axis=0)
+        rows = np.flatnonzero(np.isfinite(mean[:, 0]) & (panel.size > 1))
+        if len(rows) > 1:
+            here = panel.take(rows)
+            score = Estimate(float((here.shares * losses(mean[rows], "soft_nll")).sum(axis=1).mean()))
+            known = knows_the_votes("soft_nll", score, best_achievable(["soft_nll"], here, resamples=200)["soft_nll"])
+            said += [f"{name}: {known}, and count for too much; give predictions made without them"] if known else []
+    return said
 
 
 def _everything(judged: LabelDistribution, systems: Mapping[str, Predictions]) -> LabelDistribution:

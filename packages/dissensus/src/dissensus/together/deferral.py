@@ -191,8 +191,10 @@ def defer(
     refuse_swapped(human, model)
     if share is not None and cost is not None:
         raise InputError("defer: share= and cost= are two names of one threshold; give one of them")
-    if (share is not None and not 0 <= share <= 1) or (cost is not None and not cost >= 0):
-        raise InputError("defer: give a share of the items between 0 and 1, such as 0.1, or a cost of 0 nats or more")
+    if (share is not None and not 0 < share <= 1) or (cost is not None and not 0 <= cost < np.inf):
+        raise InputError(
+            "defer: give a share of the items above 0 and up to 1, such as 0.1, or a cost of 0 nats or more"
+        )
     given = beside_votes(*people_in(human), model, classes=classes)
     taught, own = given.panel.take(given.teachers), [model[:, given.teachers] for model in given.models]
     everybody = learn_combination(taught, own, seed=seed)
@@ -212,6 +214,8 @@ def defer(
     else:
         learnt = learn(taught, own, seed=seed)
         rules, costs = _compared(learnt.take(reached), n, price, resamples=resamples, seed=seed)
+    if share is not None and (votes > 0).mean() > share + 1 / len(votes):
+        notes = (*notes, f"{share:.0%} of items were asked for: more have the same expected gain, and stay together")
     return Deferral(
         share=float((votes > 0).mean()),
         cost=float(price),
@@ -261,7 +265,7 @@ def _compared(
     if len(runs) > 1:
         claims[DISAGREEMENT] = claims[ENTROPY] - np.nanmean(entr(runs).sum(axis=2), axis=0)
 
-    def scored(known: Ints, asked: Ints) -> tuple[Table, Floats, Floats]:
+    def scored(known: Ints, asked: Ints, rng: np.random.Generator) -> tuple[Table, Floats, Floats]:
         """The judgements that the best rule knows, and (items,) losses on the rest before and after those asked for."""
         seen, votes, rest = divided_judgements(panel, [known, asked], rng)
         shares = rest / rest.sum(axis=1, keepdims=True)
@@ -273,8 +277,10 @@ def _compared(
     costs: dict[str, Any] = dict.fromkeys(("nobody", "these", "everybody"), 0.0)
     answered = np.round(np.linspace(0, 1, POINTS) * len(panel)).astype(np.int64)
     spent = np.minimum(wanted, panel.size - 1)
+    # With draws of its own, so that asking nobody costs the same whatever is asked for.
+    of_these = np.random.default_rng([seed, 1])
     for _ in range(DIVISIONS):
-        seen, before, after = scored(panel.size // 2, np.full(len(panel), n))
+        seen, before, after = scored(panel.size // 2, np.full(len(panel), n), rng)
         claims[BEST] = _gain_if(learnt.forecast(seen), learnt, answer, n, rng)
         costs["nobody"] += before / DIVISIONS
         costs["everybody"] += (after + price * n) / DIVISIONS
@@ -286,7 +292,7 @@ def _compared(
             part[order] = 1 - (np.arange(len(order)) + 0.5) / len(order)
             areas[rule] += (before - after) * part / DIVISIONS
             curves[rule] += np.append(0.0, np.cumsum(risk))[answered] / len(order)
-        _, before, after = scored(np.zeros_like(panel.size), spent)
+        _, before, after = scored(np.zeros_like(panel.size), spent, of_these)
         costs["these"] += (after - before + price * spent) / DIVISIONS
     costs["these"] += costs["nobody"]
     risk = costs["nobody"] - costs["everybody"] + price * n

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,7 +39,8 @@ class Gain:
         votes: n.
         items: how many have more than n judgements.
         soft_nll: of both together, in nats.
-        of_votes: how much less that is than of n votes alone, by people's best forecast.
+        of_votes: how much less that is than of n votes alone, by people's best forecast. Its lower end allows for what
+            that forecast would gain by more items to learn from, so that no model is credited with it.
         of_one_more: and than of n + 1 votes alone: above 0 the models do more than another person; None where too few
             items have n + 2 judgements.
         of_models: and than of the models alone, calibrated.
@@ -134,6 +135,11 @@ def gains_of(learnt: Learnt, *, resamples: int = 1000, seed: int = 0) -> tuple[G
         known = values[np.isfinite(values)]
         return estimate_over_seeds(resampled_means(known[None], **drawn), items=len(known))
 
+    def less_than_votes(n: int, scores: Floats) -> Estimate:
+        """How much better than n votes alone, which would forecast better had they learnt from items without end."""
+        found = estimate(ruler.per_item[n] - scores)
+        return found if found.low is None else replace(found, low=found.low - float(ruler.learning[n]))
+
     gains = []
     alone, _ = scores_together(learnt, ruler, 0)
     for n in (n for n in NUMBERS if n <= ruler.most):
@@ -143,8 +149,8 @@ def gains_of(learnt: Learnt, *, resamples: int = 1000, seed: int = 0) -> tuple[G
                 votes=n,
                 items=int(np.isfinite(scores).sum()),
                 soft_nll=estimate(scores),
-                of_votes=estimate(ruler.per_item[n] - scores),
-                of_one_more=estimate(ruler.per_item[n + 1] - scores) if n < ruler.most else None,
+                of_votes=less_than_votes(n, scores),
+                of_one_more=less_than_votes(n + 1, scores) if n < ruler.most else None,
                 of_models=estimate(alone - scores),
                 worth=worth_of_scores(ruler, scores[None], of_classes, **drawn),
             )

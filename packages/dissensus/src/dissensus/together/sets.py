@@ -149,12 +149,12 @@ class PredictionSets(Framed):
         votes, hard = self.score(), self.score(calibrated=MAJORITIES)
         held = f"they hold {_percent(votes.coverage)} of people's answers on items left out of calibration"
         return (
-            f"Sets for {self.level:.0%}: {held}, with {votes.size.value:.2f} of {len(self.classes)} classes.",
+            f"Sets for {100 * self.level:g} %: {held}, with {votes.size.value:.2f} of {len(self.classes)} classes.",
             f"Calibrated on majorities they would hold {_percent(hard.coverage)}, with {hard.size.value:.2f} classes.",
         )
 
     def __repr__(self) -> str:
-        return "\n".join([f"PredictionSets({self.level:.0%}, {self.items:,} items)", *self.verdict, *self.notes])
+        return "\n".join([f"PredictionSets({100 * self.level:g} %, {self.items:,} items)", *self.verdict, *self.notes])
 
     def records(self) -> list[dict[str, Any]]:
         """A row per stratum and kind of calibration."""

@@ -76,12 +76,11 @@ def _worth(evaluation: Evaluation, best: str) -> str:
     if isinstance(evaluation.ruler, str):
         return f"{where}, how many people it is worth cannot be told: {evaluation.ruler}."
     worth = evaluation.worth[best]
-    measure = f"is {worth}" if worth.fewer and worth.known else f"is worth {worth}"
     limit = evaluation.overall.get(best, evaluation.headline).best_achievable
     at_best = "" if limit is None or limit.estimate is None else f"; best achievable {limit.estimate}"
     second = evaluation.second_worth.get(best)
     by_second = "" if second is None else f" (by {METRICS[str(evaluation.second)].short} {second})"
-    return f"{where} it {measure}{by_second}{at_best}."
+    return f"{where} it is {worth.in_words}{by_second}{at_best}."
 
 
 def speaks_against(evaluation: Evaluation, best: str, rival: Difference | None) -> list[str]:

@@ -152,6 +152,11 @@ class Worth:
         return f"{value} [{ends[0]}, {ends[1]}]"
 
     @property
+    def in_words(self) -> str:
+        """The same for a sentence: worth so many people, or worse than the marginal."""
+        return str(self) if self.fewer and self.known else f"worth {self}"
+
+    @property
     def short(self) -> str:
         """The same for a narrow column: < for below 0, > for beyond the ruler."""
         text = str(self).replace("worse than the marginal", "< 0").replace("below", "<").replace("more than", ">")
