@@ -1,10 +1,10 @@
 """Texts that are duplicates of each other but for their looks, a few typing errors, moved words or an added sentence.
 
-**Plain form.** Letters and digits alone, in lower case, compatible characters unified (NFKC), accents taken off Latin,
-Greek and Cyrillic letters, letters of these that look alike made one, invisible characters gone; without links,
-mentions (@name) and retweet marks, where anything else is there. Two texts of one plain form are duplicates. A number
-keeps its parts apart, so that 2.5 is not 25; a text with as many other signs as letters, such as an emoticon, keeps
-them.
+**Plain form.** Letters, digits and signs that say something (emojis, currencies, %, <, >, a minus before a number, the
+plus of A+), in lower case, compatible characters unified (NFKC), accents taken off Latin, Greek and Cyrillic letters,
+letters of these that look alike made one, invisible characters gone; without links, mentions (@name) and retweet marks,
+where anything else is there. Two texts of one plain form are duplicates. A number keeps its parts apart, so that 2.5 is
+not 25; :-) and :( are read as emojis; a text with as many other signs as letters keeps them.
 
 **Near.** Pairs worth a look, of texts of `SHORTEST` characters or more (a word that differs in a letter is another
 word), share `_WORTH` of their runs of five characters. They are found by MinHash in bands (Broder 1997; Leskovec,
@@ -14,7 +14,8 @@ are then read word by word, since one word makes a minimal pair (*is safe*, *is 
 - **the same words**, in whatever order, but for a few typing errors. A word with a letter or two wrong is a typing
   error where hardly any text has it, or a hundred times as many have the other: *men* for *man* is another word, *mna*
   is not. *safe* and *unsafe*, *he* and *she* are never typing errors of each other. Of every `LONG` words one may be
-  another, but no number, negation or pronoun (`fixed_words.toml`: in English, negations in seven more languages);
+  another, but no number, sign, negation or pronoun (`fixed_words.toml`: in English, negations in seven more
+  languages). Numbers, signs and negations do not move alone (3:2 is not 2:3);
 - **the same words in the same order**, and one of them a sentence more at either end, of `SENTENCE` words or more and
   without a negation.
 
@@ -24,6 +25,7 @@ Texts that differ in a number are no duplicates, unless that is asked for.
 from __future__ import annotations
 
 import tomllib
+import unicodedata
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -67,8 +69,22 @@ _LISTS: Final = {
     name: frozenset(words.split())
     for name, words in tomllib.loads(Path(__file__).with_name("fixed_words.toml").read_text(encoding="utf-8")).items()
 }
-_FIXED: Final = _LISTS["negations"] | _LISTS["pronouns"] | _LISTS["numbers"]
+_FIXED: Final = _LISTS["negations"] | _LISTS["pronouns"] | _LISTS["numbers"] | _LISTS["opposites"]
 """Words that are never typing errors of each other, and that even long texts do not differ in."""
+_OPPOSED: Final = [tuple(pair.split("/")) for pair in _LISTS["opposed_beginnings"]]
+
+_KEPT: Final = r"\p{L}\p{M}\p{N}[[\p{So}\p{Sc}\p{Sm}%‰#]--[©®°¦|~=\u{2044}\u{2500}-\u{25b1}\u{25cb}-\u{25ff}]]"
+"""Characters that say something, as a set of a regular expression: not bullets, frames and punctuation."""
+_SIGNS: Final = {
+    r"[:;=]['’]?[-^]?\)+": " 🙂 ",
+    r"[:;=]['’]?[-^]?\(+([^\p{L}\p{N}]|$)": " 🙁 ${1}",
+    "!=": " ¬ ",
+    r"<{2,}|>{2,}|(?m:^\s*>)": " ",
+    r"(^|[^\p{L}\p{N}+#])[+#]+": "${1}",
+    r"(\p{N}[\p{N}.,]*)\s?(\p{Sc})(\D|$)": "${2}${1}${3}",
+    r"(^|[\s\p{Ps}\p{Sc}\p{Sm}:])[-\u{2013}](\p{Sc}?[.,]?\p{N})": "${1}\u2212${2}",
+}
+"""Emoticons, signs and quotation marks as they are written, and what is read; 20€ is €20, and +3 is 3."""
 
 
 def plain_forms(texts: Names) -> Names:
@@ -82,8 +98,8 @@ def plain_forms(texts: Names) -> Names:
             spaceless=pl.col("text").str.replace_all(r"\s+", ""),
             signs=pl.col("text").str.replace_all(r"""[\p{L}\p{M}\p{N}\s.,!?…"'“”‘’]+""", ""),
             letters=pl.col("text")
-            .str.replace_all(r"(\p{N})[^\p{L}\p{M}\p{N}]+(\p{N})", "${1} ${2}")
-            .str.replace_all(r"[^\p{L}\p{M}\p{N} ]+", "")
+            .str.replace_all(rf"(\p{{N}})[^{_KEPT}]+(\p{{N}})", "${1} ${2}")
+            .str.replace_all(f"[^{_KEPT} ]+", "")
             .str.replace_all(r"([^\p{N}]) +|^ +", "${1}")
             .str.replace_all(r" +([^\p{N}]|$)", "${1}"),
         )
@@ -97,12 +113,16 @@ def _unified(texts: Names) -> pl.Series:
     """The texts in small letters, without accents and invisible characters, letters that look alike made one."""
     import polars as pl
 
-    text = pl.Series("text", texts.tolist(), dtype=pl.String).str.normalize("NFKD").str.to_lowercase()
-    text = text.str.replace_all(r"[\u{300}-\u{36f}\p{Cf}]+", "").str.normalize("NFKC")
+    text = pl.Series("text", texts.tolist(), dtype=pl.String).str.replace_all("≠", "!=", literal=True)
+    text = text.str.normalize("NFKD").str.to_lowercase()
+    text = text.str.replace_all(r"[\u{300}-\u{36f}\u{fe00}-\u{fe0f}\p{Cf}]+", "").str.normalize("NFKC")
     text = text.str.replace_many(list(_LOOKS_LIKE), list(_LOOKS_LIKE.values()))
     addressed = text.str.replace_all(r"(\bhttps?[:…]|\bwww\.)\S*|<(url|link|user|mention)>", " ")
     addressed = addressed.str.replace_all(r"(^|[^\w])@\w+|\brt\b", "${1} ")
-    return addressed.zip_with(addressed.str.contains(r"[\p{L}\p{N}]"), text)
+    text = addressed.zip_with(addressed.str.contains(r"[\p{L}\p{N}]"), text)
+    for written, read in _SIGNS.items():
+        text = text.str.replace_all(written, read)
+    return text
 
 
 def near_texts(texts: Names, plain: Names, *, numbers: bool = False) -> tuple[Ints, Ints, Floats]:
@@ -138,9 +158,10 @@ def near_texts(texts: Names, plain: Names, *, numbers: bool = False) -> tuple[In
 
 def _words(texts: Names) -> list[list[str]]:
     """The words and numbers of each text in their order; a letter of a script without spaces is a word."""
-    apart = _unified(texts).str.replace_all(r"['’`]", "").str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ")
+    apart = _unified(texts).str.replace_all(r"['’`]", "").str.replace_all(f"[^{_KEPT}]+", " ")
     # A number is apart from the letters around it: 5kg and 5 kg are the same words.
     apart = apart.str.replace_all(r"(\p{N})(\p{L})", "${1} ${2}").str.replace_all(r"(\p{L})(\p{N})", "${1} ${2}")
+    apart = apart.str.replace_all(r"([^\p{L}\p{M}\p{N} ])", " ${1} ")
     apart = apart.str.replace_all(r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}])", " ${1} ")
     return list(apart.str.extract_all(r"[^ ]+").to_list())
 
@@ -150,10 +171,11 @@ def _same_words(one: list[str], other: list[str], texts_with: Counter[str], *, n
     shorter, longer = sorted((one, other), key=len)
     letters = min(sum(map(len, one)), sum(map(len, other)))
     added = longer[: -len(shorter)] if longer[-len(shorter) :] == shorter else longer[len(shorter) :]
-    if SENTENCE <= len(added) <= len(shorter) and shorter in (longer[: len(shorter)], longer[-len(shorter) :]):
+    more = sum(not _is_sign(word) for word in added)
+    if SENTENCE <= more <= len(shorter) and shorter in (longer[: len(shorter)], longer[-len(shorter) :]):
         return letters >= PHRASE and _LISTS["negations"].isdisjoint(added)
     left, right = Counter(one), Counter(other)
-    left, right = left - right, right - left
+    both, left, right = left & right, left - right, right - left
     here, there = list(left.elements()), list(right.elements())
     spare, allowed = len(shorter) // LONG, letters // 10
     if abs(len(here) - len(there)) > spare or len(here) > 2 * allowed + spare:
@@ -182,17 +204,35 @@ def _same_words(one: list[str], other: list[str], texts_with: Counter[str], *, n
         real += is_word
         sloppy |= not is_word
         there.pop(place)
-    fixed = any(word in _FIXED or word.isdecimal() for word in (*others, *there))
+    fixed = any(word in _FIXED or word.isdecimal() or _is_sign(word) for word in (*others, *there))
     # Where one word is clearly mistyped, a letter may make another word of one more.
-    return max(len(others), len(there)) <= spare and not fixed and errors <= allowed and real <= sloppy
+    alike = max(len(others), len(there)) <= spare and not fixed and errors <= allowed and real <= sloppy
+    return alike and (numbers or not _only_fixed_moved(*([w for w in t if w in both] for t in (one, other))))
+
+
+def _only_fixed_moved(one: list[str], other: list[str]) -> bool:
+    """Whether of the same words the numbers, signs and negations stand elsewhere, and all others where they were."""
+
+    def held(word: str) -> bool:
+        sign = _is_sign(word) and unicodedata.category(word) != "So"
+        return sign or word.isdecimal() or word in _LISTS["negations"]
+
+    return one != other and [w for w in one if not held(w)] == [w for w in other if not held(w)]
+
+
+def _is_sign(word: str) -> bool:
+    return word in "%‰#" or unicodedata.category(word[0])[0] == "S"
 
 
 def _opposed(one: str, other: str) -> bool:
     """Whether two words are no typing errors of each other: numbers, fixed words, or a word and its opposite."""
-    if one.isdecimal() or other.isdecimal() or (one in _FIXED and other in _FIXED):
+    if one.isdecimal() or other.isdecimal() or _is_sign(one) or _is_sign(other) or (one in _FIXED and other in _FIXED):
+        return True
+    if any(f"{b}{one.removeprefix(a)}" == other or f"{b}{other.removeprefix(a)}" == one for a, b in _OPPOSED):
         return True
     shorter, longer = sorted((one, other), key=len)
-    negated = longer.removesuffix(shorter) in _LISTS["prefixes"] or longer.removeprefix(shorter) in ("nt", "t", "not")
+    negated = longer in [prefix + shorter for prefix in _LISTS["prefixes"]]
+    negated |= longer in (f"{shorter}nt", f"{shorter}t", f"{shorter}not", f"{shorter}out")
     stem = shorter.removesuffix("ful").removesuffix("less")
     return negated or {one, other} == {f"{stem}ful", f"{stem}less"}
 
