@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.probabilities import Predictions
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.reading import Options, Reading
+    from dissensus.votes.shown_pairs import ShownPairs
     from dissensus.votes.table import Votes
 
 
@@ -121,7 +122,7 @@ def read_systems(
     """Each system's predictions as read; labels and predictions of the same items; what was left out, in sentences."""
     from dissensus.evaluation.predictions import align_predictions
 
-    systems = read_files(labels.classes, files, reading, given=given, answers=answers)
+    systems = read_files(labels.classes, files, reading, given=given, answers=answers, shown=labels.shown)
     return systems, *align_predictions(labels, systems, only_common=only_common)
 
 
@@ -132,13 +133,14 @@ def read_files(
     *,
     given: Given | None = None,
     answers: Path | None = None,
+    shown: ShownPairs | None = None,
 ) -> dict[str, Predictions]:
     """Each system's predictions, of votes with these classes."""
     from dissensus.evaluation.model_outputs import read_answers
     from dissensus.evaluation.predictions import read_predictions
 
     meaning = None if answers is None else read_answers(answers)
-    stated: Any = {"order": reading.classes, "item": reading.item, "given": given, "answers": meaning}
+    stated: Any = {"order": reading.classes, "item": reading.item, "given": given, "answers": meaning, "shown": shown}
     return {name: read_predictions(path, classes, **stated) for name, path in files.items()}
 
 

@@ -151,10 +151,12 @@ def _together(
     from dissensus.labels.writing import write_labels
     from dissensus.together import combine
     from dissensus.votes.kinds import people_alone
+    from dissensus.votes.shown_pairs import shown_pairs
 
     read, _ = votes_beside_predictions(source, reading, files)
     votes, left_out = people_alone(read)
-    systems = read_files(votes.classes, system_files(files), reading, given=given, answers=answers)
+    stated: Any = {"given": given, "answers": answers, "shown": shown_pairs(votes)}
+    systems = read_files(votes.classes, system_files(files), reading, **stated)
     both = combine(votes, systems, seed=seed)
     if left_out:
         note(left_out)

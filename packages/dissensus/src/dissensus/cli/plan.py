@@ -76,7 +76,7 @@ def plan(
     prices = _prices(votes, price, item_price, answer_seconds, wage)
     result: Plan | PlanBeside
     if model:
-        beside = read_files(votes.classes, system_files(model), reading, given=given)
+        beside = read_files(votes.classes, system_files(model), reading, given=given, shown=frequency(votes).shown)
         result = plan_with_model(votes, beside, budget=budget, prices=prices, seed=seed)
     else:
         result = planned(

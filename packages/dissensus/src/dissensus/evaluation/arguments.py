@@ -118,7 +118,7 @@ def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str,
     if isinstance(given, Votes):
         raise InputError(f"{name}: these are votes of people; {RIGHT_CALL}")
     if isinstance(given, str | Path):
-        given = read_predictions(given, people.classes, order=stated)
+        given = read_predictions(given, people.classes, order=stated, shown=people.shown)
     if isinstance(given, Predictions):
         return given
     if isinstance(given, LabelDistribution):
@@ -179,11 +179,15 @@ def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[st
             order=own or None,
             item=column,
             items=people.items if items is None else items,
+            shown=people.shown,
         )
     numeric = [other for other in beside if other not in (column, TRAINED_ON) and table[other].dtype.is_numeric()]
     classes = [label for label in table.columns if label in people.classes]
     answers = guess("label", beside) if guess("annotator", beside) is None else None
     if not classes and answers is not None and stated is None:
+        if people.shown is not None:
+            names = people.items if items is None else items
+            people = replace(people, shown=people.shown.in_table(table, names.tolist()))
         return _matched(name, table[answers].to_list(), items, people, classes=None)
     wanted = len(people.classes) if stated is None and numbered else len(stated or ())
     if lacking and (not wanted or len(classes) + len(numeric) != wanted):
@@ -349,6 +353,8 @@ def hard_labels(name: str, given: Any, people: LabelDistribution, stated: Sequen
     labels = to_numpy(given)
     known = {label: class_named(label, people.classes) for label in set(labels.tolist())}
     names = [known[label] for label in labels.tolist()]
+    if people.shown is not None and len(names) == len(people):
+        names = [people.shown.meant(item, said) for item, said in zip(people.items.tolist(), names, strict=True)]
     if stated is not None and labels.dtype.kind in "iu" and not set(names) <= set(people.classes):
         unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
         names = [str(stated[place]) for place in labels] if not unknown.size else names

@@ -22,12 +22,14 @@ from dissensus.errors import InputError
 from dissensus.evaluation.answer_texts import ANSWER_KEYS, Answers, number_of, object_in, stated, summed, verbalised
 from dissensus.evaluation.probabilities import Predictions
 from dissensus.table_file import columns_of, kind_of, open_bytes, open_file, read_rows
+from dissensus.votes.preferences import side_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from dissensus.table_file import Rows
+    from dissensus.votes.shown_pairs import ShownPairs
 
 NO_CLASS: Final = "(no class)"
 """Where answers and probability go that belong to no class."""
@@ -49,7 +51,12 @@ Record = tuple[str | int | None, Answers | None]
 
 
 def read_outputs(
-    path: Path, classes: Sequence[str], *, answers: Mapping[str, str] | None = None, item: str | None = None
+    path: Path,
+    classes: Sequence[str],
+    *,
+    answers: Mapping[str, str] | None = None,
+    item: str | None = None,
+    shown: ShownPairs | None = None,
 ) -> Predictions | None:
     """What the outputs of a file say as probabilities, or None where it is a plain table of numbers.
 
@@ -60,6 +67,7 @@ def read_outputs(
         answers: by answer, the class that it means. Any other answer is the class that it names, whatever the case and
             the punctuation around it.
         item: the key or column of item names; None looks for `ITEM_KEYS`.
+        shown: of preferences, how pairs were shown.
     """
     kind = kind_of(path, also=ALSO)
     # A table in JSONL is read once, by its own reader.
@@ -74,8 +82,37 @@ def read_outputs(
     if form is None:
         return None
     meaning = _meaning(path, classes, answers)
+    shown = shown_in(path, shown, item)
+    records, about = _of_sides(records, shown, answers)
     _refuse_mostly_unread(path, [distribution for _, distribution in records], classes, meaning)
-    return _tallied(path, records, form=form, classes=tuple(classes), meaning=meaning)
+    return _tallied(path, records, form=form, classes=tuple(classes), meaning=meaning, about=about)
+
+
+def shown_in(path: Path, shown: ShownPairs | None, item: str | None) -> ShownPairs | None:
+    """How pairs were shown, as a table of answers says it where it has columns of sides."""
+    if shown is None or kind_of(path, also=ALSO) in ("npz", "npy", "eval", "JSON"):
+        return shown
+    columns = columns_of(path)
+    if not side_columns([name for name in columns if name not in shown.classes], None):
+        return shown
+    rows = read_rows(path)
+    return shown.in_table(rows.table, rows.table[item_column(rows, item, columns)].to_list())
+
+
+def _of_sides(
+    records: list[Record], shown: ShownPairs | None, answers: Mapping[str, str] | None
+) -> tuple[list[Record], list[str]]:
+    """Records whose words for a side are classes, and notes."""
+    if shown is None:
+        return records, []
+    table = {plain_answer(word): name for word, name in (answers or {}).items()}
+
+    def read(item: Any, said: Answers | None) -> Answers | None:
+        return said and summed((shown.meant(item, word, table.get(plain_answer(word))), p) for word, p in said.items())
+
+    return [(item, read(item, said)) for item, said in records], shown.notes(
+        w for _, said in records for w in said or ()
+    )
 
 
 def read_answers(path: str | Path) -> dict[str, str]:
@@ -347,11 +384,16 @@ def _column_records(cells: Any, items: Sequence[str | int | None]) -> tuple[str,
 
 
 def read_column_predictions(
-    path: str | Path, classes: Sequence[str], *, answers: Mapping[str, str] | None = None, item: str | None = None
+    path: str | Path,
+    classes: Sequence[str],
+    *,
+    answers: Mapping[str, str] | None = None,
+    item: str | None = None,
+    shown: ShownPairs | None = None,
 ) -> dict[str, Predictions]:
     """By name, the models of a table with a column of answers for each of them; empty for any other file.
 
-    The columns of which at least half of the cells name a class are models; `answers` and `item` are as in
+    The columns of which at least half of the cells name a class are models; `answers`, `item` and `shown` are as in
     `read_outputs`.
     """
     path = open_file(path)
@@ -364,11 +406,16 @@ def read_column_predictions(
     flat = [name for name in columns if not rows.table[name].dtype.is_nested()]
     named = item_column(rows, item, flat)
     items, meaning = rows.table[named].to_list(), _meaning(path, classes, answers)
+    sides = () if shown is None else side_columns(columns, None)
+    shown = shown_in(path, shown, item)
     models = {}
     for name in flat:
         form, records = _column_records(rows.table[name], items)
-        read = _tallied(path, records, form=form, classes=tuple(classes), meaning=meaning)
-        if name != named and read.probabilities[..., : len(classes)].sum() >= len(read.items) / 2:
+        if name == named or name in sides:
+            continue
+        records, about = _of_sides(records, shown, answers)
+        read = _tallied(path, records, form=form, classes=tuple(classes), meaning=meaning, about=about)
+        if read.probabilities[..., : len(classes)].sum() >= len(read.items) / 2:
             models[name] = read
     return models
 
@@ -437,10 +484,16 @@ def _refuse_mostly_unread(
 
 
 def _tallied(
-    path: Path, records: Sequence[Record], *, form: str, classes: tuple[str, ...], meaning: Mapping[str, int]
+    path: Path,
+    records: Sequence[Record],
+    *,
+    form: str,
+    classes: tuple[str, ...],
+    meaning: Mapping[str, int],
+    about: Sequence[str],
 ) -> Predictions:
     """The mean over an item's records of what each says."""
-    notes = [f"read as {form}"]
+    notes = [f"read as {form}", *about]
     nameless = [place for place, (name, _) in enumerate(records) if name is None]
     if nameless and len(nameless) < len(records):
         raise InputError(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.table_file import Rows
+    from dissensus.votes.shown_pairs import ShownPairs
 
 ROUNDING: Final = 1e-3
 """How far from 1 a row of a file may sum: numbers in text are rounded. Each row is divided by its sum."""
@@ -64,6 +65,7 @@ def read_predictions(
     item: str | None = None,
     given: Given | None = None,
     answers: Mapping[str, str] | None = None,
+    shown: ShownPairs | None = None,
 ) -> Predictions:
     """Predictions of a file: one row for each item, with its name and a number for each class; or a model's outputs.
 
@@ -90,19 +92,21 @@ def read_predictions(
             at the numbers: rows in [0, 1] that sum to 1 are probabilities; rows with negative numbers, most of which
             do not sum to 1, are logits; anything else is refused. The notes say what was decided.
         answers: of outputs, by answer the class that it means; without it an answer is the class that it names.
+        shown: of preferences, how pairs were shown (`LabelDistribution.shown`): `model_a` is a side, and the name of a
+            system the side that it is on. Columns of the file that name the sides of its rows turn these.
     """
     if given is not None and given not in get_args(Given):
         raise InputError(f"{path}: predictions are given as probabilities or as logits, not as '{given}'")
     path = open_file(path)
     names = _Names(tuple(map(str, classes)), None if order is None else tuple(map(str, order)))
-    outputs = read_outputs(path, names.all, answers=answers, item=item)
+    outputs = read_outputs(path, names.all, answers=answers, item=item, shown=shown)
     if outputs is not None:
         return outputs
     if answers is not None:
         raise InputError(f"{path}: it holds numbers for each class, and no answers; leave out answers=")
     arrays = _arrays(path, kind_of(path, also=ALSO))
     if arrays is None:
-        return table_predictions(read_rows(path), names.votes, order=names.stated, item=item, given=given)
+        return table_predictions(read_rows(path), names.votes, order=names.stated, item=item, given=given, shown=shown)
     numbers = _from_arrays(path, arrays, names)
     _refuse_repeated(path, numbers.items)
     return _settled(path, numbers, given)
@@ -116,6 +120,7 @@ def table_predictions(
     item: str | None = None,
     items: Names | None = None,
     given: Given | None = None,
+    shown: ShownPairs | None = None,
 ) -> Predictions:
     """The predictions of a table, with the arguments of `read_predictions`.
 
@@ -123,7 +128,15 @@ def table_predictions(
     """
     numbers = _from_rows(rows, _Names(tuple(classes), None if order is None else tuple(order)), item, items)
     _refuse_repeated(rows.path, numbers.items)
-    return _settled(rows.path, numbers, given)
+    read = _settled(rows.path, numbers, given)
+    if shown is None:
+        return read
+    names = items if items is not None else rows.table[item_column(rows, item, rows.table.columns)]
+    shown, runs, size = shown.in_table(rows.table, list(names)), read.probabilities.copy(), len(classes)
+    turned = shown.turned(read.items.tolist())
+    runs[:, turned, :size] = runs[:, turned, :size][..., ::-1]
+    notes = (f"{rows.path}: {note}" for note in shown.notes(classes))
+    return replace(read, probabilities=runs, notes=(*read.notes, *notes))
 
 
 def rows_predictions(

@@ -16,6 +16,7 @@ from dissensus.votes.table import SHOWN
 
 if TYPE_CHECKING:
     from dissensus.arrays import Codes, Counts, Floats, Ints, Mask, Names, Table
+    from dissensus.votes.shown_pairs import ShownPairs
 
 _BLOCK: Final = 1 << 14
 
@@ -52,6 +53,7 @@ class LabelDistribution:
         scheme: how votes became probabilities.
         ordered: whether the classes are a scale, lowest first.
         pairs: whether items are pairs and the classes run from left to right (`Votes.swapped`).
+        shown: how these were shown; None where that is not known.
         mean_uncertainty: (items,) mean over judgements of the share of classes answered unsure (the soft-digits
             paper's u-bar); None where nobody could answer unsure.
         unsure_proportion: (items,) share of judgements with at least one unsure; None likewise.
@@ -76,6 +78,7 @@ class LabelDistribution:
     unsure_proportion: Floats | None = None
     model: Any = field(default=None, repr=False)
     pairs: bool = False
+    shown: ShownPairs | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         shape = (len(self.items), len(self.classes))

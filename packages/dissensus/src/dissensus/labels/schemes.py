@@ -11,6 +11,7 @@ from scipy.special import psi
 from dissensus.arrays import row_sum
 from dissensus.errors import InputError, choices
 from dissensus.labels.distribution import LabelDistribution, TieRule, one_hot
+from dissensus.votes.shown_pairs import shown_pairs
 from dissensus.votes.sides import both_sides
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ def _distribution(votes: Votes | CountedVotes, probabilities: Table, scheme: str
         mean_uncertainty=mean_uncertainty,
         unsure_proportion=unsure_proportion,
         pairs=votes.pairs,
+        shown=shown_pairs(votes),
     )
 
 

@@ -78,7 +78,7 @@ def pair_options(table: OpenTable, options: Options) -> tuple[OpenTable, Options
 
 def names_sides(labels: Sequence[str]) -> bool:
     """Whether plain labels name sides of pairs in so many words: `model_a` and `model_b`, not left and right alone."""
-    known = [_degree(label) for label in labels] if len(labels) <= MANY else [None]
+    known = [degree_said(label) for label in labels] if len(labels) <= MANY else [None]
     wordy = (re.search(r"(?i)(model|assistant|response)[ _]?[ab12]", label) for label in labels)
     told = all(degree == 0 or word is not None for degree, word in zip(known, wordy, strict=False))
     return told and None not in known and {-1, 1} <= {np.sign(degree or 0) for degree in known}
@@ -225,7 +225,7 @@ def _places(
         numbered = any(plain(first).endswith("1") for first, _ in side_pairs(columns))
         told = _numbers([float(label) for label in labels], numbered=numbered)
         return np.array(told)[votes.label], max(map(abs, told), default=1) or 1
-    degrees = [_degree(label) for label in labels]
+    degrees = [degree_said(label) for label in labels]
     odd = [label for label, degree in zip(labels, degrees, strict=True) if degree is None]
     place = np.array([0 if degree is None else degree for degree in degrees])[votes.label]
     if odd and names is not None:
@@ -268,10 +268,10 @@ def _numbers(values: Sequence[float], *, numbered: bool) -> list[int]:
     )
 
 
-def _degree(label: str) -> int | None:
+def degree_said(label: str) -> int | None:
     """Where a label lies, by its words; None where it names neither a side nor a tie.
 
-    >>> [_degree(label) for label in ("model_a", "B>>A", "[[C]]", "tie (bothbad)", "Response 2 is slightly better")]
+    >>> [degree_said(label) for label in ("model_a", "B>>A", "[[C]]", "tie (bothbad)", "Response 2 is slightly better")]
     [-2, 2, 0, 0, 1]
     """
     words = re.sub(r"[\s_\-\[\]\"'.:,!]+", " ", label.lower()).strip()

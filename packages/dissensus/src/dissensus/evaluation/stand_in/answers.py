@@ -18,6 +18,7 @@ from dissensus.item_names import places_of_items
 from dissensus.labels.schemes import frequency
 from dissensus.table_file import open_file
 from dissensus.votes.reading import votes_in
+from dissensus.votes.shown_pairs import shown_pairs
 from dissensus.votes.table import KINDS
 
 if TYPE_CHECKING:
@@ -65,16 +66,31 @@ def _number(name: str) -> float:
         return float("nan")
 
 
-def named_answers(votes: Votes, said: Mapping[Any, Any]) -> Answers:
-    """Answers by item, as words or numbers; an answer that nobody gave is a class of its own."""
+def named_answers(votes: Votes, said: Mapping[Any, Any], *, answers: Mapping[str, str] | None = None) -> Answers:
+    """Answers by item, as words or numbers; an answer that nobody gave is a class of its own.
+
+    `answers` has the classes that some words mean. Of preferences, words for a side are read as those of people are.
+    """
     # The rating 2 is the class "2", and so is 2.0.
     words = [str(int(a) if isinstance(a, float) and a.is_integer() else a) for a in said.values()]
+    notes, shown, table = (), shown_pairs(votes), answers or {}
+    if shown is None:
+        words = [table.get(word, word) for word in words]
+    else:
+        read = [shown.meant(item, word, table.get(word)) for item, word in zip(said, words, strict=True)]
+        odd = [k for k, word in enumerate(read) if word not in votes.classes]
+        unread = f"{len(odd):,} of {len(read):,} answers name neither a side nor a tie, and agree with nobody"
+        notes = (
+            *shown.notes(words),
+            *([f"{unread}; first '{words[odd[0]]}' about '{list(said)[odd[0]]}'"] if odd else []),
+        )
+        words = read
     classes = tuple(dict.fromkeys((*votes.classes, *words)))
     code = {name: place for place, name in enumerate(classes)}
     names = np.array(list(map(str, said)), dtype=np.dtypes.StringDType())
     # One more answer, none, stands at the end, where the place of an item without an answer points.
     answers = np.array([*(code[answer] for answer in words), -1], dtype=np.int32)
-    return Answers(label=answers[places_of_items(votes.items, names)], classes=classes)
+    return Answers(label=answers[places_of_items(votes.items, names)], classes=classes, notes=notes)
 
 
 def likeliest_answers(votes: Votes, predictions: Predictions) -> Answers:
@@ -140,20 +156,20 @@ def read_model_answers(
     An official file has {model: {item: answer}}, a table a column of answers for each model; any other file is one that
     `read_predictions` reads, whose model is called `name`.
     """
-    file = open_file(path)
+    file, shown = open_file(path), shown_pairs(votes)
     if not file.name.endswith(OFFICIAL):
-        by_column = read_column_predictions(file, votes.classes, answers=answers, item=item)
+        by_column = read_column_predictions(file, votes.classes, answers=answers, item=item, shown=shown)
         if by_column:
             return {model: likeliest_answers(votes, read) for model, read in by_column.items()}
-        read = read_predictions(file, votes.classes, order=order, item=item, given=given, answers=answers)
+        read = read_predictions(file, votes.classes, order=order, item=item, given=given, answers=answers, shown=shown)
         return {name: likeliest_answers(votes, read)}
     try:
         held: Any = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(f"{file}: it is no JSON ({error}); give a whole file") from error
-    if not isinstance(held, dict) or not all(isinstance(answers, dict) and answers for answers in held.values()):
+    if not isinstance(held, dict) or not all(isinstance(said, dict) and said for said in held.values()):
         raise InputError(f"{file}: expected, for each model, an object of items and answers")
-    return {str(model): named_answers(votes, said) for model, said in held.items()}
+    return {str(model): named_answers(votes, said, answers=answers) for model, said in held.items()}
 
 
 def answers_in(votes: Votes | Any, models: Any) -> tuple[Votes, dict[str, Answers]]:
