@@ -17,6 +17,7 @@ from tests.evaluation.preferences_panel import simulated_preferences
 
 SCORES = np.array([0.9, 0.3, 0.0, -1.2])
 LENGTH = ("length_left", "length_right")
+LENGTHS = ("len_a", "len_b")
 
 
 def _scores(found: who_wins.SystemRanking) -> dict[str, float]:
@@ -170,3 +171,66 @@ def test_what_cannot_be_ranked_is_refused() -> None:
     rows = [{"item": k, "model_a": a, "model_b": b, "winner": "model_a"} for k, (a, b) in enumerate(said)]
     with pytest.raises(dis.InputError, match="no votes compare w, z with the other systems"):
         dis.ranking(dis.read_votes(rows, format="preferences"))
+
+
+def _rows(first: str = "len_a", second: str = "len_b", *, each: int = 1) -> list[dict[str, Any]]:
+    """40 questions on two of three systems, shown either way round: the longer answer wins on three of four."""
+    rng, rows = np.random.default_rng(0), []
+    for k in range(40 * each):
+        left, right = (f"s{place}" for place in rng.permutation(3)[:2])
+        sizes = sorted((int(size) for size in rng.integers(5, 300, 2)), reverse=bool(k % 2))
+        won = "model_a" if (sizes[0] > sizes[1]) == bool(k % 4) else "model_b"
+        row = {"question_id": f"q{k}", "model_a": left, "model_b": right, "judge": "ann", "winner": won}
+        rows.append({**row, first: sizes[0], second: sizes[1]})
+    return rows
+
+
+def test_the_two_lengths_are_a_pair_whatever_they_are_called() -> None:
+    known, other = (
+        dis.ranking(dis.read_votes(_rows(*names), format="preferences", item_attributes=names), length=names).people
+        for names in (LENGTHS, ("la", "lb"))
+    )
+    assert known.length is not None
+    assert known.length.value > 0.3
+    assert other.length == known.length
+    assert _scores(other) == _scores(known)
+
+
+@pytest.mark.parametrize("wrong", ["", 0, -5, "n/a"])
+def test_what_is_no_length_is_refused_with_its_item(wrong: Any) -> None:
+    rows = _rows()
+    rows[7]["len_b"] = rows[7]["len_a"] = wrong
+    votes = dis.read_votes(rows, format="preferences", item_attributes=LENGTHS)
+    with pytest.raises(dis.InputError, match=f"item 'q7' has '{wrong}' in 'len_a', which is no length; give"):
+        dis.ranking(votes, length=LENGTHS)
+
+
+def test_the_column_that_names_the_item_may_be_the_question() -> None:
+    for rows in (_rows(), [*_rows(), {**_rows()[0], "model_a": "s9", "judge": "ben"}]):
+        votes = dis.read_votes(rows, format="preferences", item_attributes=["question_id"])
+        assert set(votes.item_attributes["question_id"].tolist()) == {f"q{k}" for k in range(40)}
+        if rows[1:] == _rows()[1:]:
+            assert dis.ranking(votes, question="question_id").people.position == dis.ranking(votes).people.position
+
+
+def test_a_system_that_always_wins_has_no_interval_and_a_note() -> None:
+    rows = _rows(each=2)
+    for row in rows:
+        if "s2" in (row["model_a"], row["model_b"]):
+            row["winner"] = "model_a" if row["model_a"] == "s2" else "model_b"
+    found = dis.ranking(dis.read_votes(rows, format="preferences"))
+    best, *others = found.people.standings
+    assert (best.system, best.score.low, best.best_rank, best.worst_rank) == ("s2", None, 1, 1)
+    assert all(row.score.low is not None for row in others)
+    # The others stand among themselves as they do without it.
+    alone = dis.ranking(dis.read_votes([row for row in rows if "s2" not in row.values()], format="preferences")).people
+    assert [row.score.value for row in others] == pytest.approx([row.score.value for row in alone.standings], abs=0.1)
+    assert any("no votes bound the scores of s2" in note for note in found.notes)
+    # Two wins say little.
+    few = dis.ranking(dis.read_votes(_few(), format="preferences")).people
+    assert [(row.best_rank, row.worst_rank) for row in few.standings] == [(1, 2), (1, 2)]
+
+
+def _few() -> list[dict[str, Any]]:
+    row = {"model_a": "x", "model_b": "y", "winner": "model_a"}
+    return [{"question_id": k, "judge": who, **row} for k in range(2) for who in ("ann", "ben")]

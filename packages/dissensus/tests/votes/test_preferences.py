@@ -251,3 +251,53 @@ def test_mtbench_of_people_and_of_models() -> None:
         said = [label for entry in raw.values() for label in entry.values()]
         assert np.bincount(votes.label).tolist() == [said.count(name) for name in ("model_a", "tie", "model_b")]
         assert (votes.by_model is not None) == (kind == "llm")
+
+
+def _row(item: Any, left: str, right: str, winner: Any) -> dict[str, Any]:
+    return {"item": item, "model_a": left, "model_b": right, "annotator": "ann", "winner": winner}
+
+
+def _read(*rows: tuple[str, str, Any]) -> list[str]:
+    """What is said of each pair, as the name of the winner."""
+    votes = dis.read_votes([_row(k, *row) for k, row in enumerate(rows)], format="preferences")
+    winners = [
+        votes.item_attributes.get(votes.classes[label], ["tie"] * len(votes))[k] for k, label in enumerate(votes.label)
+    ]
+    return list(map(str, winners))
+
+
+@pytest.mark.parametrize(("one", "other"), [("A", "B"), ("1", "2"), ("left", "right"), ("tie", "model_b")])
+def test_a_system_that_is_called_like_a_side_is_refused_where_both_readings_differ(one: str, other: str) -> None:
+    with pytest.raises(dis.InputError, match=f"'{one}' of item '1.*' may be the system of that name or the side"):
+        _read((one, other, other), (other, one, one))
+
+
+def test_a_system_that_is_called_like_a_side_is_what_the_other_labels_are() -> None:
+    assert _read(("B", "A", "A"), ("A", "gpt", "gpt"), ("gpt", "A", "A")) == ["A", "gpt", "A"]
+    assert _read(("B", "A", "A"), ("x", "y", "A"), ("y", "x", "B")) == ["B", "x", "x"]
+    assert _read(("A", "B", "A"), ("A", "B", "B")) == ["A", "B"]
+
+
+def test_one_system_on_both_sides_or_none_is_refused_with_the_item() -> None:
+    with pytest.raises(dis.InputError, match=r"item '1.*' has 'gpt' on both sides"):
+        _read(("x", "gpt", "gpt"), ("gpt", "gpt", "gpt"))
+    with pytest.raises(dis.InputError, match=r"item '1.*' has (a side without a name|'' on both)"):
+        _read(("x", "gpt", "gpt"), ("gpt", "", "gpt"))
+    with pytest.raises(dis.InputError, match=r"'opt' of .* names neither .* first of item '1"):
+        _read(("opt", "gpt", "opt"), ("x", "gpt", "opt"))
+
+
+def test_numbers_of_numbered_annotators_are_not_those_of_numbered_sides() -> None:
+    rows = [{"item": k, "annotator1": 1, "annotator2": k % 2} for k in range(4)]
+    with pytest.raises(dis.InputError, match="from left to right or not"):
+        dis.read_votes(rows, format="preferences", annotators=["annotator1", "annotator2"])
+
+
+def test_sides_are_swapped_by_the_names_of_items_too() -> None:
+    votes = _pairs(["left", "right", "tie", "left"])
+    mask = np.array([True, False, False, True])
+    assert swap_sides(votes, ["0", "3"]) == swap_sides(votes, [3, 0]) == swap_sides(votes, mask)
+    with pytest.raises(dis.InputError, match="there is no item '9'"):
+        swap_sides(votes, ["9"])
+    with pytest.raises(dis.InputError, match="a mask of 2 for 4 items"):
+        swap_sides(votes, [True, False])

@@ -112,6 +112,24 @@ def weights_of(fit: Fit, place: int, less: int | Mask | None = None) -> Floats:
     return weights
 
 
+def unbounded(data: Comparisons, fit: Fit) -> Mask:
+    """(systems,) those whose likeliest scores are endless beside those of most others.
+
+    A score is bounded by those of systems that it both wins and loses against, also through others; a tie is both.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    left, right, outcome = data.left[fit.rows], data.right[fit.rows], data.outcome[fit.rows]
+    winner = np.concatenate([left[outcome >= 0], right[outcome <= 0]])
+    loser = np.concatenate([right[outcome >= 0], left[outcome <= 0]])
+    size = len(data.systems)
+    graph = coo_array((np.ones(len(winner)), (winner, loser)), shape=(size, size))
+    _, part = connected_components(graph, directed=True, connection="strong")
+    sizes = np.bincount(part)
+    return np.asarray((part != sizes.argmax()) | (sizes.max() == 1))
+
+
 def votes_on(data: Comparisons, fit: Fit, *, by: str) -> Ints:
     """(systems,) votes on pairs with each; refuses systems that no chain of votes connects."""
     from scipy.sparse import coo_array

@@ -6,7 +6,7 @@ count by their side alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,15 +14,17 @@ import numpy as np
 from dissensus.arrays import places_of
 from dissensus.bootstrap import Estimate, json_fields
 from dissensus.errors import InputError, choices
-from dissensus.evaluation.bradley_terry import Comparisons, estimate, fit_scores, votes_on, weights_of
+from dissensus.evaluation.answer_texts import number_of
+from dissensus.evaluation.bradley_terry import Comparisons, estimate, fit_scores, unbounded, votes_on, weights_of
 from dissensus.frames import Framed
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
+from dissensus.votes.sides import side_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Counts, Floats, Mask
+    from dissensus.arrays import Counts, Floats, Mask, Names
     from dissensus.evaluation.bradley_terry import Fit
     from dissensus.votes.table import Votes
 
@@ -38,7 +40,8 @@ class Standing:
         system: its name.
         votes: votes on pairs with it.
         wins: its share of them; a tie is half a vote.
-        score: in logits, 0 in the mean of all systems; those at equal length, where length is looked at.
+        score: in logits, 0 in the mean of all systems; those at equal length, where length is looked at. One that no
+            votes bound has no interval, and is left out of the mean.
         rank: 1 for the highest score.
         best_rank: 1 and one more for each system that is significantly better.
         worst_rank: as many as there are systems, less those that are significantly worse.
@@ -86,7 +89,7 @@ class RankedBeside:
         kind: judge or group.
         disagreement: the share of pairs of systems that are ranked the other way round. Its interval begins with the
             pairs that both rank clearly and unlike, and ends with all but those that both rank clearly and alike.
-        differences: for each system, their score less people's.
+        differences: for each system, their score less people's; without an interval where no votes bound one of them.
     """
 
     ranking: SystemRanking
@@ -186,6 +189,13 @@ def ranking(
         beside.append(_beside("judge", compared, _ranked("models", compared, ~human), people))
     notes = [] if votes.annotators is not None else ["who voted is not known: the intervals are for other questions"]
     notes += [] if question is not None else ["each pair counts by itself; question= names those of one question"]
+    for one in (people[1], *(other.ranking for other in beside)):
+        endless = [row.system for row in one.standings if row.score.low is None]
+        if endless and one.position.low is not None:
+            notes.append(
+                f"{one.name}: no votes bound the scores of {', '.join(endless[:5])}, who always win or always lose "
+                "against the others; they have no interval, and only the order of their scores says anything"
+            )
     notes += [] if by is None else groups.told
     notes += [left_out.replace("left out", "rankings of their own")] if left_out else []
     return WhoWins(people=people[1], beside=tuple(beside), notes=tuple(notes))
@@ -208,12 +218,18 @@ def _comparisons(votes: Votes, *, question: str | None, length: Sequence[str] | 
     systems, code = np.unique(np.concatenate(names), return_inverse=True)
     left, right = np.split(code, 2)
     if (left == right).any():
-        raise InputError(f"ranking: a pair has '{systems[left[(left == right).argmax()]]}' on both sides; correct it")
+        first = int((left == right).argmax())
+        raise InputError(f"ranking: item '{votes.items[first]}' has '{systems[left[first]]}' on both sides; correct it")
     asked = np.arange(len(votes.items)) if question is None else np.unique(about[question], return_inverse=True)[1]
     longer = None
     if length is not None:
-        first, second = (np.log2(np.maximum(_lengths(about[name]), 1.0)) for name in length)
-        longer = (first - second)[votes.item]
+        first, second = (np.log2(_lengths(name, about[name], votes.items)) for name in length)
+        gap = first - second
+        if tuple(length) not in side_pairs(about):
+            # Names that say nothing of sides: they lie as the first vote on a pair was shown.
+            some, vote = np.unique(votes.item, return_index=True)
+            gap[some] = np.where(votes.swapped[vote], -gap[some], gap[some])
+        longer = gap[votes.item]
     return Comparisons(
         left=left[votes.item],
         right=right[votes.item],
@@ -228,22 +244,35 @@ def _comparisons(votes: Votes, *, question: str | None, length: Sequence[str] | 
     )
 
 
-def _lengths(values: Any) -> Floats:
-    """Numbers as they are, and of texts the number of characters."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except ValueError:
-        return np.asarray(np.strings.str_len(values), dtype=np.float64)
+def _lengths(name: str, values: Any, items: Names) -> Floats:
+    """Numbers as they are, and of texts the number of characters, 1 or more; refuses what is no length."""
+    numbers = np.array([number_of(value) for value in values.tolist()])
+    texts = values.dtype.kind not in "iufb" and 2 * np.isfinite(numbers).sum() < len(numbers)
+    if texts:
+        return np.maximum(np.strings.str_len(values.astype(np.dtypes.StringDType())), 1).astype(np.float64)
+    wrong = ~(np.isfinite(numbers) & (numbers > 0))
+    if wrong.any():
+        first = int(wrong.argmax())
+        raise InputError(
+            f"ranking: item '{items[first]}' has '{values[first]}' in '{name}', which is no length"
+            f"{f', and so have {more:,} more' if (more := int(wrong.sum()) - 1) else ''}; give numbers above 0 or texts"
+        )
+    return numbers
 
 
 def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, SystemRanking]:
     fit, systems = fit_scores(data, mask), len(data.systems)
     met = votes_on(data, fit, by=name)
+    endless = unbounded(data, fit)
     known = met > 0
+    mean = known & ~endless if (known & ~endless).any() else known
     order = [k for k in np.argsort(-fit.values[:systems], kind="stable").tolist() if known[k]]
     better = np.zeros((len(order), len(order)), dtype=np.int64)
     for row, first in enumerate(order):
         for column, second in enumerate(order[:row]):
+            if endless[first] or endless[second]:
+                better[column, row] = _always(data, fit, second, first)
+                continue
             gap = estimate(data, (fit, weights_of(fit, second, first)))
             better[column, row] = int(gap.low is not None and gap.low > 0)
     better -= better.T
@@ -254,12 +283,13 @@ def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, SystemRankin
             system=data.systems[k],
             votes=int(met[k]),
             wins=float(won[k] / met[k]),
-            score=estimate(data, (fit, weights_of(fit, k, known))),
+            score=replace(score, low=None, high=None) if endless[k] else score,
             rank=1 + row,
             best_rank=1 + int((better[row] < 0).sum()),
             worst_rank=len(order) - int((better[row] > 0).sum()),
         )
         for row, k in enumerate(order)
+        for score in [estimate(data, (fit, weights_of(fit, k, mean)))]
     )
     effects = [estimate(data, (fit, weights_of(fit, place))) for place in range(systems, len(fit.values))]
     last = 1 + (data.longer is not None)
@@ -272,6 +302,14 @@ def _ranked(name: str, data: Comparisons, mask: Mask) -> tuple[Fit, SystemRankin
         votes=len(fit.rows),
         better=better,
     )
+
+
+def _always(data: Comparisons, fit: Fit, first: int, second: int) -> bool:
+    """Whether the first wins against the second on six questions or more, and never loses: chance is below 5 %."""
+    left, right, outcome = data.left[fit.rows], data.right[fit.rows], data.outcome[fit.rows]
+    gains = np.where((left == first) & (right == second), outcome, 0)
+    gains += np.where((left == second) & (right == first), -outcome, 0)
+    return bool(len(np.unique(data.question[fit.rows][gains > 0])) >= 6 and (gains >= 0).all())
 
 
 def _beside(
@@ -288,15 +326,16 @@ def _beside(
     unlike = (np.subtract.outer(their, their) > 0)[upper]
     pairs = max(len(clear), 1)
     known = np.isin(data.systems, names)
+    endless = unbounded(data, fit) | unbounded(data, other_fit)
+    mean = known & ~endless if (known & ~endless).any() else known
     ends = float((clear < 0).sum()) / pairs, 1 - float((clear > 0).sum()) / pairs
     return RankedBeside(
         ranking=own,
         kind=kind,
         disagreement=Estimate(float(unlike.sum()) / pairs, *ends),
         differences={
-            data.systems[k]: estimate(
-                data, (fit, weights_of(fit, k, known)), (other_fit, -weights_of(other_fit, k, known))
-            )
+            data.systems[k]: replace(gap, low=None, high=None) if endless[k] else gap
             for k in np.flatnonzero(known).tolist()
+            for gap in [estimate(data, (fit, weights_of(fit, k, mean)), (other_fit, -weights_of(other_fit, k, mean)))]
         },
     )

@@ -21,7 +21,7 @@ from dissensus.votes.sides import side_pairs, turn_pairs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.arrays import Ints, Names
+    from dissensus.arrays import Ints, Mask, Names
     from dissensus.table_file import OpenTable
     from dissensus.votes.reading import Options
     from dissensus.votes.table import Votes
@@ -110,13 +110,16 @@ def _with_sides(table: OpenTable, options: Options, sides: Sequence[str]) -> str
     return ",".join([*(name for name in parts if name not in sides), *sides])
 
 
-def as_preferences(votes: Votes, options: Options, *, columns: Sequence[str], notes: list[str]) -> Votes:
+def as_preferences(
+    votes: Votes, options: Options, *, columns: Sequence[str], asked: Sequence[str] = (), notes: list[str]
+) -> Votes:
     """Votes whose labels name a side as preferences, every pair named one way round: the sides in order of alphabet.
 
     Args:
         votes: as read, labels as written, with what names the sides among the attributes of items.
         options: as given; `classes` are the labels from left to right.
         columns: all columns of the file.
+        asked: those that shall describe items, also where they name them.
         notes: takes what was done.
     """
     about, names = dict(votes.item_attributes), _sides(votes, options, columns)
@@ -128,6 +131,11 @@ def as_preferences(votes: Votes, options: Options, *, columns: Sequence[str], no
     item, first, turned = votes.item, np.arange(len(votes.items)), np.zeros(len(votes.items), dtype=np.bool_)
     items: Names = votes.items
     if names is not None:
+        wrong = (names[0] == names[1]) | (names[0] == "") | (names[1] == "")
+        if wrong.any():
+            odd = int(wrong.argmax())
+            what = f"'{names[0][odd]}' on both sides" if names[0][odd] == names[1][odd] else "a side without a name"
+            raise InputError(f"preferences: item '{votes.items[odd]}' has {what}; correct or leave out its rows")
         turned = np.asarray(names[0] > names[1])
         left, right = np.where(turned, names[1], names[0]), np.where(turned, names[0], names[1])
         parts = item_parts(options.item, columns)
@@ -144,7 +152,8 @@ def as_preferences(votes: Votes, options: Options, *, columns: Sequence[str], no
         short = frame[base].n_unique() == len(first) if base else False
         named = frame[base[0]] if short and len(base) == 1 else whole.to_series()
         items = to_names(named.gather(first)) if base else votes.items
-        about = turn_pairs({name: values for name, values in about.items() if name not in base}, turned)
+        dropped = {*base} - {*asked}
+        about = turn_pairs({name: values for name, values in about.items() if name not in dropped}, turned)
         about = {name: values for name, values in about.items() if name not in side_columns(columns, options.sides)}
         about = {LEFT: left, RIGHT: right, **about}
     here = turned[votes.item]
@@ -222,22 +231,25 @@ def _places(
         place += (size % 2 == 0) & (place >= 0)
         return place[votes.label], size // 2
     if are_numbers(labels) and all(float(label).is_integer() for label in labels):
-        numbered = any(plain(first).endswith("1") for first, _ in side_pairs(columns))
+        about = [name for name in columns if not is_annotator(name) and name not in (options.annotators or ())]
+        numbered = any(plain(first).endswith("1") for first, _ in side_pairs(about))
         told = _numbers([float(label) for label in labels], numbered=numbered)
-        return np.array(told)[votes.label], max(map(abs, told), default=1) or 1
+        place = np.array(told)[votes.label]
+        if names is not None:
+            _by_name(votes, names, place, np.ones(len(votes), dtype=np.bool_))
+        return place, max(map(abs, told), default=1) or 1
     degrees = [degree_said(label) for label in labels]
-    odd = [label for label, degree in zip(labels, degrees, strict=True) if degree is None]
     place = np.array([0 if degree is None else degree for degree in degrees])[votes.label]
-    if odd and names is not None:
-        said = np.array(labels, dtype=np.dtypes.StringDType())[votes.label]
-        left, right = said == names[0][votes.item], said == names[1][votes.item]
-        named = np.isin(votes.label, [labels.index(label) for label in odd])
-        place = np.where(named & left, -1, np.where(named & right, 1, place))
-        odd = [] if (left | right)[named].all() else odd
-    if odd:
+    unread = np.array([degree is None for degree in degrees], dtype=np.bool_)[votes.label]
+    if names is not None:
+        place, unread = _by_name(votes, names, place, ~unread)
+    if unread.any():
+        first = int(unread.argmax())
+        odd = [labels[k] for k in np.unique(votes.label[unread]).tolist()]
         raise InputError(
-            f"preferences: {listed(odd)} of the labels {listed(labels)} names neither a side nor a tie; list them from "
-            "left to right with classes=, or leave out those that are none with missing="
+            f"preferences: {listed(odd)} of the labels {listed(labels)} {'name' if odd[1:] else 'names'} neither a "
+            f"side nor a tie, first of item '{votes.items[votes.item[first]]}'; list them from left to right with "
+            "classes=, or leave out those that are none with missing="
         )
     ties = sorted({label for label, degree in zip(labels, degrees, strict=True) if degree == 0})
     notes += [Plain(f"{listed(ties)} are ties alike")] if len(ties) > 1 else []
@@ -247,6 +259,30 @@ def _places(
         used = np.arange(1, max(used, default=1) + 1)
     rank = np.searchsorted(used, np.abs(place)) + 1
     return np.where(place == 0, 0, np.sign(place) * rank), max(len(used), 1)
+
+
+def _by_name(votes: Votes, names: tuple[Names, Names], place: Ints, known: Mask) -> tuple[Ints, Mask]:
+    """(votes,) places where labels may be names of systems, and which votes name no side.
+
+    A system may be called A, or left. Where other labels are such names alone, this one is; where others are sides
+    alone, it is a side; else both readings are refused.
+    """
+    said = np.array(votes.classes, dtype=np.dtypes.StringDType())[votes.label]
+    left, right = said == names[0][votes.item], said == names[1][votes.item]
+    # As a side that is named without a degree.
+    named = np.where(left, -2, 2)
+    either = (left | right) & known & (np.sign(place) != np.sign(named))
+    by_name, by_side = bool(((left | right) & ~known).any()), bool((known & (place != 0) & ~(left | right)).any())
+    if either.any() and by_name == by_side:
+        first = int(either.argmax())
+        item, pair = votes.items[votes.item[first]], [str(side[votes.item[first]]) for side in names]
+        raise InputError(
+            f"preferences: '{said[first]}' of item '{item}' may be the system of that name or the side; of {pair[0]} "
+            f"(left) and {pair[1]} it is the {'right' if right[first] else 'left'} one by name, and by side the other "
+            "one or a tie. Call the systems otherwise, or the labels model_a and model_b"
+        )
+    taken = (left | right) & (~known | by_name)
+    return np.where(taken, named, place), ~known & ~(left | right)
 
 
 def _numbers(values: Sequence[float], *, numbered: bool) -> list[int]:

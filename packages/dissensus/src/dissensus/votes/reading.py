@@ -373,15 +373,18 @@ def _is_nested(path: Path) -> bool:
     )
 
 
-def _with_preferences(reading: Reading, options: Options, *, columns: Sequence[str]) -> Reading:
+def _with_preferences(
+    reading: Reading, options: Options, *, columns: Sequence[str], asked: Sequence[str] = ()
+) -> Reading:
     notes = [note for note in reading.notes if note != NAMES_SIDES]
-    votes = as_preferences(reading.votes, options, columns=columns, notes=notes)
+    votes = as_preferences(reading.votes, options, columns=columns, asked=asked, notes=notes)
     return replace(reading, votes=votes, format=PREFERENCES, notes=tuple(notes))
 
 
 def _understand_table(table: OpenTable, options: Options) -> Reading:
     own = read_own(table)
     if options.sides is not None and (own is None or not own.pairs):
+        asked = options.item_attributes
         table, options = pair_options(table, options)
         inner = replace(options, sides=None, separator=None, ordered=None)
         try:
@@ -390,7 +393,7 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
             # What chooses another format would give up that these are pairs.
             ways = {meaning: {k: v for k, v in way.items() if k != "format"} for meaning, way in error.readings.items()}
             raise InputError(error.sentence, readings={meaning: way for meaning, way in ways.items() if way}) from None
-        return _with_preferences(reading, options, columns=table.columns)
+        return _with_preferences(reading, options, columns=table.columns, asked=asked)
     if own is None and options.format is None and {"chosen", "rejected"} <= set(map(plain, table.columns)):
         raise InputError(
             f"{table.path}: 'chosen' and 'rejected' may be the sides of pairs, or annotators, or classes; choose",

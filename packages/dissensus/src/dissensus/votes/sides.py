@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.item_names import places_of_items
 from dissensus.votes.columns import plain
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def with_mirror_images(votes: Votes) -> Votes:
 
 
 def swap_sides(votes: Votes, items: Any = None) -> Votes:
-    """The same preferences with the sides of some items named the other way round: `items` is a mask; None is all.
+    """The same preferences with the sides of some items named the other way round.
+
+    `items` are their names, or an (items,) mask; None is all.
 
     Labels are mirrored, and so is what describes either side (`left` and `right`, `response_1` and `response_2`). All
     that dissensus makes of preferences stays the same but for these names.
@@ -76,7 +79,17 @@ def swap_sides(votes: Votes, items: Any = None) -> Votes:
     """
     if votes.swapped is None:
         raise InputError("votes: these are no preferences, and have no sides; read them with format='preferences'")
-    turned = np.ones(len(votes.items), dtype=np.bool_) if items is None else np.asarray(items, dtype=np.bool_)
+    turned = np.ones(len(votes.items), dtype=np.bool_) if items is None else np.asarray(items)
+    if turned.dtype != np.bool_:
+        names = turned.astype(np.dtypes.StringDType())
+        unknown = np.flatnonzero(places_of_items(names, votes.items) < 0)
+        if unknown.size:
+            raise InputError(f"swap_sides: there is no item '{names[unknown[0]]}'; give names of items, or a mask")
+        turned = places_of_items(votes.items, np.unique(names)) >= 0
+    if turned.shape != votes.items.shape:
+        raise InputError(
+            f"swap_sides: a mask of {turned.size:,} for {len(votes.items):,} items; give one for each item"
+        )
     here = turned[votes.item]
     return replace(
         votes,
