@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 import torch
 
+from dissensus.array_file import read_npz
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics import soft_nll
 from dissensus.evaluation.predictions import read_predictions
@@ -22,7 +23,8 @@ from dissensus.together.deferral import defer
 from dissensus.together.sets import prediction_sets
 from dissensus.version import __version__
 from dissensus_train.bundles import export_bundle, load_model
-from dissensus_train.bundles.beside import beside_people
+from dissensus_train.bundles.beside import beside_people, combination_of
+from dissensus_train.bundles.loading import BESIDE
 from dissensus_train.bundles.parts import write_sums
 from dissensus_train.bundles.writing import chosen_system
 from dissensus_train.cli.predict import predict
@@ -269,6 +271,10 @@ def test_items_for_people_are_marked_by_a_threshold_that_did_not_see_the_trainin
     expected = defer(own, scored.systems[model.recipe.name["system"]].mean("test"), classes=own.classes, share=0.3)
     said = model.predict_proba(features(scored))
     gain, votes = model.votes_to_ask(said, share=0.295)
+    arrays = read_npz(bundle / BESIDE)
+    assert combination_of(arrays).clarity == arrays["clarity"] != 1
+    # Bundles of before there was a clarity hear predictions as they are.
+    assert combination_of({name: array for name, array in arrays.items() if name != "clarity"}).clarity == 1
     np.testing.assert_allclose(gain, expected.gain, rtol=1e-3)
     assert votes.sum() == pytest.approx(expected.votes.sum(), abs=1)
     shown = model.beside_people("defer")["shown"]

@@ -44,6 +44,7 @@ def combination(prior: Any, **changed: Any) -> Combination:
         "scale": np.ones(2),
         "own": 2.0,
         "shares": np.array([0.5, 0.3, 0.2]),
+        "clarity": 1.7,
     }
     return Combination(prior=prior, **given | changed)
 
@@ -76,10 +77,12 @@ def test_the_posterior_mean_is_the_integral_over_all_distributions(prior: Any, v
         points = cells
         weights = dirichlet.pdf(cells.T, prior.alpha + pseudo)
     weights = weights / weights.sum()
-    # One person's answer that was not quite heard: k with the chance that the prediction gives it.
+    # One person's answer that was not quite heard: how much likelier the prediction makes k counts 1.7 times.
     before = prior.weights if isinstance(prior, Mixture) else np.asarray(dirichlet.pdf(cells.T, prior.alpha))
     heard = before[:, None] * points
-    unheard = heard / heard.sum(axis=0) @ prediction
+    mean = heard.sum(axis=0) / before.sum()
+    chances = mean * (prediction / mean) ** 1.7
+    unheard = heard / heard.sum(axis=0) @ chances / chances.sum()
     of_points, of_cells = np.prod(points**votes, axis=1), np.prod(cells**votes, axis=1)
     joint = ((0.5 * weights + 0.2 * unheard) * of_points) @ points + 0.3 * (trusting * of_cells) @ cells
     expected = joint / joint.sum()
@@ -96,8 +99,9 @@ def test_the_chance_of_votes_is_the_product_of_forecasts_one_by_one() -> None:
     for vote in (0, 2, 2, 1):
         chance *= made.forecast(pseudo, seen)[0, vote]
         seen[0, vote] += 1
-    unheard = combining._log_evidence_after_one(made.prior, seen)
-    parts = np.stack(combining._log_evidences(made.prior, pseudo, made.own, seen, unheard), axis=1)
+    unheard = combining._log_chances(made.prior, pseudo, made.clarity)
+    unheard += combining._log_evidence_after_one(made.prior, seen)
+    parts = combining._log_evidences(made.prior, pseudo, made.own, seen, unheard)
     assert np.exp(parts)[0] @ made.shares == pytest.approx(chance, rel=1e-7)
 
 
@@ -120,6 +124,22 @@ def test_an_undecided_answer_that_was_not_quite_heard_says_nothing() -> None:
     counts = np.array([[2.0, 1.0, 0.0]])
     nobody = prior.forecast(np.zeros((1, 3)))
     assert made.forecast(4 * nobody, counts) == pytest.approx(prior.forecast(counts))
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+@pytest.mark.parametrize("answer", [0, 1, 2])
+def test_an_answer_that_was_heard_clearly_is_one_vote(prior: Any, answer: int) -> None:
+    # A calibrated answer says what others say beside it, which may well be another class.
+    beside = prior.forecast(np.eye(3))[answer]
+    made = combination(prior, shares=np.array([0.0, 0.0, 1.0]), clarity=1000.0)
+    counts = np.array([[2.0, 1.0, 0.0]])
+    assert made.forecast(4 * beside[None], counts) == pytest.approx(prior.forecast(counts + np.eye(3)[answer]))
+    # With a clarity of 1 it is the prediction that says how likely each answer is, with one of 0 nobody was heard.
+    made = combination(prior, shares=np.array([0.0, 0.0, 1.0]), clarity=1.0)
+    after = prior.forecast(np.eye(3))
+    assert made.forecast(4 * beside[None], np.zeros((1, 3)))[0] == pytest.approx(beside @ after)
+    made = combination(prior, shares=np.array([0.0, 0.0, 1.0]), clarity=0.0)
+    assert made.forecast(4 * beside[None], counts) == pytest.approx(prior.forecast(counts))
 
 
 def test_strength_in_people_is_that_of_votes_where_the_prediction_is_that_of_votes() -> None:
@@ -154,7 +174,7 @@ def test_the_slope_is_that_of_finite_differences(prior: Any) -> None:
         combining._log_evidence_after_one(prior, votes),
         1.7,
     )
-    x = np.array([0.4, -0.7, 0.3, -0.2, 0.5, -0.4, 0.3])
+    x = np.array([0.4, -0.7, 0.3, -0.2, 0.5, -0.4, 0.3, 0.6])
 
     def value(y: Any) -> Any:
         return combining._surprise(y, [part])[0]

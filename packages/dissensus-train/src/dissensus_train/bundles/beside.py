@@ -33,7 +33,8 @@ SHARES = tuple((np.arange(1, 101) / 100).tolist())
 
 SHOWN_SHARE = 0.1
 
-_KEPT: Final = ("strengths", "slopes", "centre", "scale", "own", "shares")
+_KEPT: Final = ("strengths", "slopes", "centre", "scale", "shares")
+_NUMBERS: Final = ("own", "clarity")
 _OF_CALIBRATORS: Final = ("matrix", "bias")
 
 
@@ -85,7 +86,7 @@ def arrays_of(combination: Combination) -> dict[str, Any]:
     """A combination as arrays by name, for an npz file."""
     prior, calibrators = combination.prior, combination.calibrators
     return {
-        **{name: getattr(combination, name) for name in _KEPT},
+        **{name: getattr(combination, name) for name in (*_KEPT, *_NUMBERS)},
         **{name: np.stack([getattr(each, name) for each in calibrators]) for name in _OF_CALIBRATORS},
         **({"alpha": prior.alpha} if isinstance(prior, Dirichlet) else vars(prior)),
     }
@@ -94,13 +95,16 @@ def arrays_of(combination: Combination) -> dict[str, Any]:
 def combination_of(arrays: Mapping[str, Any]) -> Combination:
     """From what `arrays_of` gives."""
     known: Any = {"kind": "dirichlet", "given": "probabilities", "soft_nll": np.nan, "soft_nll_before": np.nan}
+    # Older bundles know nothing of clarity, which was 1.
+    numbers: Any = {name: float(arrays[name]) for name in _NUMBERS if name in arrays}
     return Combination(
         prior=Dirichlet(arrays["alpha"]) if "alpha" in arrays else Mixture(arrays["points"], arrays["weights"]),
         calibrators=tuple(
             Calibrator(matrix=matrix, bias=bias, converged=True, **known)
             for matrix, bias in zip(*(arrays[name] for name in _OF_CALIBRATORS), strict=True)
         ),
-        **{name: arrays[name] for name in _KEPT} | {"own": float(arrays["own"])},
+        **{name: arrays[name] for name in _KEPT},
+        **numbers,
     )
 
 

@@ -3,14 +3,16 @@
 Before its votes an item's label distribution p has a prior in which the prediction stands as pseudo-votes S, spread as
 the prediction is. It has three parts, and votes decide between them as they come:
 
-    p ~ share_1 M( . | S) + share_2 Dirichlet(own S) + share_3 sum_k (S_k / sum S) M( . | one vote for k).
+    p ~ share_1 M( . | S) + share_2 Dirichlet(own S) + share_3 sum_k chance_k M( . | one vote for k).
 
 M is the nonparametric mixture of label distributions that people's own forecasts are made from (`labels.mixture`),
 updated by S as if these were votes: a model that knows nothing gets S = 0, and what is left is what the votes say
 alone. The second part trusts the prediction to hit a distribution that no other item has. The third takes it for one
 person's answer that was not quite heard: an undecided prediction then speaks of a model that does not know, and not, as
-in the first, of people who differ. After votes c everything is in closed form: each part is updated by c, and its share
-by how likely it made c.
+in the first, of people who differ. With q = S / sum S, and m what people say in the mean, chance_k is proportional to
+m_k (q_k / m_k)^t. A calibrated answer is what others say beside it, and t, how clearly it was heard, undoes that: where
+t is large, what is left is one vote for the class that q makes likelier than any other. After votes c everything is in
+closed form: each part is updated by c, and its share by how likely it made c.
 
 Each model is first calibrated to people's votes. Its strength, the pseudo-votes that it counts for, is learnt together
 with that of the others, by the likelihood of up to four votes of each item, so that two copies of a model count once;
@@ -76,6 +78,7 @@ class Combination:
         scale: (2,) and their standard deviation.
         own: pseudo-votes of the part that trusts the prediction, as a multiple of those in the mixture.
         shares: (3,) of the three parts, before any vote.
+        clarity: t, how clearly the answer of the third part was heard.
     """
 
     prior: Prior = field(repr=False)
@@ -86,6 +89,7 @@ class Combination:
     scale: Floats = field(repr=False)
     own: float
     shares: Floats
+    clarity: float = 1.0
 
     def pseudo_votes(self, models: Sequence[Runs]) -> Table:
         """(items, classes) what the predictions count for, of (seeds, items, classes) predictions of each model.
@@ -110,17 +114,17 @@ class Combination:
         """(items, classes) the posterior mean of p after these pseudo-votes and (items, classes) votes."""
         votes = np.asarray(mass, dtype=np.float64)
         said = pseudo.any(axis=1)
-        unheard = _log_evidence_after_one(self.prior, votes)
+        chances = _log_chances(self.prior, pseudo, self.clarity)
+        unheard = chances + _log_evidence_after_one(self.prior, votes)
         with np.errstate(divide="ignore"):
-            log = np.log(self.shares) + np.stack(_log_evidences(self.prior, pseudo, self.own, votes, unheard), axis=1)
-            # Where no model says anything there is nothing to trust, and nobody to hear.
-            log[~said, 1:] = -np.inf
-            heard = softmax(np.log(pseudo[said]) + unheard[said], axis=1)
+            log = np.log(self.shares) + _log_evidences(self.prior, pseudo, self.own, votes, unheard)
+        # Where no model says anything there is nothing to trust, and nobody to hear.
+        log[~said, 1:] = -np.inf
         parts = softmax(log, axis=1)
         own = self.own * pseudo + NOTHING + votes
         mean = parts[:, :1] * self.prior.forecast(pseudo + votes)
         mean += parts[:, 1:2] * own / own.sum(axis=1, keepdims=True)
-        mean[said] += parts[said, 2:] * self.prior.forecast_after_one(votes[said], heard)
+        mean[said] += parts[said, 2:] * self.prior.forecast_after_one(votes[said], softmax(unheard[said], axis=1))
         return np.asarray(mean)
 
 
@@ -159,12 +163,13 @@ def learn_combination(
     return Combination(
         prior=fit_prior(panel.mass, smoothings=chosen, seed=seed, pairs=panel.pairs),
         calibrators=calibrators,
-        strengths=np.exp(fitted[:-5]),
-        slopes=fitted[-5:-3],
+        strengths=np.exp(fitted[:-6]),
+        slopes=fitted[-6:-4],
         centre=signals.mean(axis=0),
         scale=_scale(signals),
-        own=float(np.exp(fitted[-3])),
-        shares=softmax([0.0, *fitted[-2:]]),
+        own=float(np.exp(fitted[-4])),
+        shares=softmax([0.0, *fitted[-3:-1]]),
+        clarity=float(np.exp(fitted[-1])),
     )
 
 
@@ -238,22 +243,18 @@ def _part(
     times = [draw_judgements(mine, few, rng) for _ in range(-(-wanted // len(mine)))]
     votes = np.concatenate(times)[np.arange(wanted) // len(mine) * len(mine) + rows]
     prior = fit_prior(theirs.mass, smoothings=smoothings, seed=seed, pairs=panel.pairs)
-    return _Part(
-        prior,
-        calibrated[:, rows],
-        (signals[rows] - there.mean(axis=0)) / _scale(there),
-        votes,
-        _log_evidence_after_one(prior, votes),
-        len(mine) / wanted,
-    )
+    standardised = (signals[rows] - there.mean(axis=0)) / _scale(there)
+    unheard = _log_evidence_after_one(prior, votes)
+    return _Part(prior, calibrated[:, rows], standardised, votes, unheard, len(mine) / wanted)
 
 
 def _fit(parts: Sequence[_Part], *, models: int) -> Floats:
-    """(models + 5,) ln strength of each model, two slopes, ln own and log-odds of two shares: the likeliest."""
+    """(models + 6,) ln strength of each model, two slopes, ln own, log-odds of two shares, ln clarity; likeliest."""
     from scipy.optimize import minimize
 
-    bounds = [(-2 * WIDTH, 2 * WIDTH)] * models + [(-1.0, 1.0)] * 2 + [(-2 * WIDTH, 2 * WIDTH)] * 3
-    start = np.zeros(models + 5)
+    wide = (-2 * WIDTH, 2 * WIDTH)
+    bounds = [*[wide] * models, *[(-1.0, 1.0)] * 2, *[wide] * 3, (-WIDTH, WIDTH)]
+    start = np.zeros(models + 6)
     fit = minimize(_surprise, start, (parts,), jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-6})
     return np.asarray(fit.x)
 
@@ -264,49 +265,57 @@ def _surprise(x: Floats, parts: Sequence[_Part]) -> tuple[float, Floats]:
     With L = ln sum_j share_j A_j of a draw, A_j how likely part j made it, each slope follows from the slopes of ln A_j
     in the pseudo-votes.
     """
-    models = len(x) - 5
-    widths = np.array([*[WIDTH] * models, SLOPE, SLOPE, WIDTH, WIDTH, WIDTH])
-    strengths, slopes, own = np.exp(x[:models]), x[models : models + 2], np.exp(x[-3])
-    log_shares = log_softmax([0.0, *x[-2:]])
+    models = len(x) - 6
+    widths = np.array([*[WIDTH] * models, SLOPE, SLOPE, *[WIDTH] * 4])
+    strengths, slopes, own, clarity = np.exp(x[:models]), x[models : models + 2], np.exp(x[-4]), np.exp(x[-1])
+    log_shares = log_softmax([0.0, *x[-3:-1]])
     value, slope = 0.5 * float(((x / widths) ** 2).sum()), x / widths**2
     for part in parts:
         weight = np.exp(part.signals @ slopes)[:, None]
         terms = weight * strengths[:, None, None] * part.calibrated
         # Where no model predicts there is next to nothing, so that it has a logarithm.
         pseudo = terms.sum(axis=0) + NOTHING
-        log = log_shares + np.stack(_log_evidences(part.prior, pseudo, own, part.votes, part.unheard), axis=1)
+        chances = _log_chances(part.prior, pseudo, clarity)
+        unheard = chances + part.unheard
+        log = log_shares + _log_evidences(part.prior, pseudo, own, part.votes, unheard)
         both = logsumexp(log, axis=1)
         of_parts = np.exp(log - both[:, None])
         in_own = of_parts[:, 1:2] * own * _slope_alone(own * pseudo, part.votes)
-        heard = softmax(np.log(pseudo) + part.unheard, axis=1) / pseudo - 1 / pseudo.sum(axis=1, keepdims=True)
+        in_chances = of_parts[:, 2:] * clarity * (softmax(unheard, axis=1) - np.exp(chances))
         in_mixture = part.prior.mean_log(pseudo + part.votes) - part.prior.mean_log(pseudo)
-        in_pseudo = of_parts[:, :1] * in_mixture + in_own + of_parts[:, 2:] * heard
+        in_pseudo = of_parts[:, :1] * in_mixture + in_own + in_chances / pseudo
         of_models = (terms * in_pseudo).sum(axis=(1, 2))
         of_slopes = part.signals.T @ (pseudo * in_pseudo).sum(axis=1)
         of_shares = (of_parts - np.exp(log_shares)).sum(axis=0)[1:]
-        change = np.concatenate([of_models, of_slopes, [(pseudo * in_own).sum()], of_shares])
+        of_clarity = (in_chances * (np.log(pseudo) - _log_mean(part.prior, pseudo))).sum()
+        change = np.concatenate([of_models, of_slopes, [(pseudo * in_own).sum()], of_shares, [of_clarity]])
         value -= part.weight * float(both.sum())
         slope = slope - part.weight * change
     return value, slope
 
 
-def _log_evidences(
-    prior: Prior, pseudo: Table, own: float, votes: Table, unheard: Table
-) -> tuple[Floats, Floats, Floats]:
-    """(rows,) ln chance of the votes under each of the three parts."""
-    log = np.log(pseudo) - np.log(np.maximum(pseudo.sum(axis=1, keepdims=True), NOTHING))
-    return (
-        prior.log_likelihood(pseudo + votes) - prior.log_likelihood(pseudo),
-        _log_evidence_alone(own * pseudo, votes),
-        np.asarray(logsumexp(log + unheard, axis=1)),
-    )
+def _log_evidences(prior: Prior, pseudo: Table, own: float, votes: Table, unheard: Table) -> Table:
+    """(rows, 3) ln chance of the votes under each part; `unheard` is, (rows, classes), that of an answer and them."""
+    in_mixture = prior.log_likelihood(pseudo + votes) - prior.log_likelihood(pseudo)
+    return np.stack([in_mixture, _log_evidence_alone(own * pseudo, votes), logsumexp(unheard, axis=1)], axis=1)
+
+
+def _log_chances(prior: Prior, pseudo: Table, clarity: float) -> Table:
+    """(rows, classes) ln chance that the answer of the third part is for each class."""
+    mean = _log_mean(prior, pseudo)
+    return np.asarray(log_softmax(mean + clarity * (np.log(np.maximum(pseudo, NOTHING)) - mean), axis=1))
+
+
+def _log_mean(prior: Prior, pseudo: Table) -> Table:
+    """(1, classes) ln of what people say in the mean over items."""
+    return np.log(prior.forecast(np.zeros((1, pseudo.shape[1]))))
 
 
 def _log_evidence_after_one(prior: Prior, votes: Table) -> Table:
     """(rows, classes) ln chance of the votes after one more for each class."""
-    after, before = (np.log(prior.forecast(seen)) for seen in (votes, np.zeros((1, votes.shape[1]))))
     # One more vote is as likely before the others as after them.
-    return np.asarray(prior.log_likelihood(votes)[:, None] + after - before)
+    after = np.log(prior.forecast(votes)) - _log_mean(prior, votes)
+    return np.asarray(prior.log_likelihood(votes)[:, None] + after)
 
 
 def _log_evidence_alone(pseudo: Table, votes: Table) -> Floats:
