@@ -26,7 +26,7 @@ def ordered() -> Subject:
 
 def test_rps_is_the_second_column_of_ordered_classes_with_a_worth_of_its_own(ordered: Subject) -> None:
     table = comparisons(ordered)[0]
-    assert table.header[1:5] == ("Soft NLL ↓", "Worth in people ↑", "RPS ↓", "Worth in people ↑")
+    assert table.header[1:5] == ("Soft NLL ↓", "Worth in people ↑", "RPS ↓", "Worth in people, by RPS ↑")
     near = next(row for row in table.rows if row.name == "near")
     evaluation = ordered.evaluation
     assert evaluation.second == "rps"

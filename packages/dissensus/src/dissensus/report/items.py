@@ -94,9 +94,12 @@ def in_words(row: Sequence[float], classes: Sequence[str], *, most: int = 3) -> 
 
 
 def votes_in_words(counts: Sequence[int], classes: Sequence[str]) -> str:
-    """Votes by class, most first: `positive 7, neutral 3`."""
+    """Votes by class, most first: `positive 7, neutral 3`; of classes that end in a digit, `5: 7, 4: 3`."""
     order = sorted((k for k in range(len(counts)) if counts[k]), key=lambda k: -counts[k])
-    return ", ".join(f"{clipped(classes[k], 40)} {counts[k]:,}" for k in order)
+    names = (clipped(classes[k], 40) for k in order)
+    return ", ".join(
+        f"{name}{':' if name[-1:].isdigit() else ''} {counts[k]:,}" for k, name in zip(order, names, strict=True)
+    )
 
 
 def clipped(text: str, longest: int = LONGEST) -> str:

@@ -153,7 +153,8 @@ def comparison(
         header.append(f"{capital(METRICS[score.metric].short)}{said} {arrow(score.metric)}")
         if ruled.get(score.metric):
             limits.append(Cell(DASH))
-            header.append("Worth in people ↑")
+            by = f", by {METRICS[score.metric].short}" if score.metric == evaluation.second else ""
+            header.append(f"Worth in people{by} ↑")
     if any(_best(score) is not None for score in across):
         rows.append(TableRow(name=BEST, cells=tuple(limits), kind="people"))
     left_out = [f"{METRICS[name].short} is left out: {why}." for name, why in evaluation.absent.items()]

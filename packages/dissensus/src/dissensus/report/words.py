@@ -171,7 +171,7 @@ def _worth(subject: Subject, name: str) -> str:
     worth = subject.evaluation.worth.get(name)
     if worth is None or worth.estimate is None:
         return ""
-    return str(worth) if str(worth).startswith("worse") else f"worth {worth}"
+    return worth.in_words
 
 
 def _opened(opening: str, sentence: str) -> str:

@@ -223,6 +223,11 @@ def beside_votes(
             f"{', '.join(map(str, judged.items[:3]))}; call items the same in both"
         )
     new = ~np.any([_trained(system, judged) for system in systems.values()], axis=0)
+    if not (known & new).any():
+        raise InputError(
+            "combine: the models were trained or chosen on all predicted items that have votes, so that nothing tells "
+            "how much they count; give votes on items that are new to them"
+        )
     panel = panel_of(judged, votes if votes is not None and votes.classes == judged.classes else None)
     warnings = [*_that_know_the_votes(dict(zip(systems, models, strict=True)), panel), *warnings]
     of_systems = (note for system in systems.values() for note in system.notes)

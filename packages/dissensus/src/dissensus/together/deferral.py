@@ -213,7 +213,8 @@ def defer(
         notes = (*notes, f"rules are not compared: {few}")
     else:
         learnt = learn(taught, own, seed=seed)
-        rules, costs = _compared(learnt.take(reached), n, price, resamples=resamples, seed=seed)
+        part = float((votes > 0).mean())
+        rules, costs = _compared(learnt.take(reached), n, price, part, resamples=resamples, seed=seed)
     if share is not None and (votes > 0).mean() > share + 1 / len(votes):
         notes = (*notes, f"{share:.0%} of items were asked for: more have the same expected gain, and stay together")
     return Deferral(
@@ -252,14 +253,16 @@ def _gains(shape: tuple[int, int], forecast: Any) -> Table:
 
 
 def _compared(
-    learnt: Learnt, n: int, price: float, *, resamples: int, seed: int
+    learnt: Learnt, n: int, price: float, share: float, *, resamples: int, seed: int
 ) -> tuple[tuple[Rule, ...], dict[str, Estimate]]:
     """Rules and costs on items whose votes can be divided in three, none of which taught what is said of it."""
     rng = np.random.default_rng(seed)
     learnt = learnt.take(np.sort(rng.permutation(len(learnt.panel))[:MOST_ITEMS]))
     panel, nothing = learnt.panel, np.zeros_like(learnt.panel.mass)
     gains, answer = _gains(nothing.shape, learnt.forecast), losses(learnt.forecast(nothing), "soft_nll")
-    wanted = (gains >= price).sum(axis=1)
+    # As many items as go to people, by what is said of each without its own votes.
+    chosen = gains[:, 0] >= threshold_of(gains[:, 0], share)
+    wanted = np.where(chosen, np.maximum((gains >= price).sum(axis=1), 1), 0)
     runs = np.concatenate(learnt.models)
     claims = {GAIN: gains[:, :n].sum(axis=1), ENTROPY: entr(np.nanmean(runs, axis=0)).sum(axis=1)}
     if len(runs) > 1:
