@@ -105,3 +105,21 @@ def test_a_first_study_of_preferences_has_a_pair_network_which_other_votes_are_r
     path.write_text(text.replace('format = "preferences"', 'format = "long"\nreading = { label = "winner" }'))
     with pytest.raises(InputError, match="pair compares two answers, and the votes are no preferences"):
         study_data(read_study(path))
+
+
+def test_texts_lie_as_the_votes_name_their_pair_or_are_refused(tmp_path: Path) -> None:
+    """Votes put sides in order of alphabet, and the file of texts has them as they were shown."""
+    names = [("x", "y") if k % 3 else ("y", "x") for k in range(40)]
+    pairs = [{"item": f"q{k}", "model_a": a, "model_b": b} for k, (a, b) in enumerate(names)]
+    rows = [{**pair, "annotator": who, "winner": "model_a"} for pair in pairs for who in ("ann", "ben", "cleo")]
+    pl.DataFrame(rows).write_csv(tmp_path / "votes.csv")
+    texts = [{**pair, "one": f"by {pair['model_a']}", "two": f"by {pair['model_b']}"} for pair in pairs]
+    pl.DataFrame(texts).write_csv(tmp_path / "texts.csv")
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY.format(text='["one", "two"]', encoder="tfidf"))
+    items = study_data(read_study(path)).items
+    assert items is not None
+    assert [set(column.tolist()) for column in items.texts] == [{"by x"}, {"by y"}]
+    pl.DataFrame(texts).drop("model_a", "model_b").write_csv(tmp_path / "texts.csv")
+    with pytest.raises(InputError, match=r"14 pairs \(first 'q0'\) were shown the other way round; columns model_a"):
+        study_data(read_study(path))

@@ -288,9 +288,14 @@ def test_one_system_on_both_sides_or_none_is_refused_with_the_item() -> None:
 
 
 def test_numbers_of_numbered_annotators_are_not_those_of_numbered_sides() -> None:
-    rows = [{"item": k, "annotator1": 1, "annotator2": k % 2} for k in range(4)]
+    for top in (1, 2):
+        rows = [{"item": k, "annotator1": top, "annotator2": k % 2} for k in range(4)]
+        with pytest.raises(dis.InputError, match="from left to right or not"):
+            dis.read_votes(rows, format="preferences", annotators=["annotator1", "annotator2"])
+    # 0 may be a tie where 2 is a side, and the other side where it is not.
+    sides = [{"item": k, "response_1": "x", "response_2": "y", "annotator": "ann", "label": k % 2} for k in range(4)]
     with pytest.raises(dis.InputError, match="from left to right or not"):
-        dis.read_votes(rows, format="preferences", annotators=["annotator1", "annotator2"])
+        dis.read_votes(sides, format="preferences")
 
 
 def test_sides_are_swapped_by_the_names_of_items_too() -> None:

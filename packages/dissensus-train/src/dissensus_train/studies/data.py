@@ -22,6 +22,7 @@ from dissensus.progress import silent
 from dissensus.votes.echo import drop_notes, number
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.sampling import subsample
+from dissensus.votes.shown_pairs import shown_pairs
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
 from dissensus_train.studies.splitting import study_splits
 from dissensus_train.studies.writing import toml_value
@@ -177,7 +178,7 @@ def _own(study: Study) -> LabelledItems:
 
     def held(votes: Votes) -> tuple[Items | None, Any]:
         features = None if study.features is None else read_features(study.folder / study.features, votes.items)
-        return _own_items(study, votes.items), features
+        return _own_items(study, votes), features
 
     votes, (items, features), dropped = with_items(in_order_of_names(people), held, drop=bool(study.drop_missing_items))
     # People said what all their votes say; a target may be made from fewer.
@@ -232,15 +233,37 @@ def _own_votes(study: Study) -> Votes:
         raise InputError(f"{sentence}{say}") from error
 
 
-def _own_items(study: Study, names: Names) -> Items | None:
+def _own_items(study: Study, votes: Votes) -> Items | None:
+    names = votes.items
     if study.texts is not None:
-        return read_texts(study.folder / study.texts, names, item=study.item, text=study.text)
+        path = study.folder / study.texts
+        return _sides_as_voted(path, read_texts(path, names, item=study.item, text=study.text), votes)
     if study.images is None:
         return None
     path = study.folder / study.images
     if path.is_file():
         return images_of_file(path, names)
     return read_images(path, names, reading=ImageReading(study.background or "white"))
+
+
+def _sides_as_voted(path: Path, items: Items, votes: Votes) -> Items:
+    """Texts of two answers with the left one first, as votes name the pair; refuses those that may lie either way."""
+    import polars as pl
+
+    shown = shown_pairs(votes)
+    if shown is None or len(items.texts) < 2:
+        return items
+    names = items.names.tolist()
+    own = shown.in_table(pl.DataFrame({name: values.tolist() for name, values in items.columns.items()}), names)
+    turned = [str(name) for name in names if own.of[str(name)][2]]
+    if own is shown and turned:
+        raise InputError(
+            f"{path}: votes name the sides of a pair in order of alphabet, and {number(len(turned), 'pair')} (first "
+            f"'{turned[0]}') were shown the other way round; columns model_a and model_b say who wrote which"
+        )
+    *question, left, right = items.texts
+    other = own.turned(names)
+    return replace(items, texts=(*question, np.where(other, right, left), np.where(other, left, right)))
 
 
 def images_of_file(path: Path, names: Names) -> Items:

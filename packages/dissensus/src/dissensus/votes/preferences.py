@@ -290,7 +290,7 @@ def _numbers(values: Sequence[float], *, numbered: bool) -> list[int]:
     whole = [int(value) for value in values]
     if min(whole) < 0:
         return whole
-    if set(whole) <= {1, 2} or (set(whole) <= {0, 1, 2} and numbered):
+    if set(whole) <= {1, 2} or (set(whole) <= {0, 1, 2} and numbered and 2 in whole):
         return [{0: 0, 1: -1, 2: 1}[value] for value in whole]
     names = [str(value) for value in range(min(*whole, 1), max(whole) + 1)]
     readings: dict[str, Any] = {"from left to right": {"classes": names}}

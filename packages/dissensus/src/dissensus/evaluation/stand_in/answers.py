@@ -73,7 +73,8 @@ def named_answers(votes: Votes, said: Mapping[Any, Any], *, answers: Mapping[str
     """
     # The rating 2 is the class "2", and so is 2.0.
     words = [str(int(a) if isinstance(a, float) and a.is_integer() else a) for a in said.values()]
-    notes, shown, table = (), shown_pairs(votes), answers or {}
+    notes: tuple[str, ...] = ()
+    shown, table = shown_pairs(votes), answers or {}
     if shown is None:
         words = [table.get(word, word) for word in words]
     else:
@@ -89,8 +90,8 @@ def named_answers(votes: Votes, said: Mapping[Any, Any], *, answers: Mapping[str
     code = {name: place for place, name in enumerate(classes)}
     names = np.array(list(map(str, said)), dtype=np.dtypes.StringDType())
     # One more answer, none, stands at the end, where the place of an item without an answer points.
-    answers = np.array([*(code[answer] for answer in words), -1], dtype=np.int32)
-    return Answers(label=answers[places_of_items(votes.items, names)], classes=classes, notes=notes)
+    label = np.array([*(code[answer] for answer in words), -1], dtype=np.int32)
+    return Answers(label=label[places_of_items(votes.items, names)], classes=classes, notes=notes)
 
 
 def likeliest_answers(votes: Votes, predictions: Predictions) -> Answers:
