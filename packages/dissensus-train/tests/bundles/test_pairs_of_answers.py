@@ -108,10 +108,12 @@ def test_a_first_study_of_preferences_has_a_pair_network_which_other_votes_are_r
 
 
 def test_texts_lie_as_the_votes_name_their_pair_or_are_refused(tmp_path: Path) -> None:
-    """Votes put sides in order of alphabet, and the file of texts has them as they were shown."""
-    names = [("x", "y") if k % 3 else ("y", "x") for k in range(40)]
-    pairs = [{"item": f"q{k}", "model_a": a, "model_b": b} for k, (a, b) in enumerate(names)]
-    rows = [{**pair, "annotator": who, "winner": "model_a"} for pair in pairs for who in ("ann", "ben", "cleo")]
+    """The first row on a pair names its sides, and the file of texts has them either way round."""
+    pairs = [{"item": f"q{k}", "model_a": "xerxes", "model_b": "yves"} for k in range(40)]
+    turned = [{"item": f"q{k}", "model_a": "yves", "model_b": "xerxes"} for k in range(0, 40, 3)]
+    rows = [{**pair, "annotator": who, "winner": "model_a"} for pair in pairs for who in ("ann", "ben")]
+    rows += [{**pair, "annotator": "cleo", "winner": "model_a"} for pair in turned]
+    pairs = [{row["item"]: row for row in (*pairs, *turned)}[f"q{k}"] for k in range(40)]
     pl.DataFrame(rows).write_csv(tmp_path / "votes.csv")
     texts = [{**pair, "one": f"by {pair['model_a']}", "two": f"by {pair['model_b']}"} for pair in pairs]
     pl.DataFrame(texts).write_csv(tmp_path / "texts.csv")
@@ -119,7 +121,12 @@ def test_texts_lie_as_the_votes_name_their_pair_or_are_refused(tmp_path: Path) -
     path.write_text(STUDY.format(text='["one", "two"]', encoder="tfidf"))
     items = study_data(read_study(path)).items
     assert items is not None
-    assert [set(column.tolist()) for column in items.texts] == [{"by x"}, {"by y"}]
+    assert [set(column.tolist()) for column in items.texts] == [{"by xerxes"}, {"by yves"}]
+    sides = [{"item": pair["item"], "one": pair["model_a"], "two": pair["model_b"]} for pair in pairs]
+    pl.DataFrame(sides).write_csv(tmp_path / "texts.csv")
+    items = study_data(read_study(path)).items
+    assert items is not None
+    assert [set(column.tolist()) for column in items.texts] == [{"xerxes"}, {"yves"}]
     pl.DataFrame(texts).drop("model_a", "model_b").write_csv(tmp_path / "texts.csv")
-    with pytest.raises(InputError, match=r"14 pairs \(first 'q0'\) were shown the other way round; columns model_a"):
+    with pytest.raises(InputError, match=r"14 pairs \(first 'q0'\) were shown either way round, and nothing says"):
         study_data(read_study(path))

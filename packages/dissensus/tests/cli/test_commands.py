@@ -386,7 +386,7 @@ def test_systems_are_ranked_from_a_file_of_preferences(tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_text("\n".join(["question_id,model_a,model_b,judge,winner", *lines]))
     done = dissensus("votes", "ranking", tmp_path / "pairs.csv", "--duplicates", "first", "--force")
     assert done.returncode == 0, done.stderr
-    assert "sides are now in order of alphabet" in done.stderr
+    assert "named the sides of their pair the other way round" in done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
     assert next(row[1] for row in rows if row and row[0] == "1") == "x"
     told = json.loads(

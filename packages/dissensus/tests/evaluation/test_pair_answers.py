@@ -22,9 +22,10 @@ SAID = ["model_b", "model_b", "tie", "model_a", "tie", "model_a"]
 
 PAIRS = [{"question_id": f"q{k}", "model_a": a, "model_b": b} for k, (a, b) in enumerate(SIDES)]
 PEOPLE = [{**row, "annotator": who, "winner": "model_a"} for row in PAIRS for who in ("ann", "ben", "cleo")]
-VOTES = dis.read_votes(PEOPLE, format="preferences")
+AS_SHOWN = dis.read_votes(PEOPLE, format="preferences")
+VOTES = dis.swap_sides(AS_SHOWN, ["q1", "q3", "q4"])
 TRUTH = ["right", "left", "tie", "right", "tie", "left"]
-"""The same with the sides in order of alphabet, by hand."""
+"""The same where alpha is on the left, by hand."""
 
 
 def _words(said: str) -> list[dict[str, Any]]:
@@ -62,12 +63,19 @@ def test_words_for_a_side_are_turned_with_the_pair(name: str, tmp_path: Path) ->
     for read in read_model_answers(path, VOTES, name="judge").values():
         assert [read.classes[k] for k in read.label] == TRUTH
         # Left and right may be meant as shown, and it is told that they are not taken so.
-        assert any("order of alphabet" in note for note in read.notes) == (name == "left and right of the votes")
+        assert any("first row" in note for note in read.notes) == (name == "left and right of the votes")
     if name == "a column for each model":
         return
     for model in (str(path), pl.read_csv(path)):
         found = systems_in(model, frequency(VOTES))[1]["model"]
         assert [found.classes[k] for k in found.probabilities[0].argmax(axis=1)] == TRUTH
+
+
+def test_left_and_right_are_those_of_the_file_of_votes() -> None:
+    read = named_answers(AS_SHOWN, {f"q{k}": _left_and_right(said) for k, said in enumerate(SAID)})
+    assert [read.classes[k] for k in read.label] == list(map(_left_and_right, SAID))
+    assert read.label.tolist() == named_answers(AS_SHOWN, {f"q{k}": said for k, said in enumerate(SAID)}).label.tolist()
+    assert not read.notes
 
 
 def test_they_are_those_of_a_judge_among_the_votes_and_of_an_official_file(tmp_path: Path) -> None:
@@ -77,7 +85,7 @@ def test_they_are_those_of_a_judge_among_the_votes_and_of_an_official_file(tmp_p
     path = tmp_path / "x.llm_annotations.json"
     path.write_text(json.dumps({"gpt": by_item, "odd": by_item | {"q0": "banana"}, "good": by_item | {"q0": "good"}}))
     read = read_model_answers(path, VOTES, name="gpt", answers={"good": "right"})
-    expected = voted_answers(among)["gpt"].label.tolist()
+    expected = voted_answers(dis.swap_sides(among, ["q1", "q3", "q4"]))["gpt"].label.tolist()
     assert read["gpt"].label.tolist() == named_answers(VOTES, by_item).label.tolist() == expected
     assert read["good"].label.tolist() == expected
     assert any("1 of 6 answers name neither a side nor a tie" in note for note in read["odd"].notes)

@@ -248,20 +248,21 @@ def _own_items(study: Study, votes: Votes) -> Items | None:
 
 def _sides_as_voted(path: Path, items: Items, votes: Votes) -> Items:
     """Texts of two answers with the left one first, as votes name the pair; refuses those that may lie either way."""
-    import polars as pl
-
     shown = shown_pairs(votes)
     if shown is None or len(items.texts) < 2:
         return items
-    names = items.names.tolist()
-    own = shown.in_table(pl.DataFrame({name: values.tolist() for name, values in items.columns.items()}), names)
-    turned = [str(name) for name in names if own.of[str(name)][2]]
-    if own is shown and turned:
-        raise InputError(
-            f"{path}: votes name the sides of a pair in order of alphabet, and {number(len(turned), 'pair')} (first "
-            f"'{turned[0]}') were shown the other way round; columns model_a and model_b say who wrote which"
-        )
     *question, left, right = items.texts
+    names = [str(name) for name in items.names.tolist()]
+    both = zip(names, left.tolist(), right.tolist(), strict=True)
+    # Texts may be what votes call the sides.
+    are_sides = all(sorted(shown.of[name][:2]) == sorted(texts) for name, *texts in both)
+    own = shown.in_table({"model_a": left, "model_b": right} if are_sides else items.columns, names)
+    either = [name for name in names if own.of[name][2]]
+    if own is shown and either:
+        raise InputError(
+            f"{path}: {number(len(either), 'pair')} (first '{either[0]}') were shown either way round, and nothing "
+            "says which text is of which side; columns model_a and model_b do"
+        )
     other = own.turned(names)
     return replace(items, texts=(*question, np.where(other, right, left), np.where(other, left, right)))
 

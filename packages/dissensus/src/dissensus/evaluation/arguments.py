@@ -187,7 +187,7 @@ def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[st
     if not classes and answers is not None and stated is None:
         if people.shown is not None:
             names = people.items if items is None else items
-            people = replace(people, shown=people.shown.in_table(table, names.tolist()))
+            people = replace(people, shown=people.shown.in_table(table.to_dict(), names.tolist()))
         return _matched(name, table[answers].to_list(), items, people, classes=None)
     wanted = len(people.classes) if stated is None and numbered else len(stated or ())
     if lacking and (not wanted or len(classes) + len(numeric) != wanted):

@@ -96,7 +96,7 @@ def shown_in(path: Path, shown: ShownPairs | None, item: str | None) -> ShownPai
     if not side_columns([name for name in columns if name not in shown.classes], None):
         return shown
     rows = read_rows(path)
-    return shown.in_table(rows.table, rows.table[item_column(rows, item, columns)].to_list())
+    return shown.in_table(rows.table.to_dict(), rows.table[item_column(rows, item, columns)].to_list())
 
 
 def _of_sides(

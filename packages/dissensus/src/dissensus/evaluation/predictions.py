@@ -132,7 +132,7 @@ def table_predictions(
     if shown is None:
         return read
     names = items if items is not None else rows.table[item_column(rows, item, rows.table.columns)]
-    shown, runs, size = shown.in_table(rows.table, list(names)), read.probabilities.copy(), len(classes)
+    shown, runs, size = shown.in_table(rows.table.to_dict(), list(names)), read.probabilities.copy(), len(classes)
     turned = shown.turned(read.items.tolist())
     runs[:, turned, :size] = runs[:, turned, :size][..., ::-1]
     notes = (f"{rows.path}: {note}" for note in shown.notes(classes))

@@ -113,7 +113,9 @@ def _with_sides(table: OpenTable, options: Options, sides: Sequence[str]) -> str
 def as_preferences(
     votes: Votes, options: Options, *, columns: Sequence[str], asked: Sequence[str] = (), notes: list[str]
 ) -> Votes:
-    """Votes whose labels name a side as preferences, every pair named one way round: the sides in order of alphabet.
+    """Votes whose labels name a side as preferences, every pair named one way round: as its first row has it.
+
+    Chosen and rejected are in order of alphabet.
 
     Args:
         votes: as read, labels as written, with what names the sides among the attributes of items.
@@ -130,26 +132,33 @@ def as_preferences(
     label = place + extent if len(classes) % 2 else np.where(place < 0, place + extent, place + extent - 1)
     item, first, turned = votes.item, np.arange(len(votes.items)), np.zeros(len(votes.items), dtype=np.bool_)
     items: Names = votes.items
+    # What is chosen and what rejected says nothing of where it was shown.
+    chosen = plain("".join(side_columns(columns, options.sides)[:1])) == "chosen"
     if names is not None:
         wrong = (names[0] == names[1]) | (names[0] == "") | (names[1] == "")
         if wrong.any():
             odd = int(wrong.argmax())
             what = f"'{names[0][odd]}' on both sides" if names[0][odd] == names[1][odd] else "a side without a name"
             raise InputError(f"preferences: item '{votes.items[odd]}' has {what}; correct or leave out its rows")
-        turned = np.asarray(names[0] > names[1])
-        left, right = np.where(turned, names[1], names[0]), np.where(turned, names[0], names[1])
         parts = item_parts(options.item, columns)
         base = [name for name in parts if name not in side_columns(columns, options.sides)] if parts else []
-        frame = pl.DataFrame({"\0left": left.tolist(), "\0right": right.tolist()}).with_columns(
+        alphabet = np.asarray(names[0] > names[1])
+        lower, higher = np.where(alphabet, names[1], names[0]), np.where(alphabet, names[0], names[1])
+        frame = pl.DataFrame({"\0lower": lower.tolist(), "\0higher": higher.tolist()}).with_columns(
             [pl.Series(name, about[name].tolist()).cast(pl.String) for name in base]
             if base
             else [pl.Series("\0item", votes.items.tolist()).cast(pl.String)]
         )
-        whole = frame.select(pl.concat_str([*base, "\0left", "\0right"] if base else ["\0item"], separator=" | "))
-        code, first = first_appearances(whole.to_series())
+        key = frame.select(pl.concat_str([*base, "\0lower", "\0higher"] if base else ["\0item"], separator=" | "))
+        code, first = first_appearances(key.to_series())
         item = code[votes.item]
+        # Where the left side was chosen in every first row, order of alphabet says less.
+        turned = alphabet if chosen else np.asarray(names[0] != names[0][first][code])
+        left, right = np.where(turned, names[1], names[0]), np.where(turned, names[0], names[1])
         # What names the question alone is name enough, where it has one pair.
         short = frame[base].n_unique() == len(first) if base else False
+        sides = [pl.Series(name, values.tolist()) for name, values in (("\0left", left), ("\0right", right))]
+        whole = frame.with_columns(sides).select(pl.concat_str([*base, "\0left", "\0right"], separator=" | "))
         named = frame[base[0]] if short and len(base) == 1 else whole.to_series()
         items = to_names(named.gather(first)) if base else votes.items
         dropped = {*base} - {*asked}
@@ -157,13 +166,16 @@ def as_preferences(
         about = {name: values for name, values in about.items() if name not in side_columns(columns, options.sides)}
         about = {LEFT: left, RIGHT: right, **about}
     here = turned[votes.item]
-    # What is chosen and what rejected says nothing of where it was shown.
-    shown = here & (plain("".join(side_columns(columns, options.sides)[:1])) != "chosen")
+    shown = here & (not chosen)
     if here.any():
         notes.append(
             Plain(
-                f"sides are now in order of alphabet: {here.sum():,} of {len(votes):,} votes named them the other way "
-                "round" + (", and which was shown on the left is kept" if shown.any() else "")
+                f"{here.sum():,} of {len(votes):,} votes named the sides of their pair the other way round "
+                + (
+                    "than its first row, which names left and right; which was shown on the left is kept"
+                    if shown.any()
+                    else "than in order of alphabet"
+                )
             )
         )
     if votes.annotators is not None and votes.judgement is None:

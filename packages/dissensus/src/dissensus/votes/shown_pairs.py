@@ -14,8 +14,6 @@ from dissensus.votes.preferences import LEFT, RIGHT, TIE, degree_said, side_colu
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import polars as pl
-
     from dissensus.votes.table import Votes
 
 
@@ -51,20 +49,20 @@ class ShownPairs:
         if self.own is not None or not turned or not {*words} & {*self.classes} - {TIE}:
             return []
         told = (
-            f"'{LEFT}' and '{RIGHT}' are the sides in order of alphabet, in which votes name them, and {turned:,} of "
-            f"{len(self.of):,} pairs were shown the other way round; columns model_a and model_b say what is meant"
+            f"'{LEFT}' and '{RIGHT}' are the sides as the first row of votes on a pair has them, and {turned:,} of "
+            f"{len(self.of):,} pairs were also shown the other way round; columns model_a and model_b say what is meant"
         )
         return [told]
 
-    def in_table(self, table: pl.DataFrame, items: Sequence[Any]) -> ShownPairs:
+    def in_table(self, table: Mapping[str, Any], items: Sequence[Any]) -> ShownPairs:
         """The pairs as the rows of a file of answers have them, where its columns name the sides."""
-        sides = side_columns([name for name in table.columns if name not in self.classes], None)
+        sides = side_columns([name for name in table if name not in self.classes], None)
         if len(sides) != 2:
             return self
         own = dict(self.of)
-        for item, *names in zip(map(str, items), *(table[name].cast(str).to_list() for name in sides), strict=True):
+        for item, *names in zip(map(str, items), *(map(str, table[name]) for name in sides), strict=True):
             left, right, _ = self.of.get(item, (None, None, 0))
-            if left and sorted(names, key=str) != [left, right]:
+            if left and right and sorted(names) != sorted((left, right)):
                 raise InputError(
                     f"predictions: item '{item}' is of {names[0]} and {names[1]}, and votes on it are of {left} and "
                     f"{right}; name the same pair"
