@@ -234,3 +234,12 @@ def test_a_system_that_always_wins_has_no_interval_and_a_note() -> None:
 def _few() -> list[dict[str, Any]]:
     row = {"model_a": "x", "model_b": "y", "winner": "model_a"}
     return [{"question_id": k, "judge": who, **row} for k in range(2) for who in ("ann", "ben")]
+
+
+def test_equal_scores_rank_nothing_the_other_way_round() -> None:
+    people = [
+        {"item": k, "model_a": "x", "model_b": "y", "annotator": f"p{k % 3}", "winner": "model_b"} for k in range(8)
+    ]
+    judge = [{**row, "annotator": "gpt", "winner": "tie"} for row in people]
+    found = dis.ranking(dis.read_votes([*people, *judge], format="preferences", models=["gpt"]))
+    assert found.beside[0].disagreement.value == 0

@@ -305,3 +305,20 @@ def test_sides_are_swapped_by_the_names_of_items_too() -> None:
         swap_sides(votes, ["9"])
     with pytest.raises(dis.InputError, match="a mask of 2 for 4 items"):
         swap_sides(votes, [True, False])
+
+
+def test_a_written_file_keeps_what_was_shown_without_the_file_beside_it(tmp_path: Path) -> None:
+    votes = dis.read_votes(ROWS, format="preferences")
+    dis.write_votes(votes, tmp_path / "pairs.csv")
+    (tmp_path / "pairs.csv.json").unlink()
+    again = dis.read_votes(tmp_path / "pairs.csv", format="preferences")
+    assert votes.swapped is not None
+    assert again.swapped is not None
+    assert again.swapped.tolist() == votes.swapped.tolist() == [False, True, False, False]
+    assert again.label.tolist() == votes.label.tolist()
+
+
+def test_inspection_says_why_there_is_no_position_bias() -> None:
+    assert any(
+        "position bias: nobody judged" in note for note in dis.inspect(dis.read_votes(ROWS, format="preferences")).notes
+    )

@@ -324,6 +324,12 @@ def _beside(
     clear = (own.better[np.ix_(shared, shared)] * theirs.better[np.ix_(their, their)])[upper]
     # In the order of `own`, every pair stands as they rank it.
     unlike = (np.subtract.outer(their, their) > 0)[upper]
+    # Where both of a pair have the same score nothing is ranked.
+    score = [
+        np.array([ranked.standings[k].score.value for k in places])
+        for ranked, places in ((own, shared), (theirs, their))
+    ]
+    unlike &= np.all([np.abs(np.subtract.outer(values, values)[upper]) > 1e-9 for values in score], axis=0)
     pairs = max(len(clear), 1)
     known = np.isin(data.systems, names)
     endless = unbounded(data, fit) | unbounded(data, other_fit)

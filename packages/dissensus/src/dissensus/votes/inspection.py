@@ -310,6 +310,9 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
     unanimous = float((classes_seen[paired] == 1).mean()) if paired.any() else None
     corrected = entropy + np.maximum(classes_seen - 1, 0) / (2 * total)
     statistics, by_class, halves = _compare(votes, paired, notes, resamples=resamples, seed=seed)
+    position = position_bias(everybody)
+    if votes.pairs and not any(one.judgements >= FEWEST for one in position):
+        notes.append(f"position bias: nobody judged {FEWEST} pairs that other people judged, too")
     return Inspection(
         votes=len(votes),
         judgements=votes.n_judgements,
@@ -336,7 +339,7 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
         contested=_contested(votes, entropy, contested),
         notes=(*notes, *(() if votes.unsure is not None else ("unsure rate: the votes hold no responses of unsure",))),
         models=ModelVotes(everybody.n_model_votes, left_out, models_beside_people(everybody)) if left_out else None,
-        position=position_bias(everybody),
+        position=position,
     )
 
 

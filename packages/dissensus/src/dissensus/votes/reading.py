@@ -393,7 +393,13 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
             # What chooses another format would give up that these are pairs.
             ways = {meaning: {k: v for k, v in way.items() if k != "format"} for meaning, way in error.readings.items()}
             raise InputError(error.sentence, readings={meaning: way for meaning, way in ways.items() if way}) from None
-        return _with_preferences(reading, options, columns=table.columns, asked=asked)
+        reading = _with_preferences(reading, options, columns=table.columns, asked=asked)
+        turned = table.rows([SWAPPED]).table[SWAPPED].cast(pl.String) if SWAPPED in table.columns else pl.Series([])
+        if len(turned) == len(reading.votes) and turned.is_in(["true", "false"]).all():
+            # As dissensus writes it, without the file beside that says so.
+            shown = reading.votes.swapped ^ (turned == "true").to_numpy()
+            reading = replace(reading, votes=replace(reading.votes, swapped=shown))
+        return reading
     if own is None and options.format is None and {"chosen", "rejected"} <= set(map(plain, table.columns)):
         raise InputError(
             f"{table.path}: 'chosen' and 'rejected' may be the sides of pairs, or annotators, or classes; choose",
