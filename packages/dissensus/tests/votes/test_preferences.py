@@ -322,3 +322,15 @@ def test_inspection_says_why_there_is_no_position_bias() -> None:
     assert any(
         "position bias: nobody judged" in note for note in dis.inspect(dis.read_votes(ROWS, format="preferences")).notes
     )
+
+
+@pytest.mark.parametrize("words", [("A", "B", "tie"), ("model_a", "model_b", "tie")])
+def test_a_question_may_have_several_pairs_in_a_table_with_a_column_for_each_annotator(words: tuple[str, ...]) -> None:
+    rows = [
+        {"question_id": 1, "model_a": "x", "model_b": "y", "annotator_1": words[0], "annotator_2": words[1]},
+        {"question_id": 1, "model_a": "z", "model_b": "x", "annotator_1": words[2], "annotator_2": None},
+        {"question_id": 2, "model_a": "y", "model_b": "x", "annotator_1": words[1], "annotator_2": words[1]},
+    ]
+    votes = dis.read_votes(rows, format="preferences")
+    assert votes.items.tolist() == ["1 | x | y", "1 | z | x", "2 | y | x"]
+    assert votes.counts.tolist() == [[1, 0, 1], [0, 1, 0], [0, 0, 2]]

@@ -60,6 +60,17 @@ def pair_options(table: OpenTable, options: Options) -> tuple[OpenTable, Options
     """
     columns, sides = table.columns, side_columns(table.columns, options.sides)
     wide = bool(options.annotators) or sum(map(is_annotator, columns)) > 1 or options.panel is not None
+    who = [name for name in columns if (name in options.annotators if options.annotators else is_annotator(name))]
+    if wide and sides and len(who) > 1 and options.panel is None and not {"annotator", "label"} & {*columns}:
+        rows = table.rows().table
+        named = item_parts(_with_sides(table, options, sides), columns)
+        if rows.select(named[:-2]).is_duplicated().any():
+            # One question has several pairs, which only rows of one vote can name.
+            beside = [name for name in columns if name not in who]
+            rows = rows.unpivot(who, index=beside, variable_name="annotator", value_name="label")
+            rows = rows.filter(pl.col("label").is_not_null() & (pl.col("label").cast(pl.String) != ""))
+            table, columns, wide = replace(table, held=rows, columns=rows.columns), rows.columns, False
+            options = replace(options, annotators=(), annotator="annotator", label="label")
     known = next((name for name in columns if plain(name) in _LABELS), guess("label", columns))
     if options.label is None and known is not None and not wide:
         options = replace(options, label=known)
