@@ -334,3 +334,16 @@ def test_a_question_may_have_several_pairs_in_a_table_with_a_column_for_each_ann
     votes = dis.read_votes(rows, format="preferences")
     assert votes.items.tolist() == ["1 | x | y", "1 | z | x", "2 | y | x"]
     assert votes.counts.tolist() == [[1, 0, 1], [0, 1, 0], [0, 0, 2]]
+
+
+def test_a_slider_is_no_scale_of_degrees_and_3_may_be_a_tie() -> None:
+    with pytest.raises(dis.InputError, match="with bins="):
+        _pairs([-100, -40, 0, 30, 100] * 10)
+    with pytest.raises(dis.InputError) as refused:
+        _pairs([1, 2, 3])
+    assert {"classes": ["1", "3", "2"]} in refused.value.readings.values()
+
+
+def test_sides_that_are_no_columns_are_named() -> None:
+    with pytest.raises(dis.InputError, match=r"sides: there is no column 'm'.*model_a"):
+        dis.read_votes(ROWS, format="preferences", sides=["m", "n"])

@@ -218,8 +218,8 @@ def _comparisons(votes: Votes, *, question: str | None, length: Sequence[str] | 
     systems, code = np.unique(np.concatenate(names), return_inverse=True)
     left, right = np.split(code, 2)
     if (left == right).any():
-        first = int((left == right).argmax())
-        raise InputError(f"ranking: item '{votes.items[first]}' has '{systems[left[first]]}' on both sides; correct it")
+        both = int((left == right).argmax())
+        raise InputError(f"ranking: item '{votes.items[both]}' has '{systems[left[both]]}' on both sides; correct it")
     asked = np.arange(len(votes.items)) if question is None else np.unique(about[question], return_inverse=True)[1]
     longer = None
     if length is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from dissensus.errors import InputError
+from dissensus.errors import InputError, choices
 from dissensus.votes.cells import are_numbers
 from dissensus.votes.columns import guess, is_annotator, item_parts, listed, plain
 from dissensus.votes.echo import Plain, number
@@ -49,6 +49,9 @@ _TIES: Final = re.compile(
     r"(it is )?(a )?(tie|tied|draw|equal|equally (good|bad)|same|the same|about the same|about equal|both|neither"
     r"|both (are )?(good|bad|equal)|bothbad|no (clear )?(preference|difference|winner))( ?\((bothbad|both bad|all)\))?"
 )
+DEGREES: Final = 10
+"""Numbers further from 0 are no degrees of a preference."""
+
 _STEPS: Final = re.compile(r"[<>≫≪]|(?i:left|right) \d")
 _MARKS: Final = re.compile(r"(?P<first>[ab12]) ?(?P<mark>>+|<+|=+|~|≈|≫|≪) ?(?P<second>[ab12])")
 
@@ -59,6 +62,8 @@ def pair_options(table: OpenTable, options: Options) -> tuple[OpenTable, Options
     Rows of one vote are of the item that their columns name together with the two sides.
     """
     columns, sides = table.columns, side_columns(table.columns, options.sides)
+    for name in (name for name in options.sides or () if name not in columns and not name.isdigit()):
+        raise InputError(f"sides: there is no column '{name}'{choices(name, columns)}")
     wide = bool(options.annotators) or sum(map(is_annotator, columns)) > 1 or options.panel is not None
     who = [name for name in columns if (name in options.annotators if options.annotators else is_annotator(name))]
     if wide and sides and len(who) > 1 and options.panel is None and not {"annotator", "label"} & {*columns}:
@@ -312,6 +317,12 @@ def _numbers(values: Sequence[float], *, numbered: bool) -> list[int]:
     """Where numbers lie: -3 to 3 as they are, 1 and 2 are the sides; refuses those that may mean several things."""
     whole = [int(value) for value in values]
     if min(whole) < 0:
+        far = [str(value) for value in whole if abs(value) > DEGREES]
+        if far:
+            raise InputError(
+                f"preferences: {listed(far)} are more than {DEGREES} degrees; put the numbers into bins with bins=, or "
+                "leave out those that are no answers with missing="
+            )
         return whole
     if set(whole) <= {1, 2} or (set(whole) <= {0, 1, 2} and numbered and 2 in whole):
         return [{0: 0, 1: -1, 2: 1}[value] for value in whole]
@@ -319,6 +330,8 @@ def _numbers(values: Sequence[float], *, numbered: bool) -> list[int]:
     readings: dict[str, Any] = {"from left to right": {"classes": names}}
     if set(whole) <= {0, 1, 2}:
         readings["1 is the left side, 2 the right, 0 a tie"] = {"classes": ["1", "0", "2"]}
+    if set(whole) <= {1, 2, 3}:
+        readings["1 is the left side, 2 the right, 3 a tie"] = {"classes": ["1", "3", "2"]}
     if set(whole) <= {0, 1}:
         readings["1 is the left side, 0 the right"] = {"classes": ["1", "0"]}
     raise InputError(
