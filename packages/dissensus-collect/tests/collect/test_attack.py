@@ -50,7 +50,7 @@ def test_twenty_sessions_that_mean_harm(tmp_path: Path) -> None:
 
 
 def harm(visitor: Visitor, number: int, project: Project) -> None:
-    """With cleared cookies: reports all, or only gold; or floods the log, or answers in two tabs."""
+    """Cookies cleared: reports all, or only gold (one person once); or floods the log, or answers in two tabs."""
     visitor.open("/")
     visitor.post("/api/event", kind="refused", detail={"number": 10**4200})
     visitor.work(project)
@@ -60,7 +60,8 @@ def harm(visitor: Visitor, number: int, project: Project) -> None:
             return
         gold = int(step["item"]["text"].split()[1]) < 3
         what = number // 4 % 4
-        if (what == 0 and turn and not gold) or (what == 1 and gold):
+        once = number != 7 or turn < 2
+        if (what == 0 and turn and not gold) or (what == 1 and gold and once):
             visitor.post("/api/problem", assignment=step["assignment"], reason="blank")
             continue
         if what == 2:

@@ -242,7 +242,7 @@ def test_a_deleted_participant_is_gone_for_good_and_may_come_again_as_somebody_n
 
 
 def test_everything_is_in_the_event_log_in_order(collecting: Make) -> None:
-    project = collecting(items=1, k=1)
+    project = collecting(items=1, k=1, pay_per_hour="0.0")
     annotator = project.worker("P1")
     project.work_through(annotator)
     project.write(exclude, annotator, reason="speed", by="researcher")

@@ -97,7 +97,7 @@ def test_realised_time_and_pay_are_medians_in_total_and_by_group(collecting: Mak
     assert (groups["Chile"].people, groups["Chile"].minutes) == (2, 9.0)
     assert groups["Chile"].hourly == pytest.approx((12 + 6) / 2)
     assert groups["Japan"].hourly == pytest.approx(3.0)
-    assert lines[2].flags == ("took 24 minutes: less than half the planned pay per hour",)
+    assert lines[2].flags == ("took 24.0 min: less than half the planned pay per hour",)
     votes = project.database.read_now(lambda c: collected_votes(c, project.project))
     assert votes.annotator_attributes["country_of_birth"].tolist() == ["Chile", "Chile", "Japan"]
     assert votes.annotator_attributes["age"].tolist() == ["30", "", "41"]
@@ -151,6 +151,80 @@ def test_decisions_are_kept_and_written_once_in_prolifics_formats(collecting: Ma
     assert project.write(bulk_files, "prolific") == {"prolific-bonus.csv": "P1,0.25\n"}, "only what is new"
     project.write(delete_participant, people[0])
     assert project.one("SELECT count(*) FROM payment") == 4, "what was paid is kept"
+
+
+def test_the_rest_of_what_was_approved_too_early_is_due(collecting: Make) -> None:
+    project = collecting(items=4, k=3, pay_per_hour="12.0", seconds_per_item="15")
+    who = project.worker("P1")
+    project.save(who, project.lease(who))
+    project.write(decide_pay, [who], decision="approved", by="researcher")
+    project.write(bulk_files, "prolific")
+    (line,) = project.write(pay_sheet)
+    assert (line.approved, line.open) == (0.05, False)
+    project.work_through(who)
+    (line,) = project.write(pay_sheet)
+    assert (line.owed, line.approved, line.open) == (0.2, 0.05, True)
+    project.write(decide_pay, [who], decision="approved", by="researcher")
+    assert project.write(bulk_files, "prolific") == {"prolific-bonus.csv": "P1,0.15\n"}
+    assert not project.write(pay_sheet)[0].open
+
+
+def test_nobody_is_deleted_before_their_pay_is_sent_nor_paid_again_after(collecting: Make) -> None:
+    project = collecting(items=2, k=3)
+    who = session(project, "P1", minutes=1)
+    for _ in ("to decide", "to send"):
+        with pytest.raises(InputError, match="was not sent yet"):
+            project.write(delete_participant, who)
+        if not project.one("SELECT count(*) FROM payment"):
+            project.write(decide_pay, [who], decision="approved", by="researcher")
+    project.write(bulk_files, "prolific")
+    project.write(delete_participant, who)
+    assert "P1" not in str(project.read("SELECT * FROM identity"))
+    assert project.write(arrive, external=External(platform="prolific", id="P1")).annotator == who
+    assert project.write(arrive, external=External(platform="prolific", id="P2")).annotator != who
+
+
+def test_who_was_paid_and_deleted_finds_no_task(tmp_path: Path) -> None:
+    project = web_project(tmp_path / "p", items=2, k=2, changes={"recruitment.kind": '"prolific"'})
+    link = "/?PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID=x"
+    with visited(project) as site:
+        site.visitor().work(project, link=link).finish(project)
+        site.database.write_now(lambda c: decide_pay(c, project, [1], now=0, decision="approved", by="researcher"))
+        site.database.write_now(lambda c: bulk_files(c, "prolific", now=0))
+        site.database.write_now(lambda c: delete_participant(c, 1, now=0))
+        again = site.visitor().open(link)
+        assert again.status_code == 403
+        assert "no task for you" in again.text
+
+
+def test_who_took_no_time_is_flagged(collecting: Make) -> None:
+    project = collecting(items=4, k=3, seconds_per_item="15")
+    session(project, "P1", minutes=0.005)
+    session(project, "P2", minutes=0.5)
+    assert [line.flags for line in project.write(pay_sheet)] == [
+        ("took 0.3 s: less than a tenth of the planned time",),
+        (),
+    ]
+
+
+@pytest.mark.parametrize("bonus", [-1, 1e6, 0.001, float("nan")])
+def test_an_impossible_bonus_is_refused(collecting: Make, bonus: float) -> None:
+    project = collecting(items=2, k=3)
+    who = session(project, "P1", minutes=1)
+    with pytest.raises(InputError, match="whole cents"):
+        project.write(decide_pay, [who], decision="approved", bonus=bonus, by="researcher")
+
+
+def test_approving_the_due_says_whom_it_left_and_names_no_step_that_fails(tmp_path: Path) -> None:
+    project = web_project(tmp_path / "p", items=2, k=2, changes={"seconds_per_item": "15"})
+    with visited(project) as site:
+        visitor = site.visitor().work(project)
+        visitor.next()
+        site.time[0] += 0.3
+        visitor.finish(project)
+        told = CliRunner().invoke(app, ["pay", str(tmp_path / "p"), "--approve", "due"])
+        assert "left to decide, for their flags: a" in " ".join(told.output.split())
+        assert "next:" not in told.output
 
 
 def test_mturks_results_have_a_cross_or_a_reason(collecting: Make) -> None:

@@ -226,11 +226,13 @@ def test_whoever_withdraws_is_paid_for_what_was_done_and_decides_about_the_answe
     assert project.write(bulk_files, "prolific") == {"prolific-bonus.csv": "P1,0.40\n"}, "a part is no approval"
 
 
-def test_the_promise_is_on_the_consent_page_and_another_one_is_read_again(tmp_path: Path) -> None:
-    project = web_project(tmp_path, items=4, k=3, changes={"pay_per_hour": "12.0", "seconds_per_item": "60"})
+@pytest.mark.parametrize(("kind", "link"), [("plain", "/"), ("prolific", "/?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=x")])
+def test_the_promise_is_on_the_consent_page_and_another_one_is_read_again(tmp_path: Path, kind: str, link: str) -> None:
+    changes = {"pay_per_hour": "12.0", "seconds_per_item": "60", "recruitment.kind": f'"{kind}"'}
+    project = web_project(tmp_path, items=4, k=3, changes=changes)
     with visited(project) as site:
         visitor = site.visitor()
-        page = visitor.open("/").text
+        page = visitor.open(link).text
         assert "You are paid 0.80 GBP for all of it." in page
         assert 'name="promise" value="0.8 4 0"' in page
         site.database.write_now(lambda c: retire(c, 1, now=1.0, reason="blurred", by="test"))
@@ -240,6 +242,8 @@ def test_the_promise_is_on_the_consent_page_and_another_one_is_read_again(tmp_pa
         assert visitor.form("/consent", agreed="yes", promise="0.6 3 0").url.path == "/instructions"
         assert site.read("SELECT promised, promised_votes, promised_gold FROM annotator") == [(0.6, 3, 0)]
         assert "Stop taking part" in visitor.open("/instructions").text
+        assert 'href="/work"' in visitor.open("/withdraw").text, "the way back names nobody"
+        assert visitor.open("/work").url.path == "/instructions"
 
 
 def test_the_way_out_is_open_from_consent_to_the_end(tmp_path: Path) -> None:

@@ -189,12 +189,49 @@ def test_a_reported_gold_item_is_replaced_from_the_pool_and_the_researcher_sees_
         else:
             project.save(who, assigned, said=RIGHT)
     person = project.database.read_now(lambda c: annotator_by_id(c, who))
-    assert (person.done, person.gold_done, person.gold_missed, person.counts) == (10, 2, 0, True)
+    assert (person.done, person.gold_done, person.gold_missed, person.counts) == (8, 2, 0, True)
     (seen,) = project.database.read_now(lambda c: annotator_quality(c, project.project))
     assert (seen.gold_seen, seen.gold_reported) == (2, 2)
     assert "reported 2 gold items, of which 2 were replaced" in seen.flags
     assert any("Gold items were reported 2 times" in each for each in project.write(live).alerts)
     assert not is_aside(project, 1), "a gold item is never set aside by itself"
+
+
+def test_reports_do_not_tell_gold_items_from_others(collecting: Make) -> None:
+    """The counter moves alike, a session has as many places, and the replacement does not follow at once."""
+    pool = ", ".join(f'{{ item = "t{n}", yes = ["a"] }}' for n in range(9))
+    project = collecting(items=19, k=40, gold__items=f"[{pool}]", gold__shown="1", items_per_annotator="7")
+    after = set()
+    for person in range(24):
+        who, numbers, roles = project.worker(), list[int](), list[str]()
+        while not isinstance(assigned := project.next(who), Finished):
+            numbers.append(assigned.number)
+            roles.append(project.one("SELECT role FROM item WHERE id = ?", assigned.item.id))
+            if roles[-1] == ("gold", "vote")[person % 2] and roles.count(roles[-1]) == 1:
+                report(project, who, assigned)
+            else:
+                project.save(who, assigned, said=RIGHT)
+        assert numbers == list(range(1, 9))
+        first, *again = [place for place, role in enumerate(roles) if role == "gold"]
+        assert len(again) == 1 - person % 2
+        after |= {place - first for place in again}
+    assert min(after) > 1
+    assert len(after) > 2
+    assert project.one("SELECT sum(gold_missed) FROM annotator") == 0
+
+
+def test_a_gold_item_reported_at_the_last_place_is_missed(collecting: Make) -> None:
+    pool = ", ".join(f'{{ item = "t{n}", yes = ["a"] }}' for n in range(9))
+    project = collecting(items=19, k=40, gold__items=f"[{pool}]", gold__shown="1", items_per_annotator="7")
+    who = project.worker()
+    while not isinstance(assigned := project.next(who), Finished):
+        if project.one("SELECT role FROM item WHERE id = ?", assigned.item.id) == "gold":
+            report(project, who, assigned)
+        else:
+            project.save(who, assigned, said=RIGHT)
+    assert assigned == Finished()
+    assert project.one("SELECT max(number) FROM assignment") == 8
+    assert project.one("SELECT gold_missed FROM annotator") == 1
 
 
 def test_reporting_gold_items_until_none_is_left_is_missing_them(collecting: Make) -> None:
@@ -251,6 +288,7 @@ def test_items_are_put_back_in_bulk_and_status_says_what_reports_did(tmp_path: P
         for name in ("t5", "t6"):
             run.invoke(app, ["items", "retire", str(tmp_path), name, "--reason", "blurred"])
         assert run.invoke(app, ["items", "put-back", str(tmp_path), "t5", "t6", "--reported"]).exit_code == 0
+        assert run.invoke(app, ["items", "put-back", str(tmp_path), "t5"]).exit_code != 0, "it is in use"
         assert site.read("SELECT count(*) FROM item WHERE retired_at IS NOT NULL") == [(0,)]
 
 

@@ -52,7 +52,11 @@ def put_back(
         raise InputError("items put-back: name items, or give --reported for all that reports have set aside")
 
     def work(cursor: Any) -> int:
-        chosen = {item_named(cursor, name) for name in items or ()}
+        chosen = set()
+        for name in items or ():
+            chosen.add(item_named(cursor, name))
+            if cursor.execute("SELECT 1 FROM item WHERE name = ? AND retired_at IS NULL", (name,)).fetchone():
+                raise InputError(f"items put-back: '{name}' was not set aside; it is in use")
         chosen |= set(set_aside_by_reports(cursor) if reported else ())
         for item in sorted(chosen):
             use_again(cursor, item, now=time.time(), by=BY)

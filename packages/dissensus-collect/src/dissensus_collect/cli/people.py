@@ -72,7 +72,7 @@ def pay(
     def work(cursor: Any) -> tuple[list[PayLine], dict[str, str]]:
         lines = pay_sheet(cursor, project)
         by_name = {line.pseudonym: line.annotator for line in lines}
-        due = [line.pseudonym for line in lines if line.due and line.decision is None and not line.flags]
+        due = [line.pseudonym for line in lines if line.open and not line.flags]
         approved = [person for name in approve or () for person in (due if name == "due" else [name])]
         for decision, names in (("approved", approved), ("rejected", reject or [])):
             for name in names:
@@ -104,9 +104,15 @@ def pay(
     groups = {} if everybody is None else {"all who finished": everybody}
     groups |= {f"{name} {group}": part for name, parts in by_group.items() for group, part in parts.items()}
     _show_pay(plain(project.cost.currency), lines, groups)
-    waiting = any(line.due and line.decision is None for line in lines)
-    step = "--approve due" if waiting else "--write OUT, for the platform"
-    next_step(f"upload the files in {write}" if write is not None else f"dissensus collect pay {folder} {step}")
+    flagged = [line.pseudonym for line in lines if line.open and line.flags]
+    if "due" in (approve or ()) and flagged:
+        note(f"left to decide, for their flags: {', '.join(flagged)}; approve or reject them by name")
+    if write is not None:
+        next_step(f"upload the files in {write}")
+    elif any(line.open and not line.flags for line in lines):
+        next_step(f"dissensus collect pay {folder} --approve due")
+    elif project.recruitment.kind != "plain" and any(line.decision and line.sent_at is None for line in lines):
+        next_step(f"dissensus collect pay {folder} --write OUT")
 
 
 def _write_privately(folder: Path, files: dict[str, str]) -> None:
@@ -119,6 +125,12 @@ def _write_privately(folder: Path, files: dict[str, str]) -> None:
         note(f"wrote {path}")
 
 
+def _decided(line: PayLine) -> str:
+    if line.open:
+        return f"due ({line.approved:.2f} of it approved)" if line.decision else "due"
+    return line.decision or line.state
+
+
 def _show_pay(money: str, lines: list[PayLine], groups: dict[str, Realised]) -> None:
     out = console()
     for line in lines:
@@ -126,7 +138,7 @@ def _show_pay(money: str, lines: list[PayLine], groups: dict[str, Realised]) -> 
         flags = f"  ! {'; '.join(line.flags)}" if line.flags else ""
         out.print(
             f"{line.pseudonym}  {line.items:>4} of {line.of}  {minutes} min  {line.pay + line.bonus:7.2f} {money}  "
-            f"{line.decision or ('due' if line.due else line.state)}{plain(flags)}"
+            f"{_decided(line)}{plain(flags)}"
         )
     for name, group in groups.items():
         out.print(

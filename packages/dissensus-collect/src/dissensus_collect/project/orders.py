@@ -48,8 +48,11 @@ def class_order(project: Project, annotator: int, item: int) -> tuple[int, ...]:
 
 
 def gold_places(project: Project, annotator: int, total: int, n: int) -> frozenset[int]:
-    """Where, among the 1 to `total` items of an annotator, n gold items come: one at random in each equal part."""
-    bounds = [place * total // n for place in range(n + 1)] if n else []
+    """Where, among the 1 to `total` items of an annotator, n gold items come: one at random in each equal part.
+
+    The last two places stay free, if there are so many, for another in place of one that is reported.
+    """
+    bounds = [place * max(total - 2, n) // n for place in range(n + 1)] if n else []
     return frozenset(
         first + 1 + int((last - first) * fraction(project.seed, "gold", annotator, first))
         for first, last in itertools.pairwise(bounds)

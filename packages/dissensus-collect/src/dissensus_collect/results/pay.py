@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dissensus.errors import InputError
 from dissensus_collect.project.promise import share_of_pay
 from dissensus_collect.results.quality import MANY_REPORTS
-from dissensus_collect.store.events import log_event
+from dissensus_collect.store.events import is_simulated, log_event
 from dissensus_collect.work.attributes import final_answers
 from dissensus_collect.work.participants import ending_of
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 DECISIONS: Final = ("approved", "rejected")
 LEAST_SHARE: Final = 0.5
 """Share of the planned pay per hour below which the realised one is worth a look."""
+LEAST_TIME: Final = 0.1
+"""Share of the planned time below which nobody has read the items."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,11 @@ class PayLine:
     groups: Mapping[str, str]
 
     @property
+    def open(self) -> bool:
+        """Whether something is due that nobody has decided about, be it a rest."""
+        return self.due and (self.decision is None or (self.decision == "approved" and self.owed > self.approved))
+
+    @property
     def completeness(self) -> float:
         """Share of a whole session that was done, at most 1."""
         return min(1.0, self.items / self.of) if self.of else 1.0
@@ -110,7 +117,7 @@ def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
     ).fetchall()
     answers = final_answers(cursor)
     free_text = {asked.name for asked in project.questions if not asked.options}
-    out = []
+    out, timed = [], not is_simulated(cursor)
     for (
         who, pseudonym, state, eligible, withdrawn, paid, counts, items, of, promised, missed, seconds, reported,
         active, approved, bonus, decision, reason, sent_at,
@@ -139,11 +146,11 @@ def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
             sent_at=sent_at,
             groups={name: text for name, text in answers.get(who, {}).items() if name not in free_text},
         )
-        out.append(_flagged(line, project, missed=missed, excluded=not counts))
+        out.append(_flagged(line, project, missed=missed, excluded=not counts, timed=timed))
     return out
 
 
-def _flagged(line: PayLine, project: Project, *, missed: int, excluded: bool) -> PayLine:
+def _flagged(line: PayLine, project: Project, *, missed: int, excluded: bool, timed: bool) -> PayLine:
     flags = []
     if line.items + line.reported and line.reported > MANY_REPORTS * (line.items + line.reported):
         flags.append(f"reported {line.reported} of {line.items + line.reported} items")
@@ -153,8 +160,10 @@ def _flagged(line: PayLine, project: Project, *, missed: int, excluded: bool) ->
         flags.append("does not count")
     if line.state == "finished" and not line.items:
         flags.append("let in, and found nothing left")
-    if line.minutes and line.due and line.pay / line.minutes * 60 < LEAST_SHARE * project.cost.pay_per_hour:
-        flags.append(f"took {line.minutes:.0f} minutes: less than half the planned pay per hour")
+    if line.minutes and line.due and line.owed / line.minutes * 60 < LEAST_SHARE * project.cost.pay_per_hour:
+        flags.append(f"took {line.minutes:.1f} min: less than half the planned pay per hour")
+    if line.minutes and timed and line.minutes * 60 < LEAST_TIME * line.items * project.cost.seconds_per_item:
+        flags.append(f"took {line.minutes * 60:.1f} s: less than a tenth of the planned time")
     return replace(line, flags=tuple(flags))
 
 
@@ -197,11 +206,11 @@ def decide_pay(
     """
     if decision not in DECISIONS:
         raise InputError(f"pay: '{decision}' is no decision; approve or reject")
-    reason, bonus = reason.strip()[:500], round(bonus, 2)
+    reason = reason.strip()[:500]
     if decision == "rejected" and not reason:
         raise InputError("pay: a rejection needs a reason, which the platform shows to the person")
-    if not 0 <= bonus < 1e6:
-        raise InputError("pay: a bonus must be 0 or more")
+    if not 0 <= bonus < 1e6 or bonus != round(bonus, 2):
+        raise InputError(f"pay: a bonus of {bonus:g} is not possible; give whole cents, from 0 to below 1,000,000")
     lines = {line.annotator: line for line in pay_sheet(cursor, project)}
     for annotator in dict.fromkeys(annotators):
         line = lines.get(annotator)

@@ -36,7 +36,7 @@ from dissensus_collect.web.site import (
 from dissensus_collect.work import participants
 from dissensus_collect.work.answers import Refused, check_answers, questions_of
 from dissensus_collect.work.door import door, wait
-from dissensus_collect.work.recruitment import Preview, external_of, invited, way_back
+from dissensus_collect.work.recruitment import NotInvited, Preview, external_of, invited, way_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -129,7 +129,10 @@ async def arrival(request: Request) -> Response:
     def arrive(cursor: Cursor) -> tuple[str, str]:
         who = external or invited(cursor, query.get("code", ""))
         token = participants.arrive(cursor, now=now, external=who, parameters=parameters, **origin).token
-        return token, screens_of(cursor, project, known(cursor, token), now=now)[0]
+        annotator = participants.annotator_of(cursor, token)
+        if annotator is None or annotator.state == "deleted":
+            raise NotInvited("Thank you for coming. There is no task for you in this project; you can close this page.")
+        return token, screens_of(cursor, project, annotator, now=now)[0]
 
     token, screen_due = await site.database.write(arrive)
     response = RedirectResponse(screen_due, 303)
@@ -271,7 +274,7 @@ async def consent(request: Request) -> Response:
 
         state = await visit.site.database.write(decide)
         # While this page was read, the last place may have gone to somebody else, or the promise have changed.
-        return RedirectResponse("/" if state == "arrived" else SCREENS[state][0], 303)
+        return RedirectResponse("/consent" if state == "arrived" else SCREENS[state][0], 303)
     promise = promise_of(project, await visit.site.database.read(vote_items))
     items = promise.votes + promise.gold
     minutes = max(1, round(items * project.cost.seconds_per_item / 60))

@@ -53,8 +53,8 @@ PAY: Final = LongList[PayLine](
     name="pseudonym",
     filters={
         "all": ("Everybody", lambda line: True),
-        "open": ("To decide", lambda line: line.due and line.decision is None),
-        "clear": ("To decide, no flag", lambda line: line.due and line.decision is None and not line.flags),
+        "open": ("To decide", lambda line: line.open),
+        "clear": ("To decide, no flag", lambda line: line.open and not line.flags),
         "flagged": ("With flags", lambda line: bool(line.flags)),
         "decided": ("Decided", lambda line: line.decision is not None),
     },
@@ -177,7 +177,7 @@ async def decide_on_pay(request: Request) -> Response:
     """Approve or reject the pay of everybody who was ticked."""
     desk = await desk_of(request, role="owner")
     lines = await desk.study(lambda cursor: pay_sheet(cursor, desk.project))
-    undecided = (line for line in PAY.listed(lines, _asked_for(desk)).chosen if line.decision is None)
+    undecided = (line for line in PAY.listed(lines, _asked_for(desk)).chosen if line.decision is None or line.open)
     people = _chosen(desk, "chosen", undecided)
     try:
         bonus = float(str(desk.form.get("bonus", "")) or 0)

@@ -110,6 +110,7 @@ class _Worker:
         next_expiry: when the first open lease, of whoever it may be, runs out or has run out.
         has_lease: whether there is a lease of their own, open or run out.
         quota: the most items they may be asked about, as they were promised, without `gold` items.
+        gold_reported: gold items that they reported, of which `gold_replaced` are replaced.
         next_id: of the next assignment. Who writes is alone, so it can be read ahead, and nobody waits for the insert.
     """
 
@@ -119,6 +120,8 @@ class _Worker:
     done: int
     gold_done: int
     reported: int
+    gold_reported: int
+    gold_replaced: int
     quota: int
     gold: int
     tab: str | None
@@ -130,13 +133,17 @@ class _Worker:
 
     @property
     def may_vote(self) -> bool:
-        """Whether they may be asked about one more item; reports count like answers."""
-        return self.done + self.reported < self.quota
+        """Whether they may be asked about one more item; reports count like answers, of gold items too."""
+        return self.done + self.reported + self.gold_replaced < self.quota
 
     @property
     def number(self) -> int:
         """The place of the next item among all of theirs, from 1."""
-        return self.done + self.gold_done + self.reported + 1
+        return self.done + self.gold_done + self.reported + self.gold_reported + 1
+
+    @property
+    def total(self) -> int:
+        return self.quota + self.gold
 
 
 _LEASE: Final = (
@@ -144,6 +151,7 @@ _LEASE: Final = (
     "assignment.draft, item.id, item.media, item.text, item.role, assignment.state, item.retired_at "
     "FROM assignment JOIN item ON item.id = assignment.item "
 )
+_REPLACED: Final = "FROM assignment WHERE assignment.state = 'problem' AND missed = 0 AND assignment.annotator ="
 _OPEN_ITEM: Final = (
     "FROM item WHERE free > 0 AND spread {} ? AND NOT EXISTS "
     "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) ORDER BY spread LIMIT 1"
@@ -187,7 +195,7 @@ def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int
     """The item that an annotator would get under a number if it were handed out now, so that it can be loaded ahead."""
     worker = _worker(cursor, annotator)
     item = None
-    if number in gold_places(project, worker.id, worker.quota + worker.gold, worker.gold):
+    if _gold_is_due(cursor, project, worker, number):
         item = next(iter(_unseen_gold(cursor, project, worker.id)), None)
     item = item or _open_item(cursor, project, worker, number)
     return None if item is None else Shown(id=item[0], media=item[1], text=item[2])
@@ -308,13 +316,14 @@ def report_problem(
 ) -> None:
     """Gives an item back without a vote; the annotator is not shown it again.
 
-    It uses up one of the items that they may be asked about. A gold item is replaced by another; where none is left,
-    it counts as missed. Before the first answer, one item can be passed over like this, so that nobody is stuck.
+    It uses up one of the items that they may be asked about. A gold item is replaced by another at a later place, so
+    that nothing tells it from others; where no other or no place is left, it counts as missed. Before the
+    first answer, one item can be passed over like this, so that nobody is stuck.
     """
-    number, item, role, state, holds, answered, passed_over, gold_due = _mine(
+    number, item, role, state, holds, answered, passed_over, gold_due, total = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, item.role, assignment.state, assignment.holds, "
         "annotator.done + annotator.gold_done, annotator.reported + annotator.gold_reported, "
-        "annotator.promised_gold - annotator.gold_done",
+        "annotator.promised_gold - annotator.gold_done, annotator.promised_votes + annotator.promised_gold",
     )  # fmt: skip
     if state not in ("open", "expired"):
         raise Refused("closed", "this item is closed; ask for the next one")
@@ -324,7 +333,8 @@ def report_problem(
     cursor.execute(f"UPDATE annotator SET {column} = {column} + 1, seen_at = ? WHERE id = ?", (now, annotator))
     report(cursor, annotator, assignment=number, item=item, holds=bool(holds), reason=reason, now=now)
     if role == "gold":
-        missed = int(gold_due > len(_unseen_gold(cursor, project, annotator)))
+        left = min(len(_unseen_gold(cursor, project, annotator)), total - answered - passed_over - 1)
+        missed = int(gold_due > left)
         cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
         apply_gold_rule(cursor, project, annotator, now=now)
 
@@ -350,7 +360,8 @@ def expire_leases(cursor: Cursor, *, now: float) -> int:
 
 def _worker(cursor: Cursor, annotator: int) -> _Worker:
     row = cursor.execute(
-        "SELECT id, state, counts, done, gold_done, reported, promised_votes, promised_gold, tab, seen_at, "
+        "SELECT id, state, counts, done, gold_done, reported, gold_reported, CASE WHEN gold_reported = 0 THEN 0 ELSE "
+        f"(SELECT count(*) {_REPLACED} annotator.id) END, promised_votes, promised_gold, tab, seen_at, "
         "waiting_since, (SELECT expires FROM assignment WHERE assignment.state = 'open' ORDER BY expires LIMIT 1), "
         "EXISTS (SELECT 1 FROM assignment WHERE assignment.annotator = annotator.id "
         "AND assignment.state IN ('open', 'expired')), (SELECT coalesce(max(assignment.id), 0) + 1 FROM assignment) "
@@ -385,7 +396,7 @@ def _assigned(worker: _Worker, row: Any, *, expires: float) -> Assigned:
         assignment=token,
         item=Shown(id=item, media=media, text=text),
         number=number,
-        of=worker.quota + worker.gold,
+        of=worker.total,
         classes=tuple(json.loads(order)),
         expires=expires,
         draft=None if draft is None else json.loads(draft),
@@ -420,9 +431,9 @@ def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -
 
 
 def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
-    number, total = worker.number, worker.quota + worker.gold
-    gold_left = worker.gold_done < worker.gold
-    due = gold_left and number in gold_places(project, worker.id, total, worker.gold)
+    number = worker.number
+    gold_left = worker.gold_done < worker.gold and number <= worker.total
+    due = gold_left and _gold_is_due(cursor, project, worker, number)
     takes = bool(worker.counts) and not due
     item = _open_item(cursor, project, worker, number, take=takes) if worker.may_vote else None
     holds = takes and item is not None
@@ -446,7 +457,7 @@ def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float)
         assignment=token,
         item=Shown(id=place, media=media, text=text),
         number=number,
-        of=total,
+        of=worker.total,
         classes=order,
         expires=expires,
         draft=None,
@@ -462,6 +473,16 @@ def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int, *
     from_start, before_start = _TAKE if take else _LOOK
     item = cursor.execute(from_start, (start, worker.id)).fetchone()
     return item or cursor.execute(before_start, (start, worker.id)).fetchone()
+
+
+def _gold_is_due(cursor: Cursor, project: Project, worker: _Worker, number: int) -> bool:
+    """Whether a gold item comes at a place: one of those drawn for them, or drawn for one that they reported."""
+    places = set(gold_places(project, worker.id, worker.total, worker.gold))
+    if worker.gold_replaced:
+        for (reported,) in cursor.execute(f"SELECT number {_REPLACED} ?", (worker.id,)).fetchall():
+            later = fraction(project.seed, "gold again", worker.id, reported) * (worker.total - reported - 1)
+            places.add(reported + 2 + int(later))
+    return number in places
 
 
 def _unseen_gold(cursor: Cursor, project: Project, annotator: int) -> list[Any]:

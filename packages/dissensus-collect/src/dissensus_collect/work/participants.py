@@ -144,7 +144,8 @@ def arrive(
     known = None
     if external is not None:
         known = cursor.execute(
-            "SELECT annotator FROM identity WHERE platform = ? AND external = ?", (external.platform, external.id)
+            "SELECT annotator FROM identity WHERE (platform = ? AND external = ?) OR (platform = ? AND external = ?)",
+            (external.platform, external.id, _PAID_AND_DELETED, _keyed(cursor, external.platform, external.id)),
         ).fetchone()
     if known is not None:
         annotator = int(known[0])
@@ -169,15 +170,15 @@ def _origin(cursor: Cursor, address: str | None, device: str) -> tuple[str | Non
     """Keyed hashes of a network address, and of it together with a device."""
     if address is None:
         return None, None
-    (salt,) = cursor.execute("SELECT value FROM salt").fetchone()
     if ":" in address:
         # A household has 64 bits of IPv6 to itself, of which a device may use any.
         address = str(ip_network((address.partition("%")[0], 64), strict=False))
-    network, both = (
-        hashlib.blake2b(text.encode(), key=salt.encode(), digest_size=12).hexdigest()
-        for text in (address, f"{address}\n{device}")
-    )
-    return network, both
+    return _keyed(cursor, address), _keyed(cursor, address, device)
+
+
+def _keyed(cursor: Cursor, *what: str) -> str:
+    (salt,) = cursor.execute("SELECT value FROM salt").fetchone()
+    return hashlib.blake2b("\n".join(what).encode(), key=salt.encode(), digest_size=12).hexdigest()
 
 
 def shared_devices(cursor: Cursor) -> dict[str, int]:
@@ -428,10 +429,34 @@ def include(cursor: Cursor, annotator: int, *, now: float, by: str, reason: str 
 
 
 def delete_participant(cursor: Cursor, annotator: int, *, now: float, by: str = "researcher") -> None:
-    """Forgets who an annotator was and what they answered; others are asked for as many votes on these items."""
+    """Forgets who an annotator was and what they answered; others are asked for as many votes on these items.
+
+    Whoever still has pay to get from a platform cannot be forgotten yet. Of the platform's id of somebody who was
+    paid a keyed hash stays, so that they are not paid for a second session.
+    """
     _check_there(cursor, annotator)
+    mine = cursor.execute(
+        "SELECT platform, external, pseudonym, paid = 1 AND promised > 0 FROM identity "
+        "JOIN annotator ON annotator.id = identity.annotator "
+        "WHERE identity.annotator = ? AND platform IN ('prolific', 'mturk')",
+        (annotator,),
+    ).fetchone()
+    decided = cursor.execute(
+        "SELECT decision, sent_at FROM payment WHERE annotator = ? AND cancelled_at IS NULL", (annotator,)
+    ).fetchall()
+    if mine is not None and ((mine[3] and not decided) or ("approved", None) in decided):
+        raise InputError(
+            f"the pay of {mine[2]} was not sent yet, and cannot be sent to somebody who was deleted; decide about it, "
+            "write it for the platform, and delete them then"
+        )
     _forget_answers(cursor, annotator, reason="deleted")
-    for table in ("final_answer", "identity", "session"):
+    if mine is not None and decided:
+        cursor.execute(
+            "UPDATE identity SET platform = ?, external = ?, study = NULL, session = NULL WHERE annotator = ?",
+            (_PAID_AND_DELETED, _keyed(cursor, *mine[:2]), annotator),
+        )
+    cursor.execute("DELETE FROM identity WHERE annotator = ? AND platform <> ?", (annotator, _PAID_AND_DELETED))
+    for table in ("final_answer", "session"):
         cursor.execute(f"DELETE FROM {table} WHERE annotator = ?", (annotator,))
     cursor.execute(
         "UPDATE annotator SET state = 'deleted', tab = NULL, address = NULL, device = NULL, done = 0, gold_done = 0, "
@@ -461,6 +486,8 @@ def _forget_answers(cursor: Cursor, annotator: int, *, reason: str) -> None:
     )
 
 
+_PAID_AND_DELETED: Final = "paid and deleted"
+"""The platform of whom only a hash is left."""
 _ITEMS_OF: Final = "SELECT item FROM assignment WHERE annotator = ?"
 
 
