@@ -47,7 +47,7 @@ CROWD: Final = Training(epochs=8)
 
 
 def prepare(out: Path) -> None:
-    from dissensus.items.encoders import encoded, fit_encoder
+    from dissensus_train.encoders.encoding import encoded, fit_encoder
     from dissensus_train.studies.text_sets import lewidi
 
     given = lewidi("md-agreement")

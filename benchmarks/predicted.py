@@ -28,9 +28,9 @@ from scipy.special import softmax
 from dissensus.datasets import load
 from dissensus.evaluation.finite_panel.panel import draw_votes
 from dissensus.evaluation.probabilities import Predictions
-from dissensus.items.tfidf import fit_tfidf, tfidf
 from dissensus.progress import silent
 from dissensus.votes.table import votes_from_counts
+from dissensus_train.encoders.tfidf import fit_tfidf, tfidf
 from dissensus_train.studies.cifar_sets import cifar_10h
 from dissensus_train.studies.text_sets import chaosnli, lewidi, text_set
 

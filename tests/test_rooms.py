@@ -29,6 +29,7 @@ ROOMS = [
     "dissensus.datasets",
     "dissensus.items",
     "dissensus_train.delivery",
+    "dissensus_train.encoders",
     "dissensus_train.training",
     "dissensus_train.basins",
     "dissensus_train.ood",

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from dissensus.errors import InputError
-from dissensus.items import Encoder, Items, encoded, fit_encoder, restore_encoder
-from dissensus.items.tfidf import fit_tfidf, tfidf
+from dissensus.items import Items
 from dissensus.progress import Step
-from dissensus_train.pretrained import MINILM, hf_folder
+from dissensus_train.encoders import Encoder, encoded, fit_encoder, restore_encoder
+from dissensus_train.encoders.pretrained import MINILM, hf_folder
+from dissensus_train.encoders.tfidf import fit_tfidf, tfidf
 
 TEXTS = ["The cat sat on the mat, the cat!", "A dog_2 barked: Über-laut", "", "cat\x00dog \n cat", "x y z"]
 
@@ -306,7 +307,7 @@ def test_timm_networks_see_squares_scaled_as_timm_says(tmp_path: Path, monkeypat
         stub, "data", types.SimpleNamespace(resolve_model_data_config=lambda model: config), raising=False
     )
     monkeypatch.setitem(sys.modules, "timm", stub)
-    monkeypatch.setattr("dissensus_train.pretrained.version", lambda package: "0")
+    monkeypatch.setattr("dissensus_train.encoders.pretrained.version", lambda package: "0")
     items = image_items(n=3, side=8)
     assert items.pixels is not None
     features = encoded(fit_encoder("timm:resnet18", items, folder=tmp_path), items)

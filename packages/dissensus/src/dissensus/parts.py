@@ -5,7 +5,7 @@
 
 - `dissensus.commands`: commands (`study`); one inside a group of commands is `curate.ambiguous`;
 - `dissensus.names`: names of `dis`;
-- `dissensus.joins`: what another part asks for where it cannot do without (`encoder.hf`, `schema.study`).
+- `dissensus.joins`: what another part asks for where it cannot do without (`report.study`, `schema.study`).
 
 Installed parts are looked for when a name is asked for that only a part has, and not before. Libraries that only some
 people need are likewise imported when they are used, and named where they are missing.

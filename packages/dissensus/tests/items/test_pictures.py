@@ -12,9 +12,9 @@ from PIL import Image
 from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError
 from dissensus.item_names import places_of_items
-from dissensus.items.encoders import encoded, fit_encoder
 from dissensus.items.pictures import ImageReading, read_picture
 from dissensus.items.reading import read_images
+from dissensus_train.encoders.encoding import encoded, fit_encoder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,14 +20,14 @@ from safetensors.torch import load_file
 from dissensus.array_file import read_npy, read_npz
 from dissensus.errors import InputError
 from dissensus.items import Items
-from dissensus.items.encoders import encoded, restore_encoder
 from dissensus.items.pictures import read_picture
 from dissensus.progress import silent
 from dissensus.together.deferral import gains_of_votes
 from dissensus.together.sets import ROUNDING, mass_before, sets_within
 from dissensus_train.bundles.beside import combination_of
 from dissensus_train.bundles.recipe import read_recipe
-from dissensus_train.pretrained import text_encoder, timm_encoder
+from dissensus_train.encoders.encoding import encoded, restore_encoder
+from dissensus_train.encoders.pretrained import text_encoder, timm_encoder
 from dissensus_train.training.annotator_side import People, PeopleNetwork, mixed
 from dissensus_train.training.data import moved_and_scaled
 from dissensus_train.training.engine import settled_device
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from torch import nn
 
     from dissensus.arrays import Features, Floats, Ints, Mask, Table
-    from dissensus.items.encoders import Encoder
     from dissensus.progress import Progress
     from dissensus.together.combining import Combination
     from dissensus.together.sets import Sets
     from dissensus_train.bundles.recipe import Recipe
+    from dissensus_train.encoders.encoding import Encoder
 
 CODE: Final = "code"
 ENCODER: Final = "encoder"

@@ -19,7 +19,7 @@ from dissensus.errors import InputError
 from dissensus.items import Items
 from dissensus.parts import installed
 from dissensus_train.bundles.loading import ENCODER
-from dissensus_train.pretrained import embedded, text_network, tokens_of
+from dissensus_train.encoders.pretrained import embedded, text_network, tokens_of
 from dissensus_train.training.annotator_side import PeopleNetwork
 from dissensus_train.training.inputs import TokenBatch, prepared
 

@@ -44,7 +44,7 @@ from dissensus_train.bundles.parts import write_sums
 from dissensus_train.bundles.recipe import Recipe, write_recipe
 from dissensus_train.bundles.ways_out import MOST_TRIED, write_onnx
 from dissensus_train.delivery import HARD
-from dissensus_train.pretrained import encoder_folder, keep_encoder, versions
+from dissensus_train.encoders.pretrained import encoder_folder, keep_encoder, versions
 from dissensus_train.studies.scored import trains_on_majority
 from dissensus_train.training.annotator_side import PeopleNetwork
 from dissensus_train.training.data import TRAIN

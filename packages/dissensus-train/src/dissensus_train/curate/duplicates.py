@@ -14,7 +14,6 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from dissensus.errors import InputError, choices
-from dissensus.items.encoders import encoded, fit_encoder
 from dissensus.items.pictures import as_seen, decoded
 from dissensus.items.shown import Items
 from dissensus.progress import Step, silent
@@ -22,6 +21,7 @@ from dissensus_train.curate.item_list import ItemList, listed
 from dissensus_train.curate.near_drawings import near_drawings
 from dissensus_train.curate.near_images import SIDE, are_drawn, canvas, near_images, own_threads
 from dissensus_train.curate.near_texts import near_texts, plain_forms
+from dissensus_train.encoders.encoding import encoded, fit_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,6 @@ from dissensus.arrays import places_of
 from dissensus.datasets.catalogue import cache_folder
 from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
 from dissensus.errors import InputError, MissingItemsError
-from dissensus.items.encoders import encoded, fit_encoder
 from dissensus.items.pictures import ImageReading
 from dissensus.items.reading import places_in_file, read_features, read_images, read_texts
 from dissensus.items.shown import Items
@@ -23,6 +22,7 @@ from dissensus.votes.echo import drop_notes, number
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.sampling import subsample
 from dissensus.votes.shown_pairs import shown_pairs
+from dissensus_train.encoders.encoding import encoded, fit_encoder
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
 from dissensus_train.studies.splitting import study_splits
 from dissensus_train.studies.writing import toml_value
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Features, Ints, Names
-    from dissensus.items.encoders import Encoder
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.progress import Progress
     from dissensus.votes.table import Votes
+    from dissensus_train.encoders.encoding import Encoder
     from dissensus_train.studies.spec import Study, Target
 
 Held = TypeVar("Held")

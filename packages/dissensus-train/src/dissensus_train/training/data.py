@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Codes, Features, Ints
-    from dissensus.items.encoders import Encoder
     from dissensus.items.shown import Items
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
+    from dissensus_train.encoders.encoding import Encoder
 
 TRAIN = "train"
 

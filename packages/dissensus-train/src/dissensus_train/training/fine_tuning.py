@@ -14,7 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError
-from dissensus_train.pretrained import TOKENS, folder_fingerprint, hf_folder, loading, timm_folder, timm_network
+from dissensus_train.encoders.pretrained import (
+    TOKENS,
+    folder_fingerprint,
+    hf_folder,
+    loading,
+    timm_folder,
+    timm_network,
+)
 from dissensus_train.training.inputs import TokenBatch, Tokens
 
 if TYPE_CHECKING:

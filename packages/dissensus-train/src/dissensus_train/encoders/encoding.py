@@ -19,11 +19,10 @@ from dissensus.array_file import read_npz
 from dissensus.errors import InputError, choices
 from dissensus.items.ngrams import character_ngrams
 from dissensus.items.pictures import brought_to
-from dissensus.items.tfidf import fit_tfidf, tfidf
 from dissensus.own_code import own_function, own_source
-from dissensus.parts import joined
 from dissensus.progress import Step, silent
 from dissensus.whole_file import whole_file
+from dissensus_train.encoders.tfidf import fit_tfidf, tfidf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -119,9 +118,9 @@ def restore_encoder(name: str, state: Mapping[str, np.ndarray[Any, Any]], *, fol
             encode=lambda items, progress: _pixels(items, progress, side=side),
         )
     if name == "minilm" or (kind in ("hf", "timm") and detail):
-        make = joined("joins", f"encoder.{kind}", part="train", wanted_by=f"encoder {name}")
-        encoder: Encoder = make(name, folder=folder)
-        return encoder
+        from dissensus_train.encoders.pretrained import text_encoder, timm_encoder
+
+        return (timm_encoder if kind == "timm" else text_encoder)(name, folder=folder)
     if ":" in name and kind not in ("hf", "timm", "pixels"):
         function = own_function(name, folder=folder, kind="encoder")
         return Encoder(

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.items.encoders import Encoder, beside
 from dissensus.parts import installed
 from dissensus.progress import Step
+from dissensus_train.encoders.encoding import Encoder, beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
