@@ -22,7 +22,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.answer_texts import ANSWER_KEYS, Answers, number_of, object_in, stated, summed, verbalised
 from dissensus.evaluation.probabilities import Predictions
 from dissensus.table_file import columns_of, kind_of, open_bytes, open_file, read_rows
-from dissensus.votes.preferences import side_columns
+from dissensus.votes.sides import side_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -16,7 +16,7 @@ from dissensus.votes.echo import Plain, number
 from dissensus.votes.encoding import first_appearances, to_names
 from dissensus.votes.roles import item_columns
 from dissensus.votes.scales import MANY
-from dissensus.votes.sides import side_pairs, turn_pairs
+from dissensus.votes.sides import LEFT, RIGHT, TIE, side_columns, side_pairs, turn_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,12 +26,7 @@ if TYPE_CHECKING:
     from dissensus.votes.reading import Options
     from dissensus.votes.table import Votes
 
-LEFT, TIE, RIGHT = "left", "tie", "right"
-
 NAMES_SIDES: Final = "the labels name the sides of pairs, which format='preferences' reads as such"
-
-_SYSTEMS: Final = ("model", "system", "assistant", "generator", "policy", "agent", "bot", "method")
-"""What columns are called that name who made the left and the right side, without their a and b."""
 
 _LABELS: Final = ("winner", "preference", "preferred", "verdict", "better", "overall_preference", "preference_strength")
 
@@ -98,17 +93,6 @@ def names_sides(labels: Sequence[str]) -> bool:
     wordy = (re.search(r"(?i)(model|assistant|response)[ _]?[ab12]", label) for label in labels)
     told = all(degree == 0 or word is not None for degree, word in zip(known, wordy, strict=False))
     return told and None not in known and {-1, 1} <= {np.sign(degree or 0) for degree in known}
-
-
-def side_columns(columns: Sequence[str], given: Sequence[str] | None) -> list[str]:
-    """The columns that name the two sides: those given, else those called so (`model_a` and `model_b`)."""
-    if given:
-        return [name for name in given if name in columns]
-    ends = r"(_?(a|b|1|2|left|right|first|second))"
-    for first, second in side_pairs(columns):
-        if re.fullmatch(rf"(({'|'.join(_SYSTEMS)})(_name|_id)?{ends})|left|chosen", plain(first)):
-            return [first, second]
-    return []
 
 
 def _with_sides(table: OpenTable, options: Options, sides: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.votes.preferences import LEFT, RIGHT, TIE, degree_said, side_columns
+from dissensus.votes.sides import LEFT, RIGHT, TIE, side_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -88,6 +88,9 @@ class ShownPairs:
             answer: the model's words.
             table: the class that they mean by a table of answers.
         """
+        # Words are read where Polars is; labels, which know how pairs were shown, are made without it.
+        from dissensus.votes.preferences import degree_said
+
         left, right, way = self.of.get(str(item), ("", "", 0))
         bare, size = answer.strip(" \n.\"'*`").casefold(), len(self.classes)
         by_place = None

@@ -18,12 +18,17 @@ from dissensus.item_names import places_of_items
 from dissensus.votes.columns import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dissensus.arrays import Mask
     from dissensus.votes.table import Votes
 
+LEFT, TIE, RIGHT = "left", "tie", "right"
+
 _NAMES: Final = (("left", "right"), ("a", "b"), ("1", "2"), ("first", "second"), ("chosen", "rejected"))
+
+_SYSTEMS: Final = ("model", "system", "assistant", "generator", "policy", "agent", "bot", "method")
+"""What columns are called that name who made the left and the right side, without their a and b."""
 
 
 def both_sides(table: Any) -> Any:
@@ -125,6 +130,17 @@ def side_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
             other = re.sub(own, second, spelled, count=1)
             found += [(name, known[other])] if other != spelled and other in known else []
     return found
+
+
+def side_columns(columns: Sequence[str], given: Sequence[str] | None) -> list[str]:
+    """The columns that name the two sides: those given, else those called so (`model_a` and `model_b`)."""
+    if given:
+        return [name for name in given if name in columns]
+    ends = r"(_?(a|b|1|2|left|right|first|second))"
+    for first, second in side_pairs(columns):
+        if re.fullmatch(rf"(({'|'.join(_SYSTEMS)})(_name|_id)?{ends})|left|chosen", plain(first)):
+            return [first, second]
+    return []
 
 
 @dataclass(frozen=True)
