@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from dissensus.errors import InputError
@@ -40,6 +42,28 @@ def sources(tmp_path: Path) -> Path:
     for name, images in (("first", first), ("second", second)):
         np.savez(tmp_path / f"{name}.npz", images=images, labels=(images.mean(axis=(1, 2)) > 128).astype(np.int64))
     return tmp_path
+
+
+def hinted(printed: str) -> list[str]:
+    """The arguments of the command that is named as the next one, without the words after it."""
+    return shlex.split(" ".join(printed.partition("next: dissensus curate ")[2].split()).partition(" to see")[0])
+
+
+def test_the_next_command_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an image that cannot be read, and texts without labels whose columns were named."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "some images").mkdir()
+    for place, image in enumerate(photographs(6)):
+        Image.fromarray(image[0]).save(tmp_path / "some images" / f"{place}.png")
+    (tmp_path / "some images" / "bad.png").write_bytes(b"nothing")
+    lines = ["Seven old bridges stood before morning", "SEVEN old bridges stood before morning", "Nobody asked"]
+    pl.DataFrame({"key": ["a", "b", "c"], "said": lines}).write_csv("texts.csv")
+    for given in (["some images", "--skip-bad"], ["texts.csv", "--item", "key", "--text", "said"]):
+        for drop in ("exact", "near"):
+            found = run("duplicates", *given, "-o", "clean.csv", "--drop", drop)
+            assert found.exit_code == 0, found.output
+            step = ["2" if word == "NUMBER" else word for word in hinted(found.output)]
+            assert run(*step).exit_code == 0, (found.output, run(*step).exception)
 
 
 def test_from_sources_to_a_datasheet(sources: Path) -> None:

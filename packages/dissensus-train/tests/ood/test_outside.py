@@ -267,9 +267,12 @@ def test_scores_from_anywhere(tmp_path: Path) -> None:
     assert "ROC curves of mine on odd" in (tmp_path / "page.html").read_text()
     with pytest.raises(InputError, match=r"--ood is of a study's items"):
         run("--scores", table, "--ood", table)
-    (tmp_path / "other.csv").write_text("set,mine\nid,1\nfar,unknown\n")
-    with pytest.raises(InputError, match="column 'mine' is not a number in every row"):
-        read_scores(tmp_path / "other.csv")
+    for wrong in ("unknown", "inf", "nan", ""):
+        (tmp_path / "other.csv").write_text(f"set,mine\nid,1\nfar,{wrong}\n")
+        with pytest.raises(InputError, match="column 'mine' is not a finite number in every row"):
+            read_scores(tmp_path / "other.csv")
+    with pytest.raises(InputError, match=r"there is no file nosuch\.csv"):
+        run("--scores", "nosuch.csv")
     with pytest.raises(InputError, match="scores of in-distribution items, their set called id"):
         measure_scores({"far": {"mine": [1.0]}})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,12 +122,16 @@ def duplicates(
         for (here, there), pairs_across in leaks.items():
             rows.add_row(plain(here), plain(there), *(f"{number:,}" for number in pairs_across))
         out.print(rows if leaks else f"no duplicate lies across {across}")
+    given = {"--shape": shape, "--item": item, "--text": text, "--label": label}
+    again = shlex.join([*sources, *(word for name, value in given.items() if value for word in (name, value))])
     if alike + semantic and drop == "exact" and page is None:
-        next_step(
-            f"dissensus curate duplicates {' '.join(sources)} --page duplicates.html to see what --drop near drops"
-        )
-        return
-    next_step(f"dissensus curate map {' '.join(sources)} --items {named(output)} -o mapped.csv")
+        bad = " --skip-bad" if skip_bad else ""
+        next_step(f"dissensus curate duplicates {again}{bad} --page duplicates.html to see what --drop near drops")
+    elif duplicated.skipped or any(source.labels is None for source in read):
+        # A map is of labels, and of images that can all be read.
+        next_step(f"dissensus curate select {named(output)} -n NUMBER -o chosen.csv")
+    else:
+        next_step(f"dissensus curate map {again} --items {named(output)} -o mapped.csv")
 
 
 @app.command("map")

@@ -38,6 +38,8 @@ def ood(
     is taken from the table ood of the study's file.
     """
     table = scores if scores is not None and Path(scores).is_file() else None
+    if scores is not None and table is None and ("." in scores or "/" in scores):
+        raise InputError(f"ood: there is no file {scores}; give a table, or names of scores, with --scores")
     options: dict[str, Any] = {
         "sets": _named(ood_sets or []) or None,
         "near": tuple(near) if near else None,
@@ -122,9 +124,9 @@ def read_scores(path: str | Path) -> dict[str, dict[str, Floats]]:
     numbers = table.select(
         pl.col("set").cast(pl.String), *(pl.col(name).cast(pl.Float64, strict=False) for name in names)
     )
-    wrong = next((name for name in names if numbers[name].is_null().any() or numbers[name].is_nan().any()), None)
+    wrong = next((name for name in names if not numbers[name].is_finite().fill_null(value=False).all()), None)
     if wrong is not None:
-        raise InputError(f"{path}: the column '{wrong}' is not a number in every row; fill or remove it")
+        raise InputError(f"{path}: the column '{wrong}' is not a finite number in every row; fill or remove it")
     ours = (
         pl.when(pl.col("set").is_in(["id", "in-distribution"])).then(pl.lit(IN_DISTRIBUTION)).otherwise(pl.col("set"))
     )

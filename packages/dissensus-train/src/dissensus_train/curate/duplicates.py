@@ -89,8 +89,8 @@ class Duplicates:
         if self.near_drop > MANY * len(self.items):
             several.append(
                 f"{self.near_drop:,} of {len(self.items):,} items ({self.near_drop / len(self.items):.0%}) go where "
-                "near duplicates are dropped: items that are alike by nature, such as X-rays, may look like "
-                "duplicates; look at the groups first, or raise similarity="
+                "near duplicates are dropped: items that are alike by nature may look like "
+                "duplicates; look at the groups first, or ask for more similarity"
             )
         if apart:
             several.append(
