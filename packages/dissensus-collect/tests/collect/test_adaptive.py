@@ -15,15 +15,14 @@ from dissensus.errors import InputError
 from dissensus.labels.mixture import Dirichlet
 from dissensus.together.allocation import (
     best_votes,
-    draw_round,
     expected_error,
     gains_of_next_votes,
-    unbiased_shares,
 )
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.setup_check import check_setup
 from dissensus_collect.results.adaptive import allocate, inclusion_of_votes, plan_allocation
 from dissensus_collect.results.collected import read_judgements
+from dissensus_collect.results.drawing import draw_round, unbiased_shares
 from dissensus_collect.store.opening import open_database
 from tests.collect.panels import NOW, judge_all, text_project
 

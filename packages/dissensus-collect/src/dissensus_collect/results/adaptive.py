@@ -23,12 +23,12 @@ from dissensus.labels.mixture import Dirichlet
 from dissensus.labels.schemes import weighted
 from dissensus.together.allocation import (
     best_votes,
-    draw_round,
     expected_error,
     gains_of_next_votes,
     panel_concentration,
 )
 from dissensus_collect.results.collected import pseudonyms, read_judgements, votes_of_judgements
+from dissensus_collect.results.drawing import draw_round
 from dissensus_collect.store.slots import want
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def inclusion_of_votes(cursor: Any, project: Project, judgements: Judgements) ->
     """(judgements,) each judgement's place among the counted votes of its item, and the probability of that place.
 
     Every item gets the first k votes, so places 1 to k have probability 1; a later place has the probability of the
-    draw that made it. `allocation.unbiased_shares` weights votes by these, which keeps estimates unbiased.
+    draw that made it. `drawing.unbiased_shares` weights votes by these, which keeps estimates unbiased.
     """
     place = _places(judgements)
     cursor.execute("SELECT item, wanted, inclusion FROM decision ORDER BY item, wanted, id")
