@@ -394,10 +394,10 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
             ways = {meaning: {k: v for k, v in way.items() if k != "format"} for meaning, way in error.readings.items()}
             raise InputError(error.sentence, readings={meaning: way for meaning, way in ways.items() if way}) from None
         reading = _with_preferences(reading, options, columns=table.columns, asked=asked)
-        turned = table.rows([SWAPPED]).table[SWAPPED].cast(pl.String) if SWAPPED in table.columns else pl.Series([])
-        if len(turned) == len(reading.votes) and turned.is_in(["true", "false"]).all():
+        written = table.rows([SWAPPED]).table[SWAPPED].cast(pl.String) if SWAPPED in table.columns else pl.Series([])
+        if len(written) == len(reading.votes) and written.is_in(["true", "false"]).all():
             # As dissensus writes it, without the file beside that says so.
-            shown = reading.votes.swapped ^ (turned == "true").to_numpy()
+            shown = reading.votes.swapped ^ (written == "true").to_numpy()
             reading = replace(reading, votes=replace(reading.votes, swapped=shown))
         return reading
     if own is None and options.format is None and {"chosen", "rejected"} <= set(map(plain, table.columns)):
