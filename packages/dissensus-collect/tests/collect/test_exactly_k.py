@@ -364,7 +364,7 @@ def test_slots_are_right_while_another_process_writes_beside(
 def test_the_votes_of_a_deleted_participant_are_gone_and_others_give_them(
     collecting: Callable[..., Collecting],
 ) -> None:
-    project = collecting(items=3, k=2)
+    project = collecting(items=3, k=2, pay_per_hour="0.0")
     one, other = project.worker("P1"), project.worker("P2")
     project.work_through(one)
     project.work_through(other)

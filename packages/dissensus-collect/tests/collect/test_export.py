@@ -18,6 +18,7 @@ from dissensus.labels.schemes import weighted
 from dissensus.votes.reading import read_votes
 from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.export import CODEBOOK, export_project, write_guarded_csv
+from dissensus_collect.results.pay import bulk_files, decide_pay
 from dissensus_collect.results.quality import annotator_quality, item_quality
 from dissensus_collect.store.events import log_event
 from dissensus_collect.store.opening import open_database, snapshot
@@ -184,6 +185,9 @@ def test_a_deleted_person_is_gone_from_the_export(project: Project, tmp_path: Pa
     with open_database(project) as database:
         people = fill(database, project, people=2)
         names = dict(database.read_now(lambda cursor: cursor.execute("SELECT id, pseudonym FROM annotator").fetchall()))
+        paid = {"now": NOW, "decision": "approved", "by": "researcher"}
+        database.write_now(lambda cursor: decide_pay(cursor, project, people[:1], **paid))
+        database.write_now(lambda cursor: bulk_files(cursor, "prolific", now=NOW))
         database.write_now(lambda cursor: delete_participant(cursor, people[0], now=NOW + 90))
         exported(database, project, tmp_path / "out", identities=True)
     for table in ("answers", "annotators", "sessions", "identities", "surplus"):

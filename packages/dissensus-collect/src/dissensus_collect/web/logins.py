@@ -91,7 +91,9 @@ class Logins:
         """Set an account's password, or have none; if it is another than before, whoever is logged in by it is out."""
         accounts = self._kept()["accounts"]
         if name not in accounts:
-            raise InputError(f"account '{name}': there is none; make it with 'dissensus collect login --role'")
+            raise InputError(
+                f"account '{name}': there is none; make it: collect login FOLDER --name {name} --role reviewer"
+            )
         before = accounts[name]["password"]
         if before == password or (None not in (before, password) and check_password(str(password), before)):
             return
@@ -130,7 +132,9 @@ class Logins:
         token = new_token()
         with self._changed() as kept:
             if name not in kept["accounts"]:
-                raise InputError(f"account '{name}': there is none; make it with 'dissensus collect login --role'")
+                raise InputError(
+                    f"account '{name}': there is none; make it: collect login FOLDER --name {name} --role reviewer"
+                )
             kept["links"][_digest(token)] = [self.clock() + self.lasting, name]
         return f"/researcher/enter/{token}"
 

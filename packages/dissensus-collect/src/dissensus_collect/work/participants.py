@@ -444,7 +444,7 @@ def delete_participant(cursor: Cursor, annotator: int, *, now: float, by: str = 
     decided = cursor.execute(
         "SELECT decision, sent_at FROM payment WHERE annotator = ? AND cancelled_at IS NULL", (annotator,)
     ).fetchall()
-    if mine is not None and ((mine[3] and not decided) or ("approved", None) in decided):
+    if mine is not None and ((mine[3] and not decided) or any(sent_at is None for _, sent_at in decided)):
         raise InputError(
             f"the pay of {mine[2]} was not sent yet, and cannot be sent to somebody who was deleted; decide about it, "
             "write it for the platform, and delete them then"
