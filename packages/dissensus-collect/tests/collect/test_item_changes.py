@@ -76,7 +76,7 @@ def test_whoever_has_a_retired_item_on_the_screen_gets_another_and_their_answer_
 
 def test_votes_of_a_retired_item_are_uncounted_and_counted_again_like_others(collecting: Make) -> None:
     project = collecting(items=1, k=2)
-    people = [project.worker("P1"), project.worker("P2")]
+    people = [project.worker(), project.worker()]
     for who in people:
         project.work_through(who)
     project.write(retire, 1, reason="blurred", by="researcher")
