@@ -185,7 +185,7 @@ def test_a_deleted_person_is_gone_from_the_export(project: Project, tmp_path: Pa
     with open_database(project) as database:
         people = fill(database, project, people=2)
         names = dict(database.read_now(lambda cursor: cursor.execute("SELECT id, pseudonym FROM annotator").fetchall()))
-        paid = {"now": NOW, "decision": "approved", "by": "researcher"}
+        paid: dict[str, Any] = {"now": NOW, "decision": "approved", "by": "researcher"}
         database.write_now(lambda cursor: decide_pay(cursor, project, people[:1], **paid))
         database.write_now(lambda cursor: bulk_files(cursor, "prolific", now=NOW))
         database.write_now(lambda cursor: delete_participant(cursor, people[0], now=NOW + 90))
