@@ -91,9 +91,7 @@ class Logins:
         """Set an account's password, or have none; if it is another than before, whoever is logged in by it is out."""
         accounts = self._kept()["accounts"]
         if name not in accounts:
-            raise InputError(
-                f"account '{name}': there is none; make it: collect login FOLDER --name {name} --role reviewer"
-            )
+            raise _no_account(name)
         before = accounts[name]["password"]
         if before == password or (None not in (before, password) and check_password(str(password), before)):
             return
@@ -132,9 +130,7 @@ class Logins:
         token = new_token()
         with self._changed() as kept:
             if name not in kept["accounts"]:
-                raise InputError(
-                    f"account '{name}': there is none; make it: collect login FOLDER --name {name} --role reviewer"
-                )
+                raise _no_account(name)
             kept["links"][_digest(token)] = [self.clock() + self.lasting, name]
         return f"/researcher/enter/{token}"
 
@@ -203,6 +199,11 @@ class Logins:
             with whole_file(self._path, remedy="nobody can log in; mend the rights of the folder") as part:
                 part.touch(mode=0o600)
                 part.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def _no_account(name: str) -> InputError:
+    how = f"dissensus collect login FOLDER --name {name} --role reviewer"
+    return InputError(f"account '{name}': there is none; make it: {how}")
 
 
 def _digest(token: str) -> str:
