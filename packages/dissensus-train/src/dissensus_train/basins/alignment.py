@@ -21,6 +21,7 @@ from torch.nn import functional as F
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 from dissensus_train.basins.surfaces import comparable
+from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -111,7 +112,8 @@ def aligned(first: Objective, second: Objective, *, seed: int = 0) -> Objective:
         else second.buffers,
     )
     inputs = next(moved.chunks())[0]
-    before, after = (run.logits(run.weights, inputs, buffers=run.buffers) for run in (second, moved))
+    with same_bits():  # In another order, the rounding of a GPU's short floats alone would look like another network.
+        before, after = (run.logits(run.weights, inputs, buffers=run.buffers) for run in (second, moved))
     if not torch.allclose(before, after, rtol=1e-3, atol=1e-4 * float(before.abs().max())):
         raise InputError("alignment: in another order of its units the network computes otherwise; leave alignment out")
     return moved

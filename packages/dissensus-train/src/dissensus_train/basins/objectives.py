@@ -254,7 +254,8 @@ def objective(
     flat = torch.cat([value.reshape(-1) for value in parts.values()])
     chosen = _loss_of(loss)
     source = source_of(inputs, targets, chunk=max(1, chunk), like=flat)
-    size, measured_on, first = _looked_through(own, source, chosen, data)
+    with same_bits():
+        size, measured_on, first = _looked_through(own, source, chosen, data)
     real = {name: value for name, value in own.named_buffers() if value.is_floating_point()}
     return Objective(
         model=own,
