@@ -23,7 +23,8 @@ from dissensus_collect.store.opening import open_database
 from dissensus_collect.store.slots import vote_items
 from dissensus_collect.work.answers import check_answers
 from dissensus_collect.work.assignment import Assigned, Finished, Receipt, expire_leases, next_item, save
-from dissensus_collect.work.participants import External, arrive, consent, practised
+from dissensus_collect.work.participants import External, arrive
+from dissensus_collect.work.steps import consent, practised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,8 @@ from dissensus_collect.project.starting import init_project
 from dissensus_collect.results.overview import overview
 from dissensus_collect.work.answers import check_answers
 from dissensus_collect.work.assignment import Assigned, next_item, save
-from dissensus_collect.work.participants import External, arrive, consent, practised
+from dissensus_collect.work.participants import External, arrive
+from dissensus_collect.work.steps import consent, practised
 from tests.collect.conftest import let_in
 
 if TYPE_CHECKING:

@@ -18,12 +18,13 @@ from dissensus_collect.work.assignment import (
     expire_leases,
     heartbeat,
     keep_draft,
-    likely_next,
     next_item,
     report_problem,
     take_over,
 )
-from dissensus_collect.work.participants import arrive, exclude
+from dissensus_collect.work.choosing import likely_next
+from dissensus_collect.work.leaving import exclude
+from dissensus_collect.work.participants import arrive
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,7 +24,8 @@ from dissensus_collect.store.opening import open_database
 from dissensus_collect.web.security import ANNOTATOR_COOKIE
 from dissensus_collect.web.server import create_app, one_time_link
 from dissensus_collect.web.site import ServerSettings
-from dissensus_collect.work.participants import arrive, consent, practised, understood
+from dissensus_collect.work.participants import arrive
+from dissensus_collect.work.steps import consent, practised, understood
 from tests.collect.conftest import ASKED, CHECKED, let_in
 from tests.collect.web import DIGITS, web_project
 

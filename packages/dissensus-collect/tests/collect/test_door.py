@@ -12,15 +12,9 @@ from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.assignment import Finished, expire_leases, report_problem
 from dissensus_collect.work.attributes import final_answers
 from dissensus_collect.work.door import door, places_left, quotas_so_far
-from dissensus_collect.work.participants import (
-    annotator_by_id,
-    arrive,
-    consent,
-    exclude,
-    finish_code,
-    practised,
-    screen,
-)
+from dissensus_collect.work.leaving import exclude
+from dissensus_collect.work.participants import annotator_by_id, arrive, finish_code
+from dissensus_collect.work.steps import consent, practised, screen
 from tests.collect.web import legal_values, visited, web_project
 
 if TYPE_CHECKING:

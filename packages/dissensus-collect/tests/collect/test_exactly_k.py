@@ -23,16 +23,9 @@ from dissensus_collect.store.slots import put_back, retire, unvoid, void, want
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.assignment import Assigned, back, heartbeat, report_problem, take_over
 from dissensus_collect.work.door import door
-from dissensus_collect.work.participants import (
-    annotator_by_id,
-    arrive,
-    break_off,
-    consent,
-    delete_participant,
-    exclude,
-    include,
-    practised,
-)
+from dissensus_collect.work.leaving import break_off, delete_participant, exclude, include
+from dissensus_collect.work.participants import annotator_by_id, arrive
+from dissensus_collect.work.steps import consent, practised
 from tests.collect.conftest import Collecting, make_project
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from dissensus_collect.results.pay import bulk_files, decide_pay
 from dissensus_collect.results.quality import annotator_quality, item_quality
 from dissensus_collect.store.events import log_event
 from dissensus_collect.store.opening import open_database, snapshot
-from dissensus_collect.work.participants import delete_participant, exclude
+from dissensus_collect.work.leaving import delete_participant, exclude
 from tests.collect.panels import NOW, agreement_by_class, judge_all, text_project
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from dissensus_collect.work.assignment import back
 from dissensus_collect.work.gold import gold_missed
-from dissensus_collect.work.participants import annotator_by_id, exclude, include
+from dissensus_collect.work.leaving import exclude, include
+from dissensus_collect.work.participants import annotator_by_id
 from tests.collect.conftest import make_project
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from dissensus_collect.store.opening import open_database, snapshot
 from dissensus_collect.store.slots import put_back, retire, unvoid, void
 from dissensus_collect.store.sqlite import schema
 from dissensus_collect.work.assignment import heartbeat
-from dissensus_collect.work.participants import delete_participant, exclude, include
+from dissensus_collect.work.leaving import delete_participant, exclude, include
 from tests.collect.conftest import Collecting, make_project
 from tests.collect.web import legal_values, visited, web_project
 

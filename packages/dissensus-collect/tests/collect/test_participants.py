@@ -10,22 +10,9 @@ from dissensus.errors import InputError
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.assignment import Finished, Nothing
 from dissensus_collect.work.attributes import final_answers
-from dissensus_collect.work.participants import (
-    External,
-    annotator_by_id,
-    annotator_of,
-    answer_questions,
-    arrive,
-    break_off,
-    consent,
-    delete_participant,
-    exclude,
-    finish_code,
-    include,
-    misunderstood,
-    practised,
-    understood,
-)
+from dissensus_collect.work.leaving import break_off, delete_participant, exclude, include
+from dissensus_collect.work.participants import External, annotator_by_id, annotator_of, arrive, finish_code
+from dissensus_collect.work.steps import answer_questions, consent, misunderstood, practised, understood
 from tests.collect.conftest import ASKED, CHECKED
 
 if TYPE_CHECKING:

@@ -19,7 +19,9 @@ from dissensus_collect.results.demographics import join_demographics
 from dissensus_collect.results.pay import bulk_files, decide_pay, pay_sheet, realised, realised_by_group
 from dissensus_collect.sheet_answers import sheet_answers
 from dissensus_collect.store.slots import retire
-from dissensus_collect.work.participants import External, arrive, break_off, consent, delete_participant, practised
+from dissensus_collect.work.leaving import break_off, delete_participant
+from dissensus_collect.work.participants import External, arrive
+from dissensus_collect.work.steps import consent, practised
 from tests.collect.web import visited, web_project
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from dissensus_collect.results.pay import bulk_files, decide_pay, pay_sheet
 from dissensus_collect.store.opening import open_database
 from dissensus_collect.store.slots import put_back, retire
 from dissensus_collect.work.assignment import Assigned, Finished, next_item, report_problem
-from dissensus_collect.work.participants import annotator_by_id, exclude, finish_code, include, withdraw
+from dissensus_collect.work.leaving import exclude, include, withdraw
+from dissensus_collect.work.participants import annotator_by_id, finish_code
 from tests.collect.conftest import Collecting, make_project
 from tests.collect.web import legal_values, visited, web_project
 

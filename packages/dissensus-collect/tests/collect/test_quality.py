@@ -13,7 +13,7 @@ from scipy.special import psi
 from dissensus.together.allocation import panel_concentration
 from dissensus_collect.results.quality import annotator_quality, entropy_interval, item_quality
 from dissensus_collect.store.opening import open_database
-from dissensus_collect.work.participants import exclude
+from dissensus_collect.work.leaving import exclude
 from tests.collect.panels import NOW, agreement_by_class, judge_all, text_project
 
 if TYPE_CHECKING:

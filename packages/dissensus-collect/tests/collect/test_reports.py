@@ -14,7 +14,8 @@ from dissensus_collect.results.quality import annotator_quality
 from dissensus_collect.store.slots import retire
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.assignment import Finished, report_problem
-from dissensus_collect.work.participants import annotator_by_id, delete_participant, exclude, include, withdraw
+from dissensus_collect.work.leaving import delete_participant, exclude, include, withdraw
+from dissensus_collect.work.participants import annotator_by_id
 from dissensus_collect.work.reports import MOST_SET_ASIDE, REPORTERS, use_again
 from tests.collect.web import legal_values, visited, web_project
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from dissensus_collect.sheet_answers import sheet_answers
 from dissensus_collect.store.opening import open_database, snapshot
-from dissensus_collect.work.participants import exclude
+from dissensus_collect.work.leaving import exclude
 from dissensus_train.cli.curate import app
 from dissensus_train.curate.sheet import QUESTIONS
 from tests.collect.panels import NOW, judge_all, text_project

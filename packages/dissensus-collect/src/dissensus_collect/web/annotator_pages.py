@@ -6,21 +6,19 @@ No route takes an annotator's id: the session cookie alone says who is asking.
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from dissensus.responses import RESPONSES
-from dissensus_collect.project.orders import class_order
 from dissensus_collect.project.promise import promise_of
 from dissensus_collect.project.tables import LONGEST_ANSWER
 from dissensus_collect.store.events import log_event
 from dissensus_collect.store.slots import vote_items
+from dissensus_collect.web.item_screen import choices_of, is_practised, practice_items, screen
 from dissensus_collect.web.media import inside, picture
-from dissensus_collect.web.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, keyed_name, too_many
+from dissensus_collect.web.security import ANNOTATOR_COOKIE, RESEARCHER_COOKIE, address_of, too_many
 from dissensus_collect.web.site import (
     LANGUAGE_COOKIE,
     Site,
@@ -33,8 +31,7 @@ from dissensus_collect.web.site import (
     site_of,
     turned_away,
 )
-from dissensus_collect.work import participants
-from dissensus_collect.work.answers import Refused, check_answers, questions_of
+from dissensus_collect.work import leaving, participants, steps
 from dissensus_collect.work.door import door, wait
 from dissensus_collect.work.recruitment import NotInvited, Preview, external_of, invited, way_back
 
@@ -46,7 +43,6 @@ if TYPE_CHECKING:
 
     from dissensus_collect.project.language import Language
     from dissensus_collect.project.reading import Project
-    from dissensus_collect.project.tables import Gold
     from dissensus_collect.store.database import Cursor
     from dissensus_collect.work.participants import Annotator
 
@@ -164,7 +160,7 @@ class Visit:
         return self.project.told(self.tongue.code).get(name) or str(getattr(self.project.texts, name))
 
     async def record(self, step: Callable[..., Any], **what: Any) -> Any:
-        """Takes a step of the annotator's (`participants.consent`), and returns what it does."""
+        """Takes a step of the annotator's (`steps.consent`), and returns what it does."""
         work = (self.project, self.annotator.id)
         return await self.site.database.write(lambda cursor: step(cursor, *work, now=self.now, **what))
 
@@ -225,7 +221,7 @@ async def small_screen(request: Request) -> Response:
         return RedirectResponse("/consent" if state == "arrived" else SCREENS[state][0], 303)
     if visit.form is not None:
         await visit.site.database.write(
-            lambda cursor: participants.break_off(cursor, visit.annotator.id, now=visit.now, reason="small screen")
+            lambda cursor: leaving.break_off(cursor, visit.annotator.id, now=visit.now, reason="small screen")
         )
         return RedirectResponse("/finish", 303)
     return visit.page("screen")
@@ -249,7 +245,7 @@ async def eligibility(request: Request) -> Response:
     answers = visit.answers(len(asked))
     if visit.form is not None and all(answers):
         by_name = {question.name: answer for question, answer in zip(asked, answers, strict=True)}
-        await visit.record(participants.screen, answers=by_name)
+        await visit.record(steps.screen, answers=by_name)
         return RedirectResponse("/consent", 303)
     reminder = "" if visit.form is None else visit.tongue.say("Please answer every question.")
     return visit.page("eligibility", status=422 if reminder else 200, questions=asked, answers=answers, said=reminder)
@@ -267,7 +263,7 @@ async def consent(request: Request) -> Response:
         agreed, read = visit.form.get("agreed") == "yes", str(visit.form.get("promise", ""))
 
         def decide(cursor: Cursor) -> str:
-            state = participants.consent(cursor, project, annotator, now=now, agreed=agreed, read=read)
+            state = steps.consent(cursor, project, annotator, now=now, agreed=agreed, read=read)
             if state == "consented" and len(project.languages) > 1:
                 log_event(cursor, "language", annotator, {"language": visit.tongue.code}, now=now)
             return state
@@ -290,9 +286,7 @@ async def withdraw(request: Request) -> Response:
     annotator = visit.annotator.id
     if visit.form is not None:
         keep = visit.form.get("answers") != "delete"
-        await visit.site.database.write(
-            lambda cursor: participants.withdraw(cursor, annotator, now=visit.now, keep=keep)
-        )
+        await visit.site.database.write(lambda cursor: leaving.withdraw(cursor, annotator, now=visit.now, keep=keep))
         return RedirectResponse("/finish", 303)
     done, of, pay = await visit.site.database.read(lambda cursor: participants.earned(cursor, annotator))
     return visit.page("withdraw", done=done, of=of, pay=visit.money(pay) if visit.annotator.promised else "")
@@ -322,7 +316,7 @@ async def practice(request: Request) -> Response:
     if visit.form is None:
         return screen(visit, rounds=rounds)
     passed = is_practised(visit.project, str(visit.form.get("answers", "")), rounds=len(rounds))
-    state = await visit.record(participants.practised, passed=passed)
+    state = await visit.record(steps.practised, passed=passed)
     if state == "consented":
         return screen(visit, rounds=rounds, said=visit.tongue.say("Some classes were left without an answer."))
     return RedirectResponse(SCREENS[state][0], 303)
@@ -339,7 +333,7 @@ async def comprehension(request: Request) -> Response:
         if all(answers):
             sent = "" if visit.form is None else str(visit.form.get("attempt", ""))
             state = await visit.record(
-                participants.understood, answers=answers, attempt=int(sent) if sent in ("0", "1") else attempt
+                steps.understood, answers=answers, attempt=int(sent) if sent in ("0", "1") else attempt
             )
             return RedirectResponse(SCREENS[state][0], 303)
         reminder = say("Please answer every question.")
@@ -349,7 +343,7 @@ async def comprehension(request: Request) -> Response:
         text=visit.text("instructions"),
         questions=asked,
         answers=answers,
-        wrong=await visit.site.database.read(lambda cursor: participants.misunderstood(cursor, visit.annotator.id)),
+        wrong=await visit.site.database.read(lambda cursor: steps.misunderstood(cursor, visit.annotator.id)),
         attempt=attempt,
         said=reminder,
     )
@@ -365,7 +359,7 @@ async def questions(request: Request) -> Response:
         missing = {place for place, (question, answer) in enumerate(both) if question.required and not answer}
         if not missing:
             by_name = {question.name: answer for question, answer in both if answer}
-            await visit.record(participants.answer_questions, answers=by_name)
+            await visit.record(steps.answer_questions, answers=by_name)
             return RedirectResponse("/finish", 303)
     return visit.page(
         "questions",
@@ -377,120 +371,9 @@ async def questions(request: Request) -> Response:
     )
 
 
-def is_practised(project: Project, answers: str, *, rounds: int) -> bool:
-    """Whether the practice was answered in full, by the rule that holds for saved answers."""
-    try:
-        given = json.loads(answers)
-        for answer in given:
-            check_answers(project, answer)
-    except (ValueError, TypeError, RecursionError, Refused):
-        return False
-    return len(given) == rounds
-
-
-def practice_items(cursor: Cursor, visit: Visit) -> list[dict[str, Any]]:
-    """The project's practice items, or one neutral item where it names none."""
-    project, say = visit.project, visit.tongue.say
-    rows = cursor.execute("SELECT name, media, text FROM item WHERE role = 'practice' ORDER BY id").fetchall()
-    feedback = {entry.item: entry for entry in project.feedback}
-    rounds = [
-        {
-            "item": shown(visit.site, visit.session, media=media, text=text),
-            "feedback": _feedback(project, feedback.get(name)),
-        }
-        for name, media, text in rows
-    ]
-    neutral: dict[str, Any] = {"kind": "image", "src": "/static/practice.svg"}
-    if project.items.pairs:
-        sides = [{"text": say("This is a text to practise with. It says nothing about the task.")}] * 2
-        neutral = {"kind": "pair", "prompt": "", "sides": sides}
-    elif project.images is None:
-        neutral = {"kind": "text", "text": say("This is a text to practise with. It says nothing about the task.")}
-    return rounds or [{"item": neutral, "feedback": None}]
-
-
-def _feedback(project: Project, feedback: Gold | None) -> dict[str, Any] | None:
-    """What the browser says after a practice item: the answers that are right, where it asks for yes and no."""
-    if feedback is None:
-        return None
-    numeric = project.layout in ("rating", "points")
-    right = {place: [RESPONSES[code] for code in sorted(codes)] for place, codes in enumerate(feedback.required)}
-    return {"right": {} if numeric else right, "text": feedback.feedback}
-
-
-def shown(
-    site: Site, session: str, *, media: str | None, text: str | None, order: tuple[int, ...] = (0,)
-) -> dict[str, Any]:
-    """An item as the browser gets it; the order of its classes tells on which sides a pair is shown."""
-    if site.project.items.pairs and text is not None:
-        pair, folder = json.loads(text), site.project.media_folder
-        sides = [
-            {"src": site.offered.offer(session, side)} if folder and inside(folder, side) else {"text": side}
-            for side in pair["sides"]
-        ]
-        return {"kind": "pair", "prompt": pair["prompt"], "sides": sides[:: -1 if order[0] else 1]}
-    if media is not None:
-        return {"kind": "image", "src": site.offered.offer(session, media)}
-    return {"kind": "text", "text": text}
-
-
 async def work(request: Request) -> Response:
     """The item screen; its script asks for the items."""
     return screen(await due(request))
-
-
-def screen(visit: Visit, *, rounds: list[dict[str, Any]] | None = None, said: str = "") -> Response:
-    """The item screen, for work or (with its rounds) for practice."""
-    project = visit.project
-    told = project.told(visit.tongue.code)
-
-    def worded(*, unsure: bool) -> list[dict[str, str]]:
-        choices = choices_of(project, unsure=unsure)
-        return [{**choice, "word": told.get(choice["word"], choice["word"])} for choice in choices]
-
-    about = {
-        "told": told,
-        "layout": project.layout,
-        "values": worded(unsure=project.classes.unsure),
-        "classes": named_classes(project, class_order(project, visit.annotator.id, 0)),
-        "questions": [
-            {
-                "question": asked.question,
-                "layout": asked.layout,
-                "values": worded(unsure=asked.unsure),
-                "ids": list(places),
-                "scale": {"values": asked.scale.values, "low": asked.scale.low, "high": asked.scale.high},
-            }
-            for asked, places in questions_of(project)
-        ],
-        "reason": {"ask": project.reason.ask, "question": project.reason.question},
-        "shortcuts": project.shortcuts,
-        "allNoKey": project.all_no_key,
-        "rendering": project.items.rendering,
-        "back": project.back,
-    }
-    return visit.page(
-        "work",
-        project=json.dumps(about),
-        browser=keyed_name(visit.session, "browser"),
-        question=project.question,
-        shortcuts=project.shortcuts,
-        practice=None if rounds is None else json.dumps(rounds),
-        said=said,
-    )
-
-
-def named_classes(project: Project, order: tuple[int, ...]) -> list[dict[str, Any]]:
-    """The classes in an order, as the browser gets them; those of pairs are called by the side that is shown there."""
-    names = project.all_classes
-    sides = len(project.classes.names) if project.items.pairs else 0
-    return [{"id": place, "name": names[at if at < sides else place]} for at, place in enumerate(order)]
-
-
-def choices_of(project: Project, *, unsure: bool) -> list[dict[str, str]]:
-    """The buttons of a class: the value and the word on each."""
-    values = ("yes", "no", "unsure") if unsure else ("yes", "no")
-    return [{"value": value, "word": project.classes.words[value]} for value in values]
 
 
 async def finish(request: Request) -> Response:

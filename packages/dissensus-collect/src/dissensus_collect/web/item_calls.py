@@ -10,14 +10,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from dissensus_collect.store.events import BROWSER_EVENTS, log_bounded
-from dissensus_collect.web.annotator_pages import named_classes, screens_of, shown
+from dissensus_collect.web.annotator_pages import screens_of
+from dissensus_collect.web.item_screen import named_classes, shown
 from dissensus_collect.web.security import csrf_token
 from dissensus_collect.web.site import Refusal, Site, known, language_of, posted_json, session_of, site_of, text_of
-from dissensus_collect.work import assignment
+from dissensus_collect.work import assignment, choosing
 from dissensus_collect.work.answers import check_answers, check_values
 from dissensus_collect.work.assignment import Assigned, Elsewhere, Finished
 from dissensus_collect.work.door import wait
-from dissensus_collect.work.participants import reminded
+from dissensus_collect.work.steps import reminded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +72,7 @@ class Call:
             return {"state": "nothing", "retry_seconds": step.retry_seconds}
         reply = self.item(step)
         if step.item.media is not None and step.number < step.of:
-            likely = assignment.likely_next(cursor, project, annotator, number=step.number + 1)
+            likely = choosing.likely_next(cursor, project, annotator, number=step.number + 1)
             if likely is not None and likely.media is not None:
                 reply["preload"] = [self.site.offered.offer(self.token, likely.media)]
         return reply

@@ -16,7 +16,7 @@ from dissensus_collect.web.desk import Desk, desk_of, required, whole_numbers
 from dissensus_collect.web.listing import LongList
 from dissensus_collect.web.security import keyed_name
 from dissensus_collect.web.site import Decided, Refusal
-from dissensus_collect.work import participants
+from dissensus_collect.work import leaving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -138,9 +138,9 @@ async def decide_on_annotator(request: Request) -> Response:
     def decide(cursor: Cursor, people: Sequence[int]) -> tuple[Any, ...]:
         if what == "delete":
             for annotator in people:
-                participants.delete_participant(cursor, annotator, now=now, by=desk.account.name)
+                leaving.delete_participant(cursor, annotator, now=now, by=desk.account.name)
             return ()
-        step = participants.exclude if what == "exclude" else participants.include
+        step = leaving.exclude if what == "exclude" else leaving.include
         among = f"({', '.join('?' * len(people)) or 'NULL'})"
         changed = cursor.execute(
             f"SELECT id, kept, reason FROM annotator WHERE counts = ? AND id IN {among}",

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.responses import RESPONSES
-from dissensus_collect.project.orders import class_order, fraction, gold_places
+from dissensus_collect.project.orders import class_order
 from dissensus_collect.store.events import log_bounded, log_event
-from dissensus_collect.store.slots import TAKE_SLOT, free_slot, take_slot
+from dissensus_collect.store.slots import free_slot, take_slot
 from dissensus_collect.work.answers import Answer, Refused, amounts_of, responses_of
+from dissensus_collect.work.choosing import Shown, gold_is_due, open_item, unseen_gold, worker_of
 from dissensus_collect.work.gold import apply_gold_rule, gold_missed
 from dissensus_collect.work.reports import report
 
@@ -25,19 +26,11 @@ if TYPE_CHECKING:
 
     from dissensus_collect.project.reading import Project
     from dissensus_collect.store.database import Cursor
+    from dissensus_collect.work.choosing import Worker
 
 RETRY_SECONDS: Final = 30.0
 MOST_REVISIONS: Final = 20
 """How often one answer may be changed after it was saved."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """An item as an annotator may see it: an image file or a text. Nothing gives away that it is gold."""
-
-    id: int
-    media: str | None
-    text: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,63 +95,10 @@ class Receipt:
     late: bool
 
 
-@dataclass(frozen=True)
-class _Worker:
-    """What the choice of an item needs to know about an annotator, read at once.
-
-    Attributes:
-        next_expiry: when the first open lease, of whoever it may be, runs out or has run out.
-        has_lease: whether there is a lease of their own, open or run out.
-        quota: the most items they may be asked about, as they were promised, without `gold` items.
-        gold_reported: gold items that they reported, of which `gold_replaced` are replaced.
-        next_id: of the next assignment. Who writes is alone, so it can be read ahead, and nobody waits for the insert.
-    """
-
-    id: int
-    state: str
-    counts: int
-    done: int
-    gold_done: int
-    reported: int
-    gold_reported: int
-    gold_replaced: int
-    quota: int
-    gold: int
-    tab: str | None
-    seen_at: float
-    waiting_since: float | None
-    next_expiry: float | None
-    has_lease: bool
-    next_id: int
-
-    @property
-    def may_vote(self) -> bool:
-        """Whether they may be asked about one more item; reports count like answers, of gold items too."""
-        return self.done + self.reported + self.gold_replaced < self.quota
-
-    @property
-    def number(self) -> int:
-        """The place of the next item among all of theirs, from 1."""
-        return self.done + self.gold_done + self.reported + self.gold_reported + 1
-
-    @property
-    def total(self) -> int:
-        return self.quota + self.gold
-
-
 _LEASE: Final = (
     "SELECT assignment.id, assignment.token, assignment.number, assignment.class_order, assignment.expires, "
     "assignment.draft, item.id, item.media, item.text, item.role, assignment.state, item.retired_at "
     "FROM assignment JOIN item ON item.id = assignment.item "
-)
-_REPLACED: Final = "FROM assignment WHERE assignment.state = 'problem' AND missed = 0 AND assignment.annotator ="
-_OPEN_ITEM: Final = (
-    "FROM item WHERE free > 0 AND spread {} ? AND NOT EXISTS "
-    "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?) ORDER BY spread LIMIT 1"
-)
-_LOOK: Final = tuple(f"SELECT id, media, text {_OPEN_ITEM.format(side)}" for side in (">=", "<"))
-_TAKE: Final = tuple(
-    f"{TAKE_SLOT} WHERE id = (SELECT id {_OPEN_ITEM.format(side)}) RETURNING id, media, text" for side in (">=", "<")
 )
 
 
@@ -169,7 +109,7 @@ def next_item(
 
     Only one `tab` of a browser works at a time.
     """
-    worker = _worker(cursor, annotator)
+    worker = worker_of(cursor, annotator)
     if worker.next_expiry is not None and worker.next_expiry < now:
         expire_leases(cursor, now=now)
     if worker.state not in ("working", "finished"):
@@ -189,16 +129,6 @@ def next_item(
             (now, tab, annotator),
         )
     return assigned
-
-
-def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int) -> Shown | None:
-    """The item that an annotator would get under a number if it were handed out now, so that it can be loaded ahead."""
-    worker = _worker(cursor, annotator)
-    item = None
-    if _gold_is_due(cursor, project, worker, number):
-        item = next(iter(_unseen_gold(cursor, project, worker.id)), None)
-    item = item or _open_item(cursor, project, worker, number)
-    return None if item is None else Shown(id=item[0], media=item[1], text=item[2])
 
 
 def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, tab: str) -> LeaseState:
@@ -287,7 +217,7 @@ def save(
 
 def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Assigned | None:
     """The item answered last, which may be changed until the next one is saved; None if there is none to go back to."""
-    worker = _worker(cursor, annotator)
+    worker = worker_of(cursor, annotator)
     if not project.back or worker.state != "working":
         return None
     row = cursor.execute(
@@ -333,7 +263,7 @@ def report_problem(
     cursor.execute(f"UPDATE annotator SET {column} = {column} + 1, seen_at = ? WHERE id = ?", (now, annotator))
     report(cursor, annotator, assignment=number, item=item, holds=bool(holds), reason=reason, now=now)
     if role == "gold":
-        left = min(len(_unseen_gold(cursor, project, annotator)), total - answered - passed_over - 1)
+        left = min(len(unseen_gold(cursor, project, annotator)), total - answered - passed_over - 1)
         missed = int(gold_due > left)
         cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
         apply_gold_rule(cursor, project, annotator, now=now)
@@ -358,21 +288,6 @@ def expire_leases(cursor: Cursor, *, now: float) -> int:
     return len(expired)
 
 
-def _worker(cursor: Cursor, annotator: int) -> _Worker:
-    row = cursor.execute(
-        "SELECT id, state, counts, done, gold_done, reported, gold_reported, CASE WHEN gold_reported = 0 THEN 0 ELSE "
-        f"(SELECT count(*) {_REPLACED} annotator.id) END, promised_votes, promised_gold, tab, seen_at, "
-        "waiting_since, (SELECT expires FROM assignment WHERE assignment.state = 'open' ORDER BY expires LIMIT 1), "
-        "EXISTS (SELECT 1 FROM assignment WHERE assignment.annotator = annotator.id "
-        "AND assignment.state IN ('open', 'expired')), (SELECT coalesce(max(assignment.id), 0) + 1 FROM assignment) "
-        "FROM annotator WHERE id = ?",
-        (annotator,),
-    ).fetchone()
-    if row is None:
-        raise Refused("closed", "this session is over")
-    return _Worker(*row)
-
-
 def _mine(cursor: Cursor, annotator: int, assignment: str, columns: str, *parameters: str) -> Any:
     """Columns of an assignment, which must be the annotator's own, with the parameters of these columns."""
     row = cursor.execute(
@@ -390,7 +305,7 @@ def _seen(cursor: Cursor, annotator: int, *, now: float, tab: str | None = None)
     cursor.execute("UPDATE annotator SET seen_at = ?, tab = coalesce(?, tab) WHERE id = ?", (now, tab, annotator))
 
 
-def _assigned(worker: _Worker, row: Any, *, expires: float) -> Assigned:
+def _assigned(worker: Worker, row: Any, *, expires: float) -> Assigned:
     _, token, number, order, _, draft, item, media, text, *_ = row
     return Assigned(
         assignment=token,
@@ -403,7 +318,7 @@ def _assigned(worker: _Worker, row: Any, *, expires: float) -> Assigned:
     )
 
 
-def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
+def _resumed(cursor: Cursor, project: Project, worker: Worker, *, now: float) -> Assigned | None:
     """The open lease, or else the last one that ran out, if its item may still be answered and would count."""
     rows = cursor.execute(
         f"{_LEASE} WHERE assignment.annotator = ? AND assignment.state IN ('open', 'expired') ORDER BY "
@@ -430,16 +345,16 @@ def _resumed(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -
     return None
 
 
-def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Assigned | None:
+def _new_lease(cursor: Cursor, project: Project, worker: Worker, *, now: float) -> Assigned | None:
     number = worker.number
     gold_left = worker.gold_done < worker.gold and number <= worker.total
-    due = gold_left and _gold_is_due(cursor, project, worker, number)
+    due = gold_left and gold_is_due(cursor, project, worker, number)
     takes = bool(worker.counts) and not due
-    item = _open_item(cursor, project, worker, number, take=takes) if worker.may_vote else None
+    item = open_item(cursor, project, worker, number, take=takes) if worker.may_vote else None
     holds = takes and item is not None
     # Somebody who comes when everything is done is not shown gold items alone.
     if gold_left and ((due and item is not None) or (item is None and worker.done > 0)):
-        item = next(iter(_unseen_gold(cursor, project, worker.id)), item)
+        item = next(iter(unseen_gold(cursor, project, worker.id)), item)
     if item is None:
         return None
     place, media, text = item
@@ -464,38 +379,7 @@ def _new_lease(cursor: Cursor, project: Project, worker: _Worker, *, now: float)
     )
 
 
-def _open_item(cursor: Cursor, project: Project, worker: _Worker, number: int, *, take: bool = False) -> Any:
-    """The first item after a random place, going round, that has a free slot and is new to the annotator.
-
-    With `take` it is leased in the same step.
-    """
-    start = 0.0 if project.order.items == "fixed" else fraction(project.seed, "next", worker.id, number)
-    from_start, before_start = _TAKE if take else _LOOK
-    item = cursor.execute(from_start, (start, worker.id)).fetchone()
-    return item or cursor.execute(before_start, (start, worker.id)).fetchone()
-
-
-def _gold_is_due(cursor: Cursor, project: Project, worker: _Worker, number: int) -> bool:
-    """Whether a gold item comes at a place: one of those drawn for them, or drawn for one that they reported."""
-    places = set(gold_places(project, worker.id, worker.total, worker.gold))
-    if worker.gold_replaced:
-        for (reported,) in cursor.execute(f"SELECT number {_REPLACED} ?", (worker.id,)).fetchall():
-            later = fraction(project.seed, "gold again", worker.id, reported) * (worker.total - reported - 1)
-            places.add(reported + 2 + int(later))
-    return number in places
-
-
-def _unseen_gold(cursor: Cursor, project: Project, annotator: int) -> list[Any]:
-    """The gold items that an annotator has not been shown, in the order that was drawn for them."""
-    unseen = cursor.execute(
-        "SELECT id, media, text FROM item WHERE role = 'gold' AND retired_at IS NULL AND NOT EXISTS "
-        "(SELECT 1 FROM assignment WHERE assignment.item = item.id AND assignment.annotator = ?)",
-        (annotator,),
-    ).fetchall()
-    return sorted(unseen, key=lambda row: fraction(project.seed, "which gold", annotator, row[0]))
-
-
-def _finished_or_waiting(cursor: Cursor, project: Project, worker: _Worker, *, now: float) -> Finished | Nothing:
+def _finished_or_waiting(cursor: Cursor, project: Project, worker: Worker, *, now: float) -> Finished | Nothing:
     if worker.state == "finished":
         return Finished()
     since = now if worker.waiting_since is None else worker.waiting_since

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dissensus_collect.work.participants import GOLD_RULE, exclude, include
+from dissensus_collect.work.leaving import GOLD_RULE, exclude, include
 from dissensus_collect.work.reports import weigh_reports
 
 if TYPE_CHECKING:
