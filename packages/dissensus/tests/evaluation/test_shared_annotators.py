@@ -5,7 +5,13 @@ import pytest
 
 from dissensus.evaluation.comparison.intervals import Spread
 from dissensus.evaluation.finite_panel.panel import panel_of
-from dissensus.evaluation.finite_panel.shared_annotators import Clustered, annotator_variance, shared, with_annotators
+from dissensus.evaluation.finite_panel.shared_annotators import (
+    Clustered,
+    annotator_variance,
+    deletions,
+    shared,
+    with_annotators,
+)
 from dissensus.labels.schemes import frequency
 from dissensus.votes.simulate import simulate_votes
 from tests.evaluation.coverage import shared_panel, shared_trials
@@ -36,6 +42,20 @@ def test_the_annotators_part_is_the_jackknife_over_annotators() -> None:
     assert found is not None
     assert found.variance == pytest.approx(right)
     assert found.people == pytest.approx(4)
+
+
+@pytest.mark.parametrize("along", [False, True])
+def test_leaving_out_each_judgement_in_turn(along: bool) -> None:
+    votes, _ = shared_panel(4, 4, items=9, habit=1.0, rng=np.random.default_rng(0))
+    panel = panel_of(frequency(votes), votes)
+    panel = panel.cumulated() if along else panel
+    assert panel.vectors is not None
+    assert panel.item is not None
+    # A score by which no two votes are alike.
+    weights = 2.0 ** -np.arange(panel.mass.shape[1])
+    found = deletions(panel, lambda mass, _, k, rows: mass**2 @ weights / k + rows, np.zeros(len(panel)))
+    for at, (item, x) in enumerate(zip(panel.item.tolist(), panel.vectors.toarray(), strict=True)):
+        assert found[at] == pytest.approx((panel.mass[item] - x) ** 2 @ weights / (panel.size[item] - 1) + item)
 
 
 def test_fresh_annotators_for_each_item_add_nothing() -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Codes, Ints, Table
     from dissensus.evaluation.comparison.strata import Halves, ScoredRows, Stratum
+    from dissensus.evaluation.finite_panel.corrections import Known
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.metrics.registry import Metric
     from dissensus.evaluation.probabilities import Predictions, Runs
@@ -164,6 +165,7 @@ class Scorer:
         drawn: Any = {"resamples": self.resamples, "seed": self.seed}
         best = {} if panel is None else best_achievable(list(resampled), panel, **drawn)
         rows = []
+        known: dict[str, Known] = {name: {} for name in self.systems}
         for metric in self.metrics:
             for name, values in resampled[metric.name].items():
                 if not np.isfinite(values[0]).all():
@@ -188,7 +190,7 @@ class Scorer:
                     value = estimate_within(mean, spread, **ends, resamples=self.resamples)
                 corrected, warning = None, ""
                 if panel is not None and "original" not in metric.needs:
-                    corrected = correct(metric.name, panel, runs, **drawn)
+                    corrected = correct(metric.name, panel, runs, known=known[name], **drawn)
                     warning = knows_the_votes(metric.name, value, best[metric.name])
                 rows.append(
                     self._score(

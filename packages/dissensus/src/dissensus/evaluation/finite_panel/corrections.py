@@ -56,11 +56,24 @@ if TYPE_CHECKING:
     BracketBy = Callable[[Counts, Runs, Ints], BracketOf]
     """Votes of all items, a model's runs, and the numbers of votes that brackets are wanted for, to such a function."""
 
+    Term = Callable[[Table, Table], Any]
+    """People's shares and a model's probabilities to the items' part of a score that is known without a bracket."""
+
+    Known = dict[BracketBy, tuple[list[Bracket], Floats | None]]
+    """Brackets of the items by run, and what leaving out a judgement does to their middles (`_brackets`)."""
+
 LEVEL: Final = 0.95
 
 
 def correct(
-    name: str, panel: Panel, model: Runs | Table, *, resamples: int = 1000, splits: int = 10, seed: int = 0
+    name: str,
+    panel: Panel,
+    model: Runs | Table,
+    *,
+    resamples: int = 1000,
+    splits: int = 10,
+    seed: int = 0,
+    known: Known | None = None,
 ) -> Finding:
     """The score of a model against the true distributions that judgements were drawn from.
 
@@ -71,6 +84,8 @@ def correct(
         resamples: of items, for the interval; with fewer than 2 a value has none, or the bracket alone.
         splits: random halvings, for the entropy correlation.
         seed: of resamples and splits.
+        known: brackets that other metrics of the same panel, model and resamples needed, where there are several; what
+            this one needs is added.
     """
     runs = np.asarray(model, dtype=np.float64)
     runs = runs[None] if runs.ndim == 2 else runs
@@ -94,7 +109,7 @@ def correct(
         return withheld(f"{SINGLE_ONLY}; Brier and soft NLL are corrected for judgements too")
     if name == "entropy_pearson":
         return _entropy_pearson(panel, runs, resamples=resamples, splits=splits, seed=seed)
-    return _bracketed(name, panel, runs, resamples=resamples, seed=seed)
+    return _bracketed(name, panel, runs, resamples=resamples, seed=seed, known={} if known is None else known)
 
 
 SINGLE_ONLY: Final = "its estimate needs judgements that are one vote each"
@@ -147,22 +162,25 @@ def _exact(
     return Finding(estimate, notes)
 
 
-def _bracketed(name: str, panel: Panel, runs: Runs, *, resamples: int, seed: int) -> Finding:
-    counts, size = panel.counts, panel.size
-    crossed = shared(panel) and resamples > 1
-    sizes = np.unique(np.concatenate([size, np.maximum(size - 1, 1)])) if crossed else np.unique(size)
-    mirrored = np.concatenate([runs, runs[..., ::-1]], axis=1) if panel.pairs else runs
-    bracket_of = BRACKETED[name](panel.with_mirror_images().counts, mirrored, sizes)
-    whole = [bracket_of(counts, size, q) for q in runs]
+def _bracketed(name: str, panel: Panel, runs: Runs, *, resamples: int, seed: int, known: Known) -> Finding:
+    by, factor, shift = BRACKETED[name]
+    if by not in known:
+        known[by] = _brackets(by, panel, runs, crossed=shared(panel) and resamples > 1)
+    brackets, change = known[by]
+    shifts = [shift(panel.shares, q) if callable(shift) else shift for q in runs]
+    whole = [bracket.scaled(factor, shift=of) for bracket, of in zip(brackets, shifts, strict=True)]
     low, middle, high = (np.stack([getattr(bracket, end) for bracket in whole]) for end in ("low", "middle", "high"))
     part = None
-    if crossed:
+    if change is not None:
+        change = factor * change
+        if callable(shift):
 
-        def middles(q: Table) -> Scores:
-            return lambda mass, _, k, rows: bracket_of(np.rint(mass).astype(np.int64), k, q[rows]).middle
+            def shifted(q: Table) -> Scores:
+                return lambda mass, _, k, rows: shift(mass / k[:, None], q[rows])
 
-        change = [deletions(panel, middles(q), scores) for q, scores in zip(runs, middle, strict=True)]
-        part = clustered(panel, np.mean(change, axis=0))
+            moved = [deletions(panel, shifted(q), np.asarray(of)) for q, of in zip(runs, shifts, strict=True)]
+            change = change + np.mean(moved, axis=0)
+        part = clustered(panel, change)
     metric = METRICS[name]
     value, least, most, between = mean_bracket(low, middle, high, resamples=resamples, seed=seed, part=part)
     if least > most:
@@ -170,6 +188,23 @@ def _bracketed(name: str, panel: Panel, runs: Runs, *, resamples: int, seed: int
     estimate = Estimate(value, min(value, max(least, metric.low)), max(value, min(most, metric.high)), LEVEL, resamples)
     notes = (WIDE_NOTE.format(*between),) if most - least > WIDE * abs(value) else ()
     return Finding(estimate, notes)
+
+
+def _brackets(by: BracketBy, panel: Panel, runs: Runs, *, crossed: bool) -> tuple[list[Bracket], Floats | None]:
+    """By run, the items' brackets; `crossed`, also `deletions` of their middles in the mean over runs."""
+    counts, size = panel.counts, panel.size
+    sizes = np.unique(np.concatenate([size, np.maximum(size - 1, 1)])) if crossed else np.unique(size)
+    mirrored = np.concatenate([runs, runs[..., ::-1]], axis=1) if panel.pairs else runs
+    bracket_of = by(panel.with_mirror_images().counts, mirrored, sizes)
+    whole = [bracket_of(counts, size, q) for q in runs]
+    if not crossed:
+        return whole, None
+
+    def middles(q: Table) -> Scores:
+        return lambda mass, _, k, rows: bracket_of(np.rint(mass).astype(np.int64), k, q[rows]).middle
+
+    change = [deletions(panel, middles(q), bracket.middle) for q, bracket in zip(runs, whole, strict=True)]
+    return whole, np.mean(change, axis=0)
 
 
 WIDE_NOTE: Final = "the votes leave it between {:.3g} and {:.3g}: quote the interval, not the value"
@@ -311,15 +346,9 @@ def _manhattan(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
     return _distances(counts, runs, sizes, counts.sum(axis=1))
 
 
-def _less_entropy(term: Callable[[Table, Table], Any]) -> BracketBy:
-    """Brackets of a term of votes' shares and q, which is known, less people's entropy."""
-
-    def by(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
-        # Entropies are people's alone: the model is a guess of them, and that of the mean over seeds will do.
-        of = _of_cells(_entropy_of_cell, parts=24)(counts, runs.mean(axis=0, keepdims=True), sizes)
-        return lambda votes, size, q: of(votes, size, q).scaled(-1.0, shift=term(votes / size[:, None], q))
-
-    return by
+def _entropies(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
+    """Entropies are people's alone: the model is a guess of them, and that of the mean over seeds will do."""
+    return _of_cells(_entropy_of_cell, parts=24)(counts, runs.mean(axis=0, keepdims=True), sizes)
 
 
 def entropies_of_people(panel: Panel, guess: Table) -> Floats:
@@ -327,7 +356,7 @@ def entropies_of_people(panel: Panel, guess: Table) -> Floats:
 
     `guess` are (items, classes) probabilities that may be near people's; where it is far off, brackets are wide.
     """
-    of = _of_cells(_entropy_of_cell, parts=24)(panel.counts, guess[None], np.unique(panel.size))
+    of = _entropies(panel.counts, guess[None], np.unique(panel.size))
     return of(panel.counts, panel.size, guess).middle
 
 
@@ -339,29 +368,21 @@ def _wasserstein(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
     return lambda votes, size, q: of(cumulated(votes), size, below(q))
 
 
-def _scaled(base: BracketBy, factor: float, shift: float) -> BracketBy:
-    def by(counts: Counts, runs: Runs, sizes: Ints) -> BracketOf:
-        of = base(counts, runs, sizes)
-        return lambda votes, size, q: of(votes, size, q).scaled(factor, shift=shift)
-
-    return by
-
-
 UNBIASED: Final = ("soft_nll", "expected_accuracy")
 """Linear in the true distribution."""
 
-BRACKETED: Final[dict[str, BracketBy]] = {
-    "kl": _less_entropy(soft_nll),
-    "entce": _less_entropy(lambda _, q: entropy(q)),
-    "jsd": _jsd,
-    "po_jsd": _scaled(_jsd, -1 / LN2, 1.0),
-    "tvd": _scaled(_manhattan, 0.5, 0.0),
-    "manhattan": _manhattan,
-    "soft_accuracy": _scaled(_manhattan, -0.5, 1.0),
-    "soft_micro_f1": _scaled(_manhattan, -0.5, 1.0),
-    "wasserstein": _wasserstein,
+BRACKETED: Final[dict[str, tuple[BracketBy, float, float | Term]]] = {
+    "kl": (_entropies, -1.0, soft_nll),
+    "entce": (_entropies, -1.0, lambda _, q: entropy(q)),
+    "jsd": (_jsd, 1.0, 0.0),
+    "po_jsd": (_jsd, -1 / LN2, 1.0),
+    "tvd": (_manhattan, 0.5, 0.0),
+    "manhattan": (_manhattan, 1.0, 0.0),
+    "soft_accuracy": (_manhattan, -0.5, 1.0),
+    "soft_micro_f1": (_manhattan, -0.5, 1.0),
+    "wasserstein": (_wasserstein, 1.0, 0.0),
 }
-"""Sums over classes of a function of one true probability."""
+"""Sums over classes of a function of one true probability: its bracket, times a factor, plus what is known."""
 
 WIDE: Final = 0.5
 """The width of an interval, as a multiple of the value, from which on the value should not be quoted alone."""

@@ -79,8 +79,13 @@ def deletions(panel: Panel, scores_of: Scores, scores: Floats, *, least: int = 1
     out = scores.mean() - scores[panel.item]
     some = np.flatnonzero(panel.size[panel.item] - 1 >= least)
     item, x = panel.item[some].astype(np.int64), panel.vectors[some].toarray()
+    # Votes of an item for the same class leave the same votes behind.
+    steps = np.arange(1, x.shape[1] + 1)
+    kinds = item * (len(steps) + 1) ** 2 + x @ steps if panel.single else np.arange(len(item))
+    _, first, kind = np.unique(kinds, return_index=True, return_inverse=True)
+    item, x = item[first], x[first]
     without = scores_of(panel.mass[item] - x, panel.squares[item] - x * x, panel.size[item] - 1, item)
-    out[some] = without - scores[item]
+    out[some] = (without - scores[item])[kind]
     return np.asarray(out)
 
 
