@@ -5,7 +5,11 @@
     python benchmarks/paper_runs.py store FOLDER STORE       # here: what came back, into a run store
 
 `train` leaves out the runs that are listed in .gpu/done/*.txt; it writes such a list beside its results. Weights stay
-behind: what is kept of a run are its predictions on every split, its history and its timing.
+behind: what is kept of a run are its predictions on every split, its history and its timing. What comes back is one
+tar file, since few files can.
+
+Studies that are not CIFAR-10H's go whole, as jobs (`prepare-job STUDY`, `train-job STUDY`): CIFAR-10N, whose images
+travel as JPEG, texts with the encoder beside the study's file, and soft-digits, which the machine's cores train.
 """
 
 from __future__ import annotations
@@ -13,10 +17,14 @@ from __future__ import annotations
 import argparse
 import gzip
 import hashlib
+import io
 import json
 import os
 import pickle
+import shutil
+import tarfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +33,7 @@ import numpy as np
 import torch
 
 from dissensus_train.training.data import TRAIN, TrainingData
+from dissensus_train.training.engine import train as train_runs
 from dissensus_train.training.loop import same_bits
 from dissensus_train.training.run import Run, RunResult, data_fingerprint
 from dissensus_train.training.settings import Training
@@ -46,6 +55,9 @@ AHEAD = 64
 
 SECONDS_A_RUN = 24.0
 """Of a ResNet-18 among four or more on an H200 (22.6 when compiled), until a group has been timed."""
+
+JOB_GROUP = 12
+"""Runs of a job in a file."""
 
 OVERHEAD = 25.0
 """Seconds that a group takes beside its steps: compiling, recording, predicting, writing."""
@@ -104,9 +116,34 @@ def prepare(queue: Path, folder: Path, *, quick: bool) -> None:
     print(f"{len(waiting)} runs, {size / 2**20:.1f} MiB in {folder}")
 
 
+def prepare_job(source: str, folder: Path, *, instead: str) -> None:
+    """Write the data and the runs of a whole study, a file for each of its parts."""
+    from dissensus_papers.papers.running import on_other_data
+    from dissensus_train.studies import open_study, read_study
+
+    study = read_study(source)
+    for part in (on_other_data(study, instead) if instead else study).parts:
+        opened = open_study(part, "no-store")
+        data = opened.data
+        plain = {name: getattr(data, name) for name in ("name", "features", "splits", "items", "normalise")}
+        if data.shape == (3, 32, 32):
+            plain |= {"features": None, "items": None}
+        elif not any(":" in run.model for run in opened.runs):
+            plain["items"] = None
+        labels = {name: replace(each, items=data.human.items, model=None) for name, each in data.targets.items()}
+        plain |= {"human": replace(data.human, model=None), "targets": labels}
+        with gzip.open(folder / f"{part.name}.pickle.gz", "wb") as file:
+            pickle.dump({"data": plain, "runs": [run.spec() for run in opened.runs]}, file)
+        print(f"{part.name}: {len(opened.runs)} runs, {Path(file.name).stat().st_size / 2**20:.1f} MiB")
+
+
 def store(results: Path, folder: Path) -> None:
     """Put what came back into a run store, without weights."""
     from dissensus_train.training.store import RunWriter
+
+    for path in sorted(results.glob("*.tar")):
+        with tarfile.open(path) as tar:
+            tar.extractall(results / path.stem, filter="data")
 
     with RunWriter(folder) as writer:
         for path in sorted(results.rglob("runs-*.npz")):
@@ -114,12 +151,12 @@ def store(results: Path, folder: Path) -> None:
                 for key, about in json.loads(str(arrays["about"])).items():
                     run = run_of(about.pop("spec"))
                     assert run.key == key, f"{path}: {key} is not the key of its spec"
-                    parts: dict[str, Any] = {"history": {}, "predictions": {}}
+                    parts: dict[str, Any] = {"history": {}, "predictions": {}, "dynamics": {}}
                     for name in arrays.files:
                         if name.startswith(f"{key}/"):
                             _, part, column = name.split("/")
                             parts[part][column] = arrays[name]
-                    writer.save(RunResult(run=run, dynamics={}, weights={}, **parts, **about))
+                    writer.save(RunResult(run=run, weights={}, **parts, **about))
             print(path.name, "stored")
 
 
@@ -224,8 +261,8 @@ def trained(carried: Carried, group: Sequence[Waiting], place: torch.device) -> 
         return train_together(together, together.runs, replace(data[0], targets=targets), device=place, progress=told)
 
 
-def write(results: Sequence[RunResult], studies: Mapping[str, str], folder: Path) -> None:
-    """Keep a group: one file, whole or not at all, and then its keys in the list of what is done."""
+def write(results: Sequence[RunResult], folder: Path, *, kind: str) -> None:
+    """Keep a group in the tar file of its kind, which is there whole or not at all."""
     arrays: dict[str, Any] = {}
     about = {}
     for result in results:
@@ -237,15 +274,73 @@ def write(results: Sequence[RunResult], studies: Mapping[str, str], folder: Path
             "versions": dict(result.versions),
             "failed": result.failed,
         }
-        for part, columns in (("history", result.history), ("predictions", result.predictions)):
-            arrays |= {f"{key}/{part}/{name}": values for name, values in columns.items()}
-    path = folder / f"runs-{results[0].run.key}.npz"
-    with (folder / "part").open("wb") as file:
-        np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
-    (folder / "part").replace(path)
-    with (folder / f"done-{os.getpid()}.txt").open("a", encoding="utf-8") as file:
-        file.writelines(f"{result.run.key}\n" for result in results)
-    print(f"{path.name}: {path.stat().st_size / 2**20:.1f} MiB, {', '.join(sorted(set(studies.values())))}", flush=True)
+        for part in ("history", "predictions", "dynamics"):
+            arrays |= {f"{key}/{part}/{name}": values for name, values in getattr(result, part).items()}
+    held = io.BytesIO()
+    np.savez_compressed(held, about=np.array(json.dumps(about)), **arrays)
+    name, tar, part = f"runs-{results[0].run.key}.npz", folder / f"{kind}.tar", folder / f"{kind}.part"
+    if tar.exists():
+        shutil.copy(tar, part)
+    entry = tarfile.TarInfo(name)
+    entry.size = held.tell()
+    held.seek(0)
+    with tarfile.open(part, "a") as file:
+        file.addfile(entry, held)
+    part.replace(tar)
+    print(f"{name}: {entry.size / 2**20:.1f} MiB", flush=True)
+
+
+def keep_weights(results: Sequence[RunResult], folder: Path) -> None:
+    """The weights of soft runs stay on the machine, for what is measured of them there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for result in results:
+        if result.run.delivery == "soft" and not result.run.options:
+            np.savez(folder / f"{result.run.key}.npz", spec=np.array(json.dumps(result.run.spec())), **result.weights)
+
+
+def train_job(name: str, folder: Path, out: Path, *, device: str, seeds: Sequence[int], pixels: Path) -> None:
+    """Train a whole study, a seed after the other on a GPU; what is done is written at once."""
+    began = time.monotonic()
+    with gzip.open(folder / f"{name}.pickle.gz", "rb") as file:
+        job = pickle.load(file)
+    if job["data"]["features"] is None:
+        job["data"]["features"] = _cifar_10n_features(pixels, folder.parent / "images.npz")
+    data = TrainingData(**job["data"], folder=folder)
+    runs = [run_of(spec) for spec in job["runs"]]
+    runs = [run for run in runs if not seeds or run.seed in seeds]
+    found = data_fingerprint(
+        data, target=runs[0].target, delivery=runs[0].delivery, training=runs[0].training, model=runs[0].model
+    )
+    print(f"{name}: {len(runs)} runs, data {found}, planned on {runs[0].data}; {time.monotonic() - began:.0f} s")
+    groups = [[run for run in runs if run.seed == seed] for seed in sorted({run.seed for run in runs})]
+    for group in [runs] if device == "cpu" else groups:
+        held: list[RunResult] = []
+        for result in train_runs(group, data, device=device):
+            held.append(result)
+            # A file that comes back may have 16 MiB, and dynamics are the bulk of it.
+            if len(held) == JOB_GROUP:
+                write(held, out, kind=f"{name}-{result.run.key[:4]}" if result.dynamics else name)
+                held = []
+        if held:
+            write(held, out, kind=f"{name}-{held[0].run.key[:4]}" if held[0].dynamics else name)
+        print(f"{name}: {len(group)} runs, {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _cifar_10n_features(jpegs: Path, tested: Path) -> Floats:
+    """(60,000, 3, 32, 32) the training images, which travelled as JPEG, and the test images."""
+    from PIL import Image
+
+    with np.load(jpegs) as stored:
+        data, offset = stored["jpeg"].tobytes(), stored["offset"].tolist()
+
+    def one(number: int) -> Any:
+        return np.asarray(Image.open(io.BytesIO(data[offset[number] : offset[number + 1]])).convert("RGB"))
+
+    with ThreadPoolExecutor() as pool:
+        seen = np.stack(list(pool.map(one, range(len(offset) - 1), chunksize=500)))
+    with np.load(tested) as arrays:
+        images = np.concatenate([seen.transpose(0, 3, 1, 2), arrays["images"]])
+    return np.divide(images, np.float32(255), dtype=np.float32)
 
 
 def train(folder: Path, out: Path, *, seconds: float, device: str, most: int) -> None:
@@ -263,7 +358,11 @@ def train(folder: Path, out: Path, *, seconds: float, device: str, most: int) ->
         took = time.monotonic() - started
         if len(group) > 2:
             a_run = max(took - OVERHEAD, 0.0) / len(group) + 0.5
-        write(results, {one.key: one.study for one in group}, out)
+        write(results, out, kind="queue")
+        keep_weights(results, folder / "weights")
+        # The next call on this machine goes on from here.
+        with (folder / "done" / f"{os.getpid()}.txt").open("a", encoding="utf-8") as file:
+            file.writelines(f"{result.run.key}\n" for result in results)
         known = {one.key: one for one in group}
         for result in results:
             # No score is printed: the rules that judge these runs are committed before anybody has seen one.
@@ -278,25 +377,37 @@ def main() -> None:
     """Do what is asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    here, there, back = (verbs.add_parser(name) for name in ("prepare", "train", "store"))
-    here.add_argument("--queue", type=Path, default=QUEUE)
-    here.add_argument("--quick", action="store_true", help="two epochs of a small network, to try the way")
+    names = ("prepare", "prepare-job", "train", "train-job", "store")
+    queue, study, there, job, back = (verbs.add_parser(name) for name in names)
+    queue.add_argument("--queue", type=Path, default=QUEUE)
+    queue.add_argument("--quick", action="store_true", help="two epochs of a small network, to try the way")
+    study.add_argument("study")
+    study.add_argument("--instead", default="", help="the dataset that stands in")
     there.add_argument("--seconds", type=float, default=570.0)
     there.add_argument("--group", type=int, default=4, help="runs at once: few lose little where the end comes early")
-    there.add_argument("--device", default="cuda")
-    there.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
-    for verb in (here, there):
-        verb.add_argument("--folder", type=Path, default=CARRIED)
+    job.add_argument("study")
+    job.add_argument("--seeds", type=int, nargs="*", default=())
+    job.add_argument("--images", type=Path, default=CARRIED / "jobs" / "train-images.npz", help="CIFAR-10N's, as JPEG")
+    for verb in (there, job):
+        verb.add_argument("--device", default="cuda")
+        verb.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
+    for verb, folder in ((queue, CARRIED), (there, CARRIED), (study, CARRIED / "jobs"), (job, CARRIED / "jobs")):
+        verb.add_argument("--folder", type=Path, default=folder)
     back.add_argument("results", type=Path)
     back.add_argument("store", type=Path)
     given = parser.parse_args()
+    if given.verb == "store":
+        store(given.results, given.store)
+        return
+    (given.out if "out" in given else given.folder).mkdir(parents=True, exist_ok=True)
     if given.verb == "prepare":
         prepare(given.queue, given.folder, quick=given.quick)
+    elif given.verb == "prepare-job":
+        prepare_job(given.study, given.folder, instead=given.instead)
     elif given.verb == "train":
-        given.out.mkdir(parents=True, exist_ok=True)
         train(given.folder, given.out, seconds=given.seconds, device=given.device, most=given.group)
     else:
-        store(given.results, given.store)
+        train_job(given.study, given.folder, given.out, device=given.device, seeds=given.seeds, pixels=given.images)
 
 
 if __name__ == "__main__":

@@ -71,8 +71,9 @@ def carried(tmp_path: Path) -> Path:
 def test_runs_of_several_splits_together_are_what_each_split_trains_alone(carried: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     SCRIPT["train"](carried, tmp_path / "out", seconds=600, device="cpu", most=4)
-    (results,) = (tmp_path / "out").glob("runs-*.npz")
     SCRIPT["store"](tmp_path / "out", tmp_path / "store")
+    (results,) = (tmp_path / "out").rglob("runs-*.npz")
+    assert not SCRIPT["Carried"](carried).waiting
     store = RunStore(tmp_path / "store")
     for seed in (1, 2):
         data = split(seed)
