@@ -49,7 +49,8 @@ def make_votes(n_votes: int, *, seed: int = 0) -> tuple[Votes, Any]:
 
     Each annotator has a confusion matrix of their own, with accuracy ~ Beta(6, 3) and errors ~ Dirichlet(0.5).
     """
-    from dissensus.votes.simulate import simulate_confusions, simulate_votes
+    from dissensus.votes.simulate import simulate_votes
+    from tests.votes.confusions import simulate_confusions
 
     generator = np.random.default_rng(seed)
     n_items = round(n_votes / 7.5)

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from dissensus.datasets.labelled import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.schemes import frequency
+from dissensus.together.sets import mass_before, set_thresholds
 from dissensus.votes.cifar import read_cifar_10n_labels
 from dissensus.votes.simulate import simulate_votes
 from dissensus_train.studies import read_study
@@ -23,6 +25,7 @@ from dissensus_train.studies.data import study_data
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
 from dissensus_train.studies.spec import SHARES
 from dissensus_train.studies.splitting import study_splits
+from dissensus_train.studies.text_sets import chaosnli
 
 if TYPE_CHECKING:
     from dissensus_train.training.data import TrainingData
@@ -236,3 +239,22 @@ def test_validation_taken_from_training_items_tears_no_group(tmp_path: Path, by_
     assert train | validation == set(range(50))
     assert splits["test"].tolist() == given.splits["test"].tolist()
     assert 0.2 < len(splits["validation"]) / 200 < 0.4
+
+
+@real
+def test_real_people_are_covered_as_promised_over_random_splits() -> None:
+    """ChaosNLI's hundred people against released logits: half of the items calibrate, the other half are people."""
+    data = chaosnli().of_source("snli")
+    said = softmax(np.asarray(data.features, dtype=np.float64).reshape(len(data), 3, 3), axis=2).mean(axis=1)
+    before, p = mass_before(said), data.human.probabilities
+    majority = np.eye(3)[p.argmax(axis=1)]
+    rng = np.random.default_rng(0)
+    held: dict[str, list[float]] = {"votes": [], "majorities": []}
+    for _ in range(20):
+        order = rng.permutation(len(p))
+        one, other = order[: len(p) // 2], order[len(p) // 2 :]
+        for name, target in (("votes", p), ("majorities", majority)):
+            inside = before[other] <= set_thresholds(target[one], before[one], 0.9)
+            held[name].append(float((p[other] * inside).sum(axis=1).mean()))
+    assert np.mean(held["votes"]) == pytest.approx(0.9, abs=0.01)
+    assert np.mean(held["majorities"]) < 0.87

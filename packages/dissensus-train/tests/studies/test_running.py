@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.items.reading import read_features
+from dissensus_train.encoders.reading import read_features
 from dissensus_train.studies import plan_study, read_study, run_plan
 from dissensus_train.training.store import RunStore
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError
 from dissensus.item_names import places_of_items
 from dissensus.items.pictures import ImageReading, read_picture
-from dissensus.items.reading import read_images
-from dissensus_train.encoders.encoding import encoded, fit_encoder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,48 +88,6 @@ def test_the_rest_is_read_as_pillow_reads_it_or_refused_in_a_sentence(tmp_path: 
         ImageReading("wite")
 
 
-def grey(path: Path, *values: float, kind: Any = np.uint16) -> None:
-    Image.fromarray(np.array([values], dtype=kind)).save(path)
-
-
-def test_sixteen_bits_are_scaled_once_for_a_set(tmp_path: Path) -> None:
-    """1000 of 1000 and 1000 of 1100 are the same grey: the largest value of all files decides, not that of each."""
-    grey(tmp_path / "a.png", 0, 1000)
-    grey(tmp_path / "b.png", 1000, 1100)
-    images = read_images(tmp_path)
-    expected = np.rint(np.array([[0, 1000], [1000, 1100]]) * 255 / 4095)
-    np.testing.assert_array_equal(images.images(np.arange(2)).reshape(2, 2), expected)
-    # Whatever is looked at, and by whom: one of them alone, a source of curate and OOD, an encoder.
-    np.testing.assert_array_equal(images.take(np.array([0])).images(np.array([0])).ravel(), expected[0])
-    np.testing.assert_array_equal(np.asarray(read_source(tmp_path).images).reshape(2, 2), expected)
-    pixels = fit_encoder("pixels", images, folder=tmp_path)
-    np.testing.assert_allclose(encoded(pixels, images).reshape(2, 2), expected / 255, rtol=1e-6)
-    assert (
-        images.take(np.array([0])).fingerprint
-        != replace(images.take(np.array([0])), reading=ImageReading()).fingerprint
-    )
-    # A new image on the scale of these.
-    grey(tmp_path / "new.png", 4095, 5000)
-    np.testing.assert_array_equal(read_picture(tmp_path / "new.png", images.read_as).ravel(), [255, 255])
-    grey(tmp_path / "new.png", 60000)
-    with pytest.raises(InputError, match=r"pixels from 60000 to 60000, and those of its set go from 0 to 4095"):
-        read_picture(tmp_path / "new.png", images.read_as)
-
-
-def test_floats_are_scaled_once_for_a_set_and_bytes_as_ever(tmp_path: Path) -> None:
-    for name, values in (("a.tif", (0.0, 0.5)), ("b.tif", (0.25, 1.0))):
-        grey(tmp_path / name, *values, kind=np.float32)
-    grey(tmp_path / "c.png", 10, 255, kind=np.uint8)
-    shown = read_images(tmp_path).images(np.arange(3)).reshape(3, 2)
-    np.testing.assert_array_equal(shown, [[0, 128], [64, 255], [10, 255]])
-    grey(tmp_path / "d.tif", -2.0, 3.0, kind=np.float32)
-    shown = read_images(tmp_path).images(np.arange(4)).reshape(4, 2)
-    np.testing.assert_array_equal(shown, [[102, 128], [115, 153], [10, 255], [0, 255]])
-    # Whole numbers beside them have a scale of their own.
-    grey(tmp_path / "e.png", 0, 65535)
-    np.testing.assert_array_equal(read_images(tmp_path).images(np.arange(5)).reshape(5, 2), [*shown, [0, 255]])
-
-
 def named(*names: str) -> Names:
     return np.array(names, dtype=np.dtypes.StringDType())
 
@@ -167,9 +121,3 @@ def test_a_name_that_may_be_two_items_is_refused() -> None:
         places_of_items(named("p0"), named("p0.png", "p0.jpg"))
     with pytest.raises(InputError, match=r"items 'p0.png' and 'p0.jpg' are both 'p0'"):
         places_of_items(named("p0.png", "p0.jpg"), named("p0"))
-
-
-def test_two_items_are_not_one_image(tmp_path: Path) -> None:
-    grey(tmp_path / "p0.png", 3, kind=np.uint8)
-    with pytest.raises(InputError, match=r"items 'p0' and 'p0.png' are both p0.png"):
-        read_images(tmp_path, named("p0", "p0.png"))

@@ -11,8 +11,9 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from dissensus.datasets.vader import read_words
-from dissensus.votes.simulate import simulate_confusions, simulate_votes
+from dissensus.votes.simulate import simulate_votes
 from dissensus.votes.table import Annotators, Votes
+from tests.votes.confusions import simulate_confusions
 from tests.votes.people import people_of
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -231,29 +230,6 @@ def test_sets_of_other_predictions_are_refused_where_they_do_not_fit(tmp_path: P
     inside = dis.prediction_sets(votes, said, resamples=0).of(path)
     assert set_columns(inside, votes.classes)["set"][0].endswith("owl")
     assert set_columns(np.array([[True, False, True]]), votes.classes) == {"set": ["cat | owl"], "set_size": [2]}
-
-
-@pytest.mark.skipif("DISSENSUS_DATA" not in os.environ, reason="DISSENSUS_DATA is not set")
-def test_real_people_are_covered_as_promised_over_random_splits() -> None:
-    """ChaosNLI's hundred people against released logits: half of the items calibrate, the other half are people."""
-    from scipy.special import softmax
-
-    from dissensus_train.studies.text_sets import chaosnli
-
-    data = chaosnli().of_source("snli")
-    said = softmax(np.asarray(data.features, dtype=np.float64).reshape(len(data), 3, 3), axis=2).mean(axis=1)
-    before, p = mass_before(said), data.human.probabilities
-    majority = np.eye(3)[p.argmax(axis=1)]
-    rng = np.random.default_rng(0)
-    held: dict[str, list[float]] = {"votes": [], "majorities": []}
-    for _ in range(20):
-        order = rng.permutation(len(p))
-        one, other = order[: len(p) // 2], order[len(p) // 2 :]
-        for name, target in (("votes", p), ("majorities", majority)):
-            inside = before[other] <= set_thresholds(target[one], before[one], 0.9)
-            held[name].append(float((p[other] * inside).sum(axis=1).mean()))
-    assert np.mean(held["votes"]) == pytest.approx(0.9, abs=0.01)
-    assert np.mean(held["majorities"]) < 0.87
 
 
 def test_the_order_of_items_changes_nothing_that_is_promised() -> None:

@@ -8,8 +8,9 @@ from statsmodels.stats.proportion import proportion_confint
 
 from dissensus.errors import InputError
 from dissensus.votes.annotators import annotator_agreement
-from dissensus.votes.simulate import simulate_confusions, simulate_responses, simulate_votes
+from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus.votes.table import Annotators, Votes, votes_from_counts
+from tests.votes.confusions import simulate_confusions
 
 JUDGEMENTS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 3), st.sets(st.integers(0, 2), min_size=1)), min_size=1, max_size=14

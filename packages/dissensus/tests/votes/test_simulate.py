@@ -8,7 +8,8 @@ from scipy import stats
 
 from dissensus.errors import InputError
 from dissensus.labels.schemes import frequency, human_uncertainty, weighted
-from dissensus.votes.simulate import Habits, simulate_confusions, simulate_responses, simulate_votes
+from dissensus.votes.simulate import Habits, simulate_responses, simulate_votes
+from tests.votes.confusions import simulate_confusions
 
 TRUTH = np.random.default_rng(0).dirichlet(np.full(4, 0.5), 30)
 

@@ -92,7 +92,7 @@ def _read(model: TrainedModel, path: Path, *, item: str | None, text: str | None
     import numpy as np
 
     from dissensus.item_names import without_ending
-    from dissensus.items.reading import read_all_features, read_images, read_texts
+    from dissensus_train.encoders.reading import read_all_features, read_images, read_texts
 
     if model.recipe.reads == "features":
         return read_all_features(path)

@@ -14,10 +14,10 @@ from dissensus.array_file import read_npz
 from dissensus.datasets.sources import read_source
 from dissensus.errors import InputError
 from dissensus.items.pictures import ImageReading
-from dissensus.items.reading import read_images
 from dissensus.items.shown import Items
 from dissensus.table_file import KINDS
 from dissensus_train.encoders.encoding import encoded
+from dissensus_train.encoders.reading import read_images
 
 if TYPE_CHECKING:
     from dissensus.arrays import Features, Ints, Mask

@@ -9,9 +9,9 @@ import numpy as np
 
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError, meant_path
-from dissensus.items.reading import read_features, read_images, read_texts
 from dissensus.table_file import KINDS
 from dissensus.votes.kinds import people_alone
+from dissensus_train.encoders.reading import read_features, read_images, read_texts
 from dissensus_train.studies.data import USUAL_ENCODER, in_order_of_names, with_items
 from dissensus_train.studies.spec import SHARES
 from dissensus_train.studies.writing import toml_value

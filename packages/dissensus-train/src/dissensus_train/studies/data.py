@@ -11,9 +11,8 @@ import numpy as np
 from dissensus.arrays import places_of
 from dissensus.datasets.catalogue import cache_folder
 from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
-from dissensus.errors import InputError, MissingItemsError
+from dissensus.errors import InputError, MissingItemsError, choices
 from dissensus.items.pictures import ImageReading
-from dissensus.items.reading import places_in_file, read_features, read_images, read_texts
 from dissensus.items.shown import Items
 from dissensus.labels.labelling import label
 from dissensus.labels.schemes import UNSURE_WEIGHT
@@ -23,6 +22,7 @@ from dissensus.votes.kinds import people_alone
 from dissensus.votes.sampling import subsample
 from dissensus.votes.shown_pairs import shown_pairs
 from dissensus_train.encoders.encoding import encoded, fit_encoder
+from dissensus_train.encoders.reading import places_in_file, read_features, read_images, read_texts
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
 from dissensus_train.studies.splitting import study_splits
 from dissensus_train.studies.writing import toml_value
@@ -214,12 +214,15 @@ def with_items(
 
 
 def _own_votes(study: Study) -> Votes:
-    from dissensus.votes.reading import options_named, understand
+    from dissensus.votes.reading import Options, understand
 
     path, models = study.folder / str(study.votes), [model.people for model in study.annotator_models]
     named = dict.fromkeys(name for people in models for name in (people.by, *people.population) if name)
     try:
-        options = options_named({"format": study.format, **(study.reading or {})}, path)
+        for name in study.reading or ():
+            if name not in (options_of := Options.__dataclass_fields__):
+                raise InputError(f"{path}: no way of reading is called '{name}'{choices(name, options_of)}")
+        options = Options(**{"format": study.format, **(study.reading or {})})
         votes = understand(path, options).votes
         known = votes.annotator_attributes
         missing = [name for name in named if name not in known]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.items.reading import places_in_file
+from dissensus_train.encoders.reading import places_in_file
 from dissensus_train.studies.labelled_sets import SPLITS
 from dissensus_train.studies.spec import SHARES
 from dissensus_train.training.data import TRAIN, split_items

@@ -13,9 +13,9 @@ from dissensus.datasets.catalogue import data_file, find
 from dissensus.datasets.labelled import LabelledItems
 from dissensus.datasets.vader import whole_texts, word_texts
 from dissensus.errors import InputError
-from dissensus.items.reading import read_texts
 from dissensus.items.shown import Items
 from dissensus.votes.table import Annotators, Votes
+from dissensus_train.encoders.reading import read_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -23,18 +23,19 @@ from dissensus.datasets.images import (
 )
 from dissensus.errors import InputError, choices
 from dissensus.items.pictures import ImageReading, as_bytes, brought_to, image_paths, read_picture
-from dissensus.items.reading import TEXT_COLUMNS, distinct, named_like
 from dissensus.items.shown import Items
 from dissensus.table_file import KINDS, open_file, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.arrays import Names
     from dissensus.items.pictures import Images
 
 ITEM_COLUMNS: Final = ("item", "item_id", "id", "uid", "name")
+TEXT_COLUMNS: Final = ("text", "sentence", "comment", "tweet", "content", "document", "review", "post", "utterance")
 LABEL_COLUMNS: Final = ("label", "labels", "class", "gold", "original_label")
+"""Names of columns that are taken for items, texts and labels, the surest first."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -238,3 +239,18 @@ def _table(path: Path, name: str, *, item: str | None, text: str | None, label: 
 
 def _numbers(n: int) -> Names:
     return np.arange(n).astype(np.str_)
+
+
+def distinct(names: Names, path: Path) -> Names:
+    """The same names, refused where one is there twice."""
+    unique, count = np.unique(names, return_counts=True)
+    if (count > 1).any():
+        twice = unique[int((count > 1).argmax())]
+        raise InputError(f"{path}: item '{twice}' is there twice; give every item a name and a row of its own")
+    return names
+
+
+def named_like(columns: Sequence[str], usual: Sequence[str]) -> str | None:
+    """The column with the first of the usual names, in lower or upper case; None where there is none."""
+    lower = {name.lower(): name for name in reversed(columns)}
+    return next((lower[name] for name in usual if name in lower), None)

@@ -8,8 +8,6 @@ from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dissensus.items.ngrams import character_ngrams as character_ngrams
-    from dissensus.items.reading import read_images as read_images
-    from dissensus.items.reading import read_texts as read_texts
     from dissensus.items.shown import Items as Items
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -255,16 +255,6 @@ def _remarked(reading: Reading, *, stacklevel: int) -> Votes:
     return reading.votes
 
 
-def options_named(given: Mapping[str, Any], path: Path) -> Options:
-    """Options by name, as a file has them; unknown ones are refused."""
-    for name in given:
-        if name not in Options.__dataclass_fields__:
-            raise InputError(
-                f"{path}: no way of reading is called '{name}'{choices(name, Options.__dataclass_fields__)}"
-            )
-    return Options(**given)
-
-
 def votes_in(votes: Any) -> Votes:
     """Votes as they are, or those of whatever `read_votes` reads."""
     if isinstance(votes, Votes):

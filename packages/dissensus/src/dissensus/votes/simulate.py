@@ -165,28 +165,6 @@ def simulate_responses(
     )
 
 
-def simulate_confusions(
-    annotators: int,
-    classes: int,
-    *,
-    seed: int,
-    accuracy: tuple[float, float] = (6.0, 3.0),
-    error: float = 0.5,
-) -> Confusions:
-    """Random annotators: accuracy ~ Beta(accuracy), errors spread over the other classes by Dirichlet(error).
-
-    Returns (annotators, classes, classes) rows that sum to 1.
-    """
-    generator = np.random.default_rng(seed)
-    right = generator.beta(*accuracy, size=annotators)
-    wrong = generator.dirichlet(np.full(classes - 1, error), size=(annotators, classes))
-    out = np.empty((annotators, classes, classes))
-    off_diagonal = ~np.eye(classes, dtype=np.bool_)
-    out[:, off_diagonal] = ((1.0 - right)[:, None, None] * wrong).reshape(annotators, -1)
-    out[:, ~off_diagonal] = right[:, None]
-    return out
-
-
 def _assign(n_items: int, votes_per_item: int | Ints, *, annotators: int, generator: np.random.Generator) -> Judgements:
     """Judgements with distinct annotators for each item, every annotator equally likely."""
     size = np.broadcast_to(np.asarray(votes_per_item, dtype=np.int64), (n_items,))

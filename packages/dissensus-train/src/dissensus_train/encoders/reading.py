@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.array_file import read_npy, read_npz
+from dissensus.datasets.sources import TEXT_COLUMNS, distinct, named_like
 from dissensus.errors import InputError, MissingItemsError, choices, meant_path
 from dissensus.item_names import places_of_items
 from dissensus.items.pictures import ImageReading, image_paths
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dissensus.arrays import Ints, Names
-
-TEXT_COLUMNS: Final = ("text", "sentence", "comment", "tweet", "content", "document", "review", "post", "utterance")
-"""Names of columns that are taken for the text, the surest first."""
 
 PAIRS: Final = (
     ("premise", "hypothesis"),
@@ -290,21 +288,6 @@ def _parquet_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
             raise InputError(f"{path}: column '{wrong}' holds {table[wrong].dtype}, not numbers; leave it out")
         rows = table.select(others).to_numpy()
     return table[item].to_numpy(), rows
-
-
-def distinct(names: Names, path: Path) -> Names:
-    """The same names, refused where one is there twice."""
-    unique, count = np.unique(names, return_counts=True)
-    if (count > 1).any():
-        twice = unique[int((count > 1).argmax())]
-        raise InputError(f"{path}: item '{twice}' is there twice; give every item a name and a row of its own")
-    return names
-
-
-def named_like(columns: Sequence[str], usual: Sequence[str]) -> str | None:
-    """The column with the first of the usual names, in lower or upper case; None where there is none."""
-    lower = {name.lower(): name for name in reversed(columns)}
-    return next((lower[name] for name in usual if name in lower), None)
 
 
 def _text(column: pl.Series) -> pl.Series:
