@@ -66,6 +66,7 @@ def test_words_keep_their_features_and_a_term_listed_twice_is_in_one_split(tmp_p
         ("md-agreement", {"train": 6592, "validation": 1104, "test": 3057}),
         ("convabuse", {"train": 2398, "validation": 812, "test": 840}),
         ("armis", {"train": 657, "validation": 141, "test": 145}),
+        ("paraphrase", {"train": 400, "validation": 50, "test": 50}),
     ],
 )
 def test_lewidi_has_its_official_splits_and_soft_labels(tmp_path: Path, name: str, expected: dict[str, int]) -> None:
@@ -75,15 +76,31 @@ def test_lewidi_has_its_official_splits_and_soft_labels(tmp_path: Path, name: st
 
     made = data(tmp_path, name)
     assert sizes(made) == expected
-    assert made.human.classes == ("0", "1")
-    path = Path(os.environ["DISSENSUS_DATA"]) / "lewidi-2023" / f"{LEWIDI[name]}_dev.json"
+    assert len(made.human.classes) == (11 if name == "paraphrase" else 2)
+    path = Path(os.environ["DISSENSUS_DATA"]) / f"{LEWIDI[name]}_dev.json"
     entries = json.loads(path.read_text(encoding="utf-8"))
     places = {str(item): place for place, item in enumerate(made.human.items.tolist())}
     for number, entry in entries.items():
         place = places[f"validation-{number}"]
-        assert made.human.probabilities[place, 1] == pytest.approx(entry["soft_label"]["1"], abs=0.0051)
+        stated = [entry["soft_label"].get(k, entry["soft_label"].get(f"{k}.0")) for k in made.human.classes]
+        assert made.human.probabilities[place].tolist() == pytest.approx(stated, abs=0.0051)
     assert made.sparse
     assert len(made.items or []) == sum(expected.values())
+
+
+@real
+def test_a_judgement_with_two_labels_is_shared_between_them(tmp_path: Path) -> None:
+    made = data(tmp_path, "varierrnli")
+    assert sizes(made) == {"train": 388, "validation": 50, "test": 50}
+    assert made.items is not None
+    (place,) = np.flatnonzero(
+        made.items.texts[1]
+        == "Investment in the financial sector explains most of the acceleration in labor productivity."
+    )
+    # Two people said contradiction, and two contradiction and neutral.
+    assert dict(zip(made.human.classes, made.human.probabilities[place].tolist(), strict=True)) == pytest.approx(
+        {"contradiction": 0.75, "entailment": 0.0, "neutral": 0.25}
+    )
 
 
 @real

@@ -119,8 +119,8 @@ class Standings:
     Attributes:
         protocol: that it was run by.
         sets: that were run.
-        comparisons: all sets, few votes (with and without sets whose votes were cut), many votes, and sets that say
-            who cast a vote.
+        comparisons: all sets, few votes (with and without sets whose votes were cut), many votes, sets that say who
+            cast a vote, and sets on which a network was fine-tuned.
         answers: what to train with, in words.
         not_run: what the protocol names and was not run, with the reason.
         quick: whether anything was cut short.
@@ -175,9 +175,14 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
         ),
         "many": (f"many votes ({few} per item or more)", [result for result in sets if result.votes >= few]),
     }
-    known = [result for result in whole if any(kind in result.rows for kind in protocol.people)]
-    if known:
-        groups["people"] = ("sets that say who cast a vote", known)
+    tuned = {name: one for name, one in protocol.models.items() if one.training}
+    for slug, title, named in (
+        ("people", "sets that say who cast a vote", protocol.people),
+        ("fine-tuned", "sets on which a whole network was fine-tuned", tuned),
+    ):
+        known = [result for result in whole if any(name in result.rows for name in named)]
+        if known:
+            groups[slug] = (title, known)
     comparisons = {slug: _compared(protocol, slug, title, chosen) for slug, (title, chosen) in groups.items()}
     quick = any(summary.quick for summary in ran.values())
     return Standings(
@@ -234,7 +239,8 @@ def _rows(protocol: Protocol, summary: StudySummary, method: str = "") -> dict[s
         results[name] = MethodResult(
             method=name,
             baseline=bool(first["baseline"]),
-            seeds=len(first["by_seed"]),
+            # The seeds of an ensemble are in one prediction.
+            seeds=len(first["by_seed"] if first["baseline"] or len(first["by_seed"]) > 1 else summary.seeds),
             scores={metric: Estimate(row["mean"], row["low"], row["high"]) for metric, row in by_metric.items()},
             worth=worth_of(summary, system),
             external=summary.external,
@@ -316,7 +322,8 @@ def _and(names: Sequence[str]) -> str:
 def thin_reasons(protocol: Protocol, ranking: MethodRanking, sets: Sequence[SetResult], *, quick: bool) -> list[str]:
     """Why an answer is not to be relied on; empty where nothing speaks against it."""
     number, least = len(ranking.sets), protocol.comparison.least_sets
-    seeds = min((row.seeds for result in sets for row in result.rows.values() if not row.baseline), default=0)
+    rows = [row for result in sets for row in result.rows.values() if not row.baseline and not row.external]
+    seeds = min((row.seeds for row in rows), default=0)
     reasons = {
         "the runs were cut short": quick,
         f"only {number} sets (the protocol asks for {least})": number < least,

@@ -186,5 +186,6 @@ def _about(result: Standings) -> list[Block]:
         Block("fold", "The sets: licences, encoders, checksums", inside=pages.table(header, rows)),
         *pages.bullets(handed_in, heading="External systems, as their submitters describe them"),
         *([Block("heading", "How to cite"), Block("text", cite)] if protocol.version else []),
+        *([Block("text", protocol.changes.strip())] if protocol.changes else []),
         Block("text", f"{LEADERBOARD} has the same to be sorted and filtered."),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,8 @@ from dissensus.toml_file import TomlFile, TomlTable, no_such
 from dissensus_train.studies import read_study, toml_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dissensus_train.studies import Study
 
 ORDERED: Final = "rps"
@@ -110,17 +112,35 @@ class Comparing(TomlTable):
                 raise no_such("metric" if name == self.metric else "others", name, METRICS)
 
 
+class FurtherModel(TomlTable):
+    """A model that is a method of its own, trained on soft labels in place of the kind's network.
+
+    Attributes:
+        model: as a study names it; empty for one that is called as the method is. What reads items itself (`hf:`) is
+            trained on those, without the kind's encoder, and left out of quick runs.
+        training: in place of the kind's; empty leaves it.
+        seeds: how many; 0 leaves the kind's.
+    """
+
+    model: str = ""
+    training: dict[str, Any] = msgspec.field(default_factory=dict)
+    seeds: int = 0
+
+
 class Protocol(TomlTable):
     """Everything that decides a number of the benchmark.
 
     Attributes:
         title: of the page.
         version: that numbers belong to; others are not comparable with them.
+        changes: what came after the version before, when, and what was known then.
         cite: how to.
         question: that it answers.
         deliveries: as a study's grid names them.
         people: kinds of models with an annotator side.
-        models: further ones, each a method of its own: trained on soft labels in place of the kind's.
+        models: further ones, by the name of the method.
+        tuned: by delivery, an option and the values of it that every run tries; validation chooses.
+        ensembles: deliveries whose seeds are also averaged, as one system.
         baselines: that are ranked.
         controls: what explains others, and is never the answer.
         comparison: how methods are compared.
@@ -130,11 +150,14 @@ class Protocol(TomlTable):
 
     title: str = ""
     version: str = ""
+    changes: str = ""
     cite: str = ""
     question: str = ""
     deliveries: tuple[Any, ...] = ("majority", "soft")
     people: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
+    models: dict[str, FurtherModel] = msgspec.field(default_factory=dict)
+    tuned: dict[str, dict[str, list[float]]] = msgspec.field(default_factory=dict)
+    ensembles: tuple[str, ...] = ()
     baselines: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     comparison: Comparing = Comparing()
@@ -153,14 +176,28 @@ class Protocol(TomlTable):
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """All deliveries in one study, and a study for each further model and annotator side."""
-        models = (Entry(name=model, model=model) for model in self.models)
-        return Entry(deliveries=self.deliveries), *models, *(Entry(name=kind, people=kind) for kind in self.people)
+        """All deliveries in one study, and a study for each further model, search and annotator side."""
+        return (
+            Entry(deliveries=self.deliveries),
+            *(
+                Entry(name=name, model=one.model or name, training=one.training, seeds=one.seeds)
+                for name, one in self.models.items()
+            ),
+            *(Entry(name=f"{name}-tuned", deliveries=({"name": name, **tried},)) for name, tried in self.tuned.items()),
+            *(Entry(name=kind, people=kind) for kind in self.people),
+        )
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Methods that have summaries of their own."""
+        ensembles = (f"{delivery}-ensemble" for delivery in self.ensembles)
+        return (*filter(None, (entry.name for entry in self.entries)), *ensembles)
 
     def further(self, bench_set: BenchSet) -> tuple[str, ...]:
         """The methods that have a study of their own on a set."""
-        kept = tuple(model for model in self.models if model not in self.kinds[bench_set.kind].leave_out)
-        return (*kept, *self.people) if bench_set.people else kept
+        left_out = self.kinds[bench_set.kind].leave_out
+        named = [entry for entry in self.entries if entry.name and entry.name not in left_out]
+        return tuple(entry.name for entry in named if bench_set.people or not entry.people)
 
     def chosen(self, names: tuple[str, ...]) -> tuple[BenchSet, ...]:
         """The sets of these names, or all where none is named."""
@@ -181,6 +218,8 @@ class Entry:
         model: the network; empty takes the kind's.
         people: the annotator side; empty for none.
         loss: by path; empty takes cross-entropy.
+        training: in place of the kind's; empty takes it.
+        seeds: how many; 0 takes the kind's.
     """
 
     name: str = ""
@@ -188,6 +227,13 @@ class Entry:
     model: str = ""
     people: str = ""
     loss: str = ""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    seeds: int = 0
+
+    @property
+    def reads_items(self) -> bool:
+        """Whether its network makes features of texts itself."""
+        return self.model.startswith("hf:")
 
 
 def read_protocol(path: Path | None = None) -> Protocol:
@@ -217,7 +263,7 @@ def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: 
     kind = protocol.kinds[bench_set.kind]
     changes = (kind.quick or {}) if quick else {}
     model = entry.model or changes.get("model", kind.model)
-    encoder = changes.get("encoder", kind.encoder)
+    encoder = "" if entry.reads_items else changes.get("encoder", kind.encoder)
     return toml_text(
         {
             "": {"name": study_name(bench_set, entry), "question": protocol.question},
@@ -227,9 +273,12 @@ def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: 
                 "targets": [{"scheme": "frequency", "votes": bench_set.votes} if bench_set.votes else "frequency"],
                 "deliveries": [delivery for delivery in entry.deliveries if delivery not in kind.leave_out],
                 "models": [{"name": model, "people": entry.people} if entry.people else model],
-                "seeds": kind.seeds,
+                "seeds": entry.seeds or kind.seeds,
             },
-            "training": {**kind.training, **bench_set.training, **({"loss": entry.loss} if entry.loss else {})},
+            "training": {
+                **(entry.training or {**kind.training, **bench_set.training}),
+                **({"loss": entry.loss} if entry.loss else {}),
+            },
         }
     )
 

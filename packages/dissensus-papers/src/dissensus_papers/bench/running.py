@@ -10,20 +10,32 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from dissensus.errors import InputError
+from dissensus.evaluation import evaluate
 from dissensus.own_code import source_files
-from dissensus_papers.bench.protocol import FILES, WITH, Entry, protocol_study, study_name, study_text
+from dissensus_papers.bench.protocol import FILES, ORDERED, WITH, Entry, protocol_study, study_name, study_text
 from dissensus_papers.papers.claims import Paper, StudyUse
-from dissensus_papers.papers.running import reproduce
-from dissensus_papers.papers.summary import StudySummary, read_summaries, without_place, write_summary
-from dissensus_train.studies import read_study, study_toml
+from dissensus_papers.papers.pages import SHOWN
+from dissensus_papers.papers.running import as_asked, reproduce
+from dissensus_papers.papers.summary import (
+    RULER,
+    StudySummary,
+    read_summaries,
+    scores_of,
+    without_place,
+    write_summary,
+)
+from dissensus_train.studies import open_study, read_study, runs_by_system, study_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from dissensus.labels import LabelDistribution
     from dissensus_papers.bench.protocol import BenchSet, Protocol
     from dissensus_papers.papers.running import Reproduction
-    from dissensus_train.studies import StudyPlan
+    from dissensus_train.studies import OpenStudy, StudyPlan
 
 NAME: Final = "bench"
 """Of the folder of summaries, and of the pages."""
@@ -154,7 +166,7 @@ def _run(
     train: Callable[[StudyPlan], object] | None,
 ) -> Iterator[StudySummary]:
     kind, name = protocol.kinds[bench_set.kind], study_name(bench_set, entry)
-    if how.quick and (kind.quick is None or not bench_set.quick):
+    if how.quick and (kind.quick is None or not bench_set.quick or entry.reads_items):
         return
     path = place / f"{name}.toml"
     path.write_text(study_text(protocol, bench_set, entry, quick=how.quick), encoding="utf-8")
@@ -171,6 +183,49 @@ def _run(
     paper = Paper(name=NAME, title=protocol.title, studies=studies, claims=(), path=place / "protocol")
     for summary in reproduce(paper, store, folder, how=how, train=train):
         yield _not_run(summary, folder, path) if summary.missing else summary
+        if not entry.name and not summary.missing:
+            parts = as_asked(read_study(path), studies[0], how).parts
+            opened = [open_study(part, store) for part in parts] if protocol.ensembles else []
+            for delivery in protocol.ensembles:
+                kept = _ensemble(delivery, opened, summary, how)
+                write_summary(folder, NAME, kept)
+                yield kept
+
+
+def _ensemble(delivery: str, opened: Sequence[OpenStudy], alone: StudySummary, how: Reproduction) -> StudySummary:
+    """The mean of what the seeds of a delivery predict, scored as one system; of folds, each item's own."""
+    said, items = [], []
+    for one in opened:
+        runs = [one.store.load(run.key, dynamics=False, weights=False) for run in runs_by_system(one)[delivery]]
+        split = one.data.held_out
+        said.append(np.mean([run.predictions[split] for run in runs if not run.failed], axis=0, dtype=np.float64))
+        items.append(one.data.splits[split])
+    data, name = opened[0].data, f"{delivery}-ensemble"
+    training = None if opened[0].study.folds else data.human.take(data.splits["train"])
+    scored = scored_system(
+        data.human.take(np.concatenate(items)), name, np.concatenate(said), training=training, how=how
+    )
+    return replace(alone, name=f"{alone.name}{WITH}{name}", toml="", trained_on={}, machine_hours=0.0, **scored)
+
+
+def scored_system(
+    human: LabelDistribution, name: str, predicted: Any, *, training: LabelDistribution | None, how: Reproduction
+) -> dict[str, Any]:
+    """What a summary keeps of one system's predictions (a file, or probabilities): scores without baselines, worth."""
+    evaluation = evaluate(
+        human,
+        {name: predicted},
+        classes=human.classes,
+        metrics=tuple(dict.fromkeys((*SHOWN, *how.metrics, *([ORDERED] if human.ordered else [])))),
+        training=training,
+        resamples=how.resamples,
+    )
+    return {
+        "items": evaluation.items,
+        "scores": tuple(row for row in scores_of(evaluation) if not row["baseline"]),
+        "worth": {system: str(worth) for system, worth in evaluation.worth.items()},
+        "ruler": RULER,
+    }
 
 
 def _not_run(summary: StudySummary, folder: Path, path: Path) -> StudySummary:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError, choices
-from dissensus.evaluation import evaluate, score_submission
-from dissensus_papers.bench.protocol import ORDERED, WITH, Entry, protocol_study
-from dissensus_papers.bench.running import NAME
-from dissensus_papers.papers.pages import SHOWN
-from dissensus_papers.papers.summary import RULER, StudySummary, read_summaries, scores_of, write_summary
+from dissensus.evaluation import score_submission
+from dissensus_papers.bench.protocol import WITH, Entry, protocol_study
+from dissensus_papers.bench.running import NAME, scored_system
+from dissensus_papers.papers.running import Reproduction
+from dissensus_papers.papers.summary import StudySummary, read_summaries, write_summary
 from dissensus_train.studies import open_study
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def submit(
     if not description.strip():
         raise InputError("bench: a row needs a description; say in a sentence what the system is and learnt from")
     known = {bench_set.name: bench_set for bench_set in protocol.sets}
-    taken = {*protocol.people, *protocol.models, *protocol.baselines, *map(str, protocol.deliveries)}
+    taken = {*protocol.named, *protocol.baselines, *map(str, protocol.deliveries)}
     if name in taken:
         raise InputError(f"bench: '{name}' is a method of the protocol; give your system another name")
     files = [path for path in sorted(predictions.glob("*")) if path.is_file() and not path.name.startswith(".")]
@@ -89,28 +89,21 @@ def _scored(
     protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, resamples: int, about: dict[str, Any]
 ) -> StudySummary:
     human, training, votes = held_out(protocol, bench_set)
-    evaluation = evaluate(
-        human,
-        {name: path},
-        classes=human.classes,
-        metrics=tuple(dict.fromkeys((*SHOWN, *protocol.metrics, *([ORDERED] if human.ordered else [])))),
-        training=training,
-        resamples=resamples,
+    scored = scored_system(
+        human, name, path, training=training, how=Reproduction(metrics=protocol.metrics, resamples=resamples)
     )
+    seeds = max(len(row["by_seed"]) for row in scored["scores"])
     return StudySummary(
         name=f"{bench_set.name}{WITH}{name}",
         study=bench_set.name,
         split="test",
-        items=evaluation.items,
         votes=votes,
-        seeds=tuple(range(len(evaluation.compared.seeds.get(name) or (0,)))),
-        scores=tuple(row for row in scores_of(evaluation) if not row["baseline"]),
-        worth={system: str(worth) for system, worth in evaluation.worth.items()},
-        ruler=RULER,
+        seeds=tuple(range(seeds)),
         data={
             "votes": sha256(human.counts.tobytes()).hexdigest(),
             "predictions": sha256(path.read_bytes()).hexdigest(),
         },
+        **scored,
         **about,
     )
 

@@ -31,6 +31,7 @@ from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.losses import loss_of
 from dissensus_train.training.models import PAIRS
 from dissensus_train.training.run import Run, class_weights, delivery_of, known_settings, selection_of
+from dissensus_train.training.tuning import trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -94,7 +95,8 @@ def check_deliveries(runs: Sequence[Run], data: TrainingData) -> None:
             )
         loss_of(run.training, data.folder)
         class_weights(run, data)
-        delivery_of(run, data)(0)
+        for one in trials(run).values() or (run,):
+            delivery_of(one, data)(0)
         selection_of(run, data)
 
 

@@ -228,7 +228,8 @@ def _chosen(result: RunResult) -> str:
     """What the selection split chose beside the epoch, in words; empty where it chose nothing."""
     if "strength" in result.history:
         return f"C = {result.history['strength'][result.chosen_epoch]:.3g}"
-    return f"learning rate {min(result.tuned, key=lambda rate: result.tuned[rate]):g}" if result.tuned else ""
+    searched = "learning rate" if result.run.training.tune else ", ".join(result.run.options)
+    return f"{searched} {min(result.tuned, key=lambda value: result.tuned[value]):g}" if result.tuned else ""
 
 
 def _failures(failed: Mapping[str, Mapping[int, str]], runs: int) -> list[str]:

@@ -521,8 +521,10 @@ def _method(given: str | dict[str, Any], folder: Path) -> Method:
     for key, value in table.items():
         options = delivery_options(name, folder=folder)
         known_keys(place, [key], options)
-        # What is None by default is a seed.
-        wanted = fits(value, int if options[key] is None else type(options[key])) if name in DELIVERIES else ""
+        # What is None by default is a seed; each value of a list is tried, and validation chooses.
+        hint = int if options[key] is None else type(options[key])
+        tried = value if isinstance(value, list) and value else [value]
+        wanted = next(filter(None, (fits(each, hint) for each in tried)), "") if name in DELIVERIES else ""
         if wanted:
             raise TableError(place, f"gives {name} {key} = {value!r}; give {wanted}")
     return Method(name, table)

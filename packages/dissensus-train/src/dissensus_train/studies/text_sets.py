@@ -1,9 +1,11 @@
-"""Known sets of texts with what people said, from words to the four of Le-Wi-Di 2023."""
+"""Known sets of texts with what people said, from words to those of Le-Wi-Di."""
 
 from __future__ import annotations
 
 import json
+import operator
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,8 +25,15 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Ints, Names
 
-LEWIDI: Final = {"hs-brexit": "HS-Brexit", "md-agreement": "MD-Agreement", "convabuse": "ConvAbuse", "armis": "ArMIS"}
-"""The sets of the second edition (Leonardelli et al. 2023), and how their files are called."""
+LEWIDI: Final = {
+    "hs-brexit": "lewidi-2023/HS-Brexit",
+    "md-agreement": "lewidi-2023/MD-Agreement",
+    "convabuse": "lewidi-2023/ConvAbuse",
+    "armis": "lewidi-2023/ArMIS",
+    "paraphrase": "lewidi-2025/Paraphrase",
+    "varierrnli": "lewidi-2025/VariErrNLI",
+}
+"""The sets of the second and third edition (Leonardelli et al. 2023, 2025), and how their files begin."""
 
 LEWIDI_PAGE: Final = "https://le-wi-di.github.io"
 LEWIDI_SPLITS: Final = {"train": "train", "validation": "dev", "test": "test"}
@@ -128,25 +137,25 @@ def chaosnli() -> LabelledItems:
 
 
 def lewidi(name: str) -> LabelledItems:
-    """A set of Le-Wi-Di 2023 with its official splits; items are called by their split and number.
+    """A set of Le-Wi-Di with its official splits; items are called by their split and number.
 
     ConvAbuse's severities below 0 are the class 1, abusive, as in its own soft label; a dialogue is one text, with a
-    line per turn.
+    line per turn. Pairs of sentences are two.
     """
     from dissensus.votes.official.lewidi import read_lewidi
 
     parts: dict[str, tuple[Votes, tuple[Names, ...]]] = {}
     for ours, theirs in LEWIDI_SPLITS.items():
-        remedy = f"download the 2023 edition from {LEWIDI_PAGE} and put it there"
-        path = data_file(f"lewidi-2023/{LEWIDI[name]}_{theirs}.json", wanted_by=name, remedy=remedy)
+        remedy = f"download that edition from {LEWIDI_PAGE} and put it there"
+        path = data_file(f"{LEWIDI[name]}_{theirs}.json", wanted_by=name, remedy=remedy)
         # An annotator of MD-Agreement judged one item twice, and said the same.
         votes = read_lewidi(path, duplicates="first")
         if name == "convabuse":
             abusive = np.array([float(severity) < 0 for severity in votes.classes])
             votes = replace(votes, label=abusive[votes.label].astype(np.int32), classes=("0", "1"), ordered=False)
         entries = json.loads(path.read_text(encoding="utf-8"))
-        texts = _strings(_dialogue(entries[str(item)]["text"]) for item in votes.items.tolist())
-        parts[ours] = votes, (texts,)
+        texts = [_sentences(entries[str(item)]["text"]) for item in votes.items.tolist()]
+        parts[ours] = votes, tuple(map(_strings, zip(*texts, strict=True)))
     items = _joined(parts)
     return replace(items, splits={part: np.flatnonzero(items.source == part) for part in LEWIDI_SPLITS})
 
@@ -157,36 +166,24 @@ def _of_texts(votes: Votes, texts: tuple[Names, ...], **more: Any) -> LabelledIt
 
 def _joined(parts: Mapping[str, tuple[Votes, tuple[Names, ...]]], **more: Any) -> LabelledItems:
     """Votes on the same classes, and their texts, as one set, each a source of it; items are called SOURCE-NAME."""
-    votes = _joined_votes({source: part for source, (part, _) in parts.items()})
+    panels = [
+        replace(
+            votes,
+            items=_strings(f"{source}-{item}" for item in votes.items.tolist()),
+            annotators=votes.annotators and Annotators(votes.annotators.code, votes.annotators.names),
+            item_attributes={},
+        )
+        for source, (votes, _) in parts.items()
+    ]
+    votes = reduce(operator.add, panels)
     columns = zip(*(texts for _, texts in parts.values()), strict=True)
     source = np.repeat(list(parts), [len(part.items) for part, _ in parts.values()])
     return _of_texts(votes, tuple(np.concatenate(column) for column in columns), source=source, **more)
 
 
-def _joined_votes(parts: Mapping[str, Votes]) -> Votes:
-    panels = list(parts.values())
-    first = panels[0]
-    if any(votes.classes != first.classes for votes in panels):
-        raise InputError(
-            f"{', '.join(parts)}: the files do not have the same classes; give the official files unchanged"
-        )
-    start = np.cumsum([0, *(len(votes.items) for votes in panels)])
-    people = [votes.annotators for votes in panels if votes.annotators is not None]
-    annotators = None
-    if people:
-        names = np.unique(np.concatenate([panel.names for panel in people]))
-        code = np.concatenate([places_of(panel.names, names)[panel.code] for panel in people]).astype(np.int32)
-        annotators = Annotators(code, names)
-    return Votes(
-        item=np.concatenate([votes.item + start[number] for number, votes in enumerate(panels)]).astype(np.int32),
-        label=np.concatenate([votes.label for votes in panels]),
-        items=np.concatenate(
-            [_strings(f"{source}-{item}" for item in votes.items.tolist()) for source, votes in parts.items()]
-        ),
-        classes=first.classes,
-        annotators=annotators,
-        ordered=first.ordered,
-    )
+def _sentences(text: str | dict[str, str]) -> tuple[str, ...]:
+    """A pair, or one text."""
+    return tuple(text.values()) if isinstance(text, dict) else (_dialogue(text),)
 
 
 def _dialogue(text: str) -> str:

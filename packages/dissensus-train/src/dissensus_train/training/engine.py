@@ -17,7 +17,7 @@ from dissensus_train.training.fleet import alike, train_fleet, why_not_together
 from dissensus_train.training.logistic import same_for_all_seeds
 from dissensus_train.training.loop import train_loop
 from dissensus_train.training.on_ray import Cluster, train_on_ray
-from dissensus_train.training.tuning import train_tuned
+from dissensus_train.training.tuning import train_tuned, trials
 from dissensus_train.training.workers import handed_out, in_workers, place, send
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def train(
     for run in runs:
         equal.setdefault((replace(run, seed=0) if same_for_all_seeds(run) else run).key, []).append(run)
     asked = [same[0] for same in equal.values()]
-    tuned, others = ([run for run in asked if run.training.tune is wanted] for wanted in (True, False))
+    tuned, others = ([run for run in asked if bool(trials(run)) is wanted] for wanted in (True, False))
 
     def at_one_rate(some: Sequence[Run], told: Progress) -> Iterator[RunResult]:
         return _train(some, data, engine=engine, device=device, progress=told, cluster=cluster) if some else iter(())

@@ -1,4 +1,4 @@
-"""A small search of the learning rate on the selection split: for every run, of every method, the same few rates."""
+"""A small search on the selection split: of the learning rate, the same few rates for every run, or of one option."""
 
 from __future__ import annotations
 
@@ -31,6 +31,18 @@ def rates(training: Training) -> list[float]:
     return [float(f"{training.learning_rate * times:.6g}") for times in TIMES]
 
 
+def trials(run: Run) -> dict[float, Run]:
+    """By what is tried, the runs that a run stands for: its rates, or the values of an option that has a list of them.
+
+    Empty where nothing is searched for.
+    """
+    if run.training.tune:
+        settings = {rate: replace(run.training, tune=False, learning_rate=rate) for rate in rates(run.training)}
+        return {rate: replace(run, training=training) for rate, training in settings.items()}
+    listed = ((name, values) for name, values in run.options.items() if isinstance(values, list | tuple))
+    return {value: replace(run, options={**run.options, name: value}) for name, values in listed for value in values}
+
+
 def train_tuned(
     runs: Sequence[Run],
     data: TrainingData,
@@ -38,16 +50,12 @@ def train_tuned(
     *,
     progress: Progress,
 ) -> Iterator[RunResult]:
-    """Train each run at every rate, and hand on what the best left: by the selection metric, of what it kept.
+    """Train each run as often as it has `trials`, and hand on what the best left: by the selection metric.
 
-    `train` is given runs of one rate each, and what is called as their epochs end.
+    `train` is given runs with one rate and one value of every option, and what is called as their epochs end.
     """
-    trials = [
-        (replace(run, training=replace(run.training, tune=False, learning_rate=rate)), run)
-        for run in runs
-        for rate in rates(run.training)
-    ]
-    asked = {trial.key: run for trial, run in trials}
+    tries = {run.key: trials(run) for run in runs}
+    asked = {trial.key: (value, run) for run in runs for value, trial in tries[run.key].items()}
     ended: dict[str, dict[str, int]] = {run.key: {} for run in runs}
     tried: dict[str, dict[float, float]] = {run.key: {} for run in runs}
     best: dict[str, RunResult] = {}
@@ -55,27 +63,32 @@ def train_tuned(
 
     def heard(step: Step) -> None:
         assert isinstance(step, EpochEnded), "engines tell of epochs"
-        run = asked[step.run].key
+        run = asked[step.run][1].key
         ended[run][step.run] = step.done
-        progress(replace(step, run=run, done=sum(ended[run].values()), total=len(TIMES) * step.total))
+        progress(replace(step, run=run, done=sum(ended[run].values()), total=len(tries[run]) * step.total))
 
-    for result in train([trial for trial, _ in trials], heard):
-        run, rate = asked[result.run.key], result.run.training.learning_rate
+    for result in train([trial for each in tries.values() for trial in each.values()], heard):
+        value, run = asked[result.run.key]
         values = tried[run.key]
-        values[rate] = on_selection_split(run, data, result)
+        values[value] = on_selection_split(run, data, result)
         seconds[run.key] += float(result.timing["seconds"])
-        # Of rates that are as good the lowest, in whatever order they come.
-        if rate == min(values, key=lambda known: (values[known], known)):
+        # Of those that are as good the lowest, in whatever order they come.
+        if value == min(values, key=lambda known: (values[known], known)):
             best[run.key] = result
-        if len(values) == len(TIMES):
+        if len(values) == len(tries[run.key]):
             timing = {**result.timing, "seconds": seconds[run.key]}
             yield replace(best.pop(run.key), run=run, tuned=dict(sorted(values.items())), timing=timing)
 
 
 def on_selection_split(run: Run, data: TrainingData, result: RunResult) -> float:
-    """The selection metric of the weights that were kept; a model that knows people by what it says of the panel."""
+    """The selection metric of the weights that were kept; a model that knows people by what it says of the panel.
+
+    Values of an option are compared by the whole target: the majority alone would always choose the least smoothing.
+    """
     settings = run.training
-    if run.people is not None and settings.selection == "loss":
+    if not settings.tune:
+        run = replace(run, delivery="soft", options={}, training=replace(settings, keep="best"))
+    elif run.people is not None and settings.selection == "loss":
         run = replace(run, training=replace(settings, selection="soft-nll"))
     rows = selection_of(run, data)
     assert rows is not None, "a rate is always selected"

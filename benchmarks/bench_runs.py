@@ -1,0 +1,346 @@
+"""The benchmark's runs on the cores of another machine, which has PyTorch, NumPy and SciPy and nothing of ours.
+
+    python benchmarks/bench_runs.py prepare .bench hs-brexit dices             # here: data and specs of these sets
+    python benchmarks/bench_runs.py train .bench --processes 12 --seconds 540  # there: into $OUT/rows.tar as it goes
+    python benchmarks/bench_runs.py store rows.tar STORE                       # here: what came back, into a run store
+
+Images go by `paper_runs.py`; these are runs that take a core a few seconds each. `train` leaves out what is listed in
+FOLDER/done-*.txt, and writes such a list. Weights, and predictions of training items, stay behind: no score needs them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import io
+import lzma
+import multiprocessing
+import os
+import pickle
+import tarfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from dissensus_train.training.data import TRAIN, TrainingData
+from dissensus_train.training.engine import train as train_runs
+from dissensus_train.training.models import LOGISTIC
+from dissensus_train.training.run import data_fingerprint
+from dissensus_train.training.tuning import trials
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dissensus_train.training.run import Run, RunResult
+
+QUEUE = "queue.pickle.gz"
+MINILM = "minilm.pickle.gz"
+MOST_BYTES = 15 << 20
+"""Of what comes back from one call."""
+
+WRITTEN_EVERY = 20.0
+"""Seconds between two writings of what is there."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A set, or a fold of one, and runs on it."""
+
+    name: str
+    data: TrainingData
+    runs: tuple[Run, ...]
+
+
+# --- here -----------------------------------------------------------------------------------------------------------
+
+
+def jobs_of(names: Sequence[str], *, methods: Sequence[str], seeds: int) -> Iterator[Job]:
+    """What the protocol asks of some sets; all methods, or those that are named ('' for all deliveries)."""
+    from dissensus_papers.bench import read_protocol
+    from dissensus_papers.bench.protocol import protocol_study
+    from dissensus_train.studies import open_study
+
+    protocol = read_protocol()
+    for bench_set in protocol.chosen(tuple(names)):
+        asked = ("", *protocol.further(bench_set))
+        by_data: dict[tuple[str, bool], Job] = {}
+        for entry in protocol.entries:
+            if entry.name not in asked or (methods and entry.name not in methods):
+                continue
+            study = protocol_study(protocol, bench_set, entry, quick=False)
+            for part in replace(study, seeds=study.seeds[: seeds or None]).parts:
+                opened = open_study(part, "no-store")
+                place = part.name.replace(f"--{entry.name}", ""), entry.reads_items
+                known = by_data.setdefault(
+                    place, Job(place[0], _needed(opened.data, entry.reads_items, bench_set.people), ())
+                )
+                by_data[place] = replace(known, runs=known.runs + opened.runs)
+        for job in by_data.values():
+            for run in job.runs:
+                _same_data(run, job.data)
+            print(f"{job.name}: {len(job.runs)} runs on features {job.data.features.shape}", flush=True)
+            yield job
+
+
+def _needed(data: TrainingData, reads_items: bool, people: bool) -> TrainingData:
+    """The data without what runs of the protocol do not read."""
+    items = data.items if reads_items else None
+    votes = replace(data.votes, item_attributes={}) if people and data.votes is not None else None
+    return replace(data, items=items, votes=votes, panels={}, encoder=None, folder=None)
+
+
+def _same_data(run: Run, data: TrainingData) -> None:
+    about: dict[str, Any] = {name: getattr(run, name) for name in ("target", "delivery", "training", "model", "people")}
+    assert data_fingerprint(data, **about) == run.data, f"{data.name}: {run.method} was planned on other data"
+
+
+def prepare(folder: Path, jobs: Iterator[Job]) -> None:
+    """Write data and runs into one file, each table of features once."""
+    tables: dict[str, tuple[Any, bytes]] = {}
+    listed, read = [], []
+    for job in jobs:
+        read += [job] if job.data.items is not None else []
+        features = np.ascontiguousarray(job.data.features)
+        name = hashlib.sha256(features.tobytes()).hexdigest() + str(features.shape)
+        if name not in tables:
+            tables[name] = features.shape, shuffled(features)
+        listed.append((job.name, name, vars(job.data) | {"features": None}, job.runs))
+    folder.mkdir(parents=True, exist_ok=True)
+    with gzip.open(folder / QUEUE, "wb", compresslevel=4) as file:
+        pickle.dump((tables, listed), file)
+    size = (folder / QUEUE).stat().st_size / 2**20
+    print(f"{sum(len(runs) for *_, runs in listed)} runs, {size:.1f} MiB in {folder / QUEUE}")
+    if read:
+        carry_minilm(folder, read)
+
+
+def carry_minilm(folder: Path, jobs: Sequence[Job]) -> None:
+    """MiniLM with the embeddings of the tokens that the jobs' texts hold; others are never looked up there."""
+    from safetensors.numpy import load_file
+    from transformers import AutoTokenizer
+
+    from dissensus_train.encoders.pretrained import minilm_folder
+
+    whole = minilm_folder()
+    tokeniser = AutoTokenizer.from_pretrained(whole)
+    texts = [str(text) for job in jobs for column in job.data.items.texts for text in column.tolist()]
+    ids = np.unique(np.concatenate([*tokeniser(texts)["input_ids"], tokeniser.all_special_ids]))
+    arrays = load_file(whole / "model.safetensors")
+    words = next(name for name in arrays if name.endswith("word_embeddings.weight"))
+    rows = {name: array.shape for name, array in arrays.items()}
+    arrays[words] = arrays[words][ids]
+    kept = {name: (rows[name], array.dtype.str, _bytes(array)) for name, array in arrays.items()}
+    with gzip.open(folder / MINILM, "wb", compresslevel=4) as file:
+        files = {path.name: path.read_bytes() for path in whole.iterdir() if path.suffix in (".json", ".txt")}
+        pickle.dump((words, ids, kept, files), file)
+    print(f"{len(ids)} tokens, {(folder / MINILM).stat().st_size / 2**20:.1f} MiB in {folder / MINILM}")
+
+
+def _bytes(array: np.ndarray[Any, Any]) -> bytes:
+    return shuffled(array) if array.dtype == np.float32 else array.tobytes()
+
+
+def unpack_minilm(folder: Path) -> None:
+    """The folder that `hf:minilm` is looked for in."""
+    from safetensors.numpy import save_file
+
+    with gzip.open(folder / MINILM, "rb") as file:
+        words, ids, kept, files = pickle.load(file)
+    place = folder / "minilm"
+    place.mkdir(exist_ok=True)
+    arrays = {}
+    for name, (shape, kind, data) in kept.items():
+        flat = unshuffled(data) if kind == np.dtype(np.float32).str else np.frombuffer(data, dtype=kind)
+        if name == words:
+            arrays[name] = np.zeros(shape, dtype=np.float32)
+            arrays[name][ids] = flat.reshape(len(ids), -1)
+        else:
+            arrays[name] = np.ascontiguousarray(flat.reshape(shape))
+    for name, data in files.items():
+        (place / name).write_bytes(data)
+    save_file(arrays, place / "model.safetensors", metadata={"format": "pt"})
+
+
+def carried(folder: Path) -> list[Job]:
+    """What was prepared; refused where the code here, or the data, give a run another key."""
+    with gzip.open(folder / QUEUE, "rb") as file:
+        tables, listed = pickle.load(file)
+    features = {name: unshuffled(data).reshape(shape) for name, (shape, data) in tables.items()}
+    fields = TrainingData.__dataclass_fields__
+    jobs = []
+    for job, name, about, runs in listed:
+        known = {key: value for key, value in about.items() if key in fields}
+        data = TrainingData(**known | {"features": features[name], "folder": folder})
+        _same_data(runs[0], data)
+        jobs.append(Job(job, data, runs))
+    return jobs
+
+
+def store(tar: Path, folder: Path) -> None:
+    """Put what came back into a run store."""
+    from dissensus_train.training.store import RunWriter
+
+    number = 0
+    with RunWriter(folder) as writer, tarfile.open(tar) as archive:
+        for member in archive.getmembers():
+            file = archive.extractfile(member)
+            if file is not None and member.name.endswith(".xz"):
+                for result in unpacked(file.read()):
+                    writer.save(result)
+                    number += 1
+    print(f"{number} runs of {tar} are in {folder}")
+
+
+# --- there ----------------------------------------------------------------------------------------------------------
+
+
+def shuffled(array: np.ndarray[Any, Any]) -> bytes:
+    """float32 numbers as all their first bytes, then all their second ones, which compresses by a third more."""
+    flat = np.ascontiguousarray(array, dtype=np.float32).ravel()
+    return np.ascontiguousarray(flat.view(np.uint8).reshape(-1, 4).T).tobytes()
+
+
+def unshuffled(data: bytes) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(numbers,) the same again."""
+    return np.ascontiguousarray(np.frombuffer(data, dtype=np.uint8).reshape(4, -1).T).view(np.float32).ravel()
+
+
+def packed(results: Sequence[RunResult]) -> bytes:
+    """Results as bytes. Only the majority's predictions of validation are needed, to which a temperature is fitted."""
+    arrays: list[np.ndarray[Any, Any]] = []
+    bare = []
+    for result in results:
+        unread = {TRAIN} if result.run.delivery == "majority" else {TRAIN, "validation"}
+        kept = {split: said for split, said in result.predictions.items() if split not in unread}
+        arrays += [np.ascontiguousarray(said, dtype=np.float32) for said in kept.values()]
+        shapes = {split: said.shape for split, said in kept.items()}
+        bare.append(replace(result, predictions=shapes, weights={}, dynamics={}, by_vote={}))  # type: ignore[arg-type]
+    flat = np.concatenate([array.ravel() for array in arrays])
+    return lzma.compress(pickle.dumps((bare, shuffled(flat))), preset=3)
+
+
+def unpacked(data: bytes) -> Iterator[RunResult]:
+    """The results again."""
+    bare, numbers = pickle.loads(lzma.decompress(data))
+    flat, begin = unshuffled(numbers), 0
+    for result in bare:
+        predictions = {}
+        for split, shape in result.predictions.items():
+            predictions[split] = flat[begin : begin + int(np.prod(shape))].reshape(shape).copy()
+            begin += int(np.prod(shape))
+        yield replace(result, predictions=predictions)
+
+
+def tasks_of(jobs: Sequence[Job], done: set[str]) -> list[tuple[int, tuple[int, ...]]]:
+    """A job and the places of runs in it, the longest first; fits that are the same for all seeds are one task."""
+    costs = []
+    for number, job in enumerate(jobs):
+        votes = float(job.data.human.counts[job.data.splits[TRAIN]].sum())
+        together: dict[str, list[int]] = {}
+        for place, run in enumerate(job.runs):
+            if run.key not in done:
+                together.setdefault(LOGISTIC if run.model == LOGISTIC else run.key, []).append(place)
+        for places in together.values():
+            run = job.runs[places[0]]
+            examples = votes if run.people or run.delivery == "repeated" else len(job.data.splits[TRAIN])
+            width = job.data.features[:1].size + 100
+            costs.append((examples * width * (len(trials(run)) or 1), number, tuple(places)))
+    costs.sort(key=lambda each: -each[0])
+    return [(number, places) for _, number, places in costs]
+
+
+_jobs: list[Job] = []
+_device = "cpu"
+
+
+def _do(task: tuple[int, tuple[int, ...]]) -> list[RunResult]:
+    torch.set_num_threads(1)
+    number, places = task
+    job = _jobs[number]
+    return list(train_runs([job.runs[place] for place in places], job.data, engine="loop", device=_device))
+
+
+def train(folders: Sequence[Path], out: Path, *, seconds: float, device: str, processes: int, name: str) -> None:
+    """Train what is not done yet until the time is up, and keep what there is in one tar file."""
+    global _jobs, _device
+    ends = time.monotonic() + seconds
+    _jobs, _device, done = [], device, set()
+    for folder in folders:
+        if (folder / MINILM).is_file():
+            unpack_minilm(folder)
+        _jobs += carried(folder)
+        done |= {key for path in folder.glob("done-*.txt") for key in path.read_text(encoding="utf-8").split()}
+    tasks = tasks_of(_jobs, done)
+    print(f"{name}: {len(tasks)} tasks, {len(done)} runs are done already", flush=True)
+    parts: list[bytes] = []
+    waiting: list[RunResult] = []
+    finished: list[str] = []
+    written = time.monotonic()
+
+    def write() -> None:
+        nonlocal waiting, written
+        if waiting:
+            parts.append(packed(waiting))
+            finished.extend(result.run.key for result in waiting)
+            waiting = []
+            with tarfile.open(out / "part", "w") as archive:
+                for number, part in enumerate(parts):
+                    about = tarfile.TarInfo(f"{name}-{number:04d}.xz")
+                    about.size = len(part)
+                    archive.addfile(about, io.BytesIO(part))
+            (out / "part").replace(out / f"{name}.tar")
+            (folders[0] / f"done-{name}-{os.getpid()}.txt").write_text("\n".join(finished), encoding="utf-8")
+            print(f"{name}: {len(finished)} runs, {sum(map(len, parts)) / 2**20:.1f} MiB", flush=True)
+        written = time.monotonic()
+
+    pool = multiprocessing.get_context("fork").Pool(processes)
+    results = pool.imap_unordered(_do, tasks)
+    left = len(tasks)
+    while left and time.monotonic() < ends and sum(map(len, parts)) < MOST_BYTES:
+        try:
+            waiting += results.next(timeout=1.0)
+            left -= 1
+        except multiprocessing.TimeoutError:
+            pass
+        if time.monotonic() - written > WRITTEN_EVERY:
+            write()
+    pool.terminate()
+    write()
+    print(f"{name}: {left} tasks wait", flush=True)
+
+
+def main() -> None:
+    """Do what is asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    here, there, back = (verbs.add_parser(name) for name in ("prepare", "train", "store"))
+    here.add_argument("folder", type=Path)
+    there.add_argument("folders", type=Path, nargs="+")
+    here.add_argument("sets", nargs="+")
+    here.add_argument("--methods", nargs="*", default=(), help="'' for all deliveries; all methods where none is named")
+    here.add_argument("--seeds", type=int, default=0, help="fewer than the protocol's, to try the way")
+    there.add_argument("--seconds", type=float, default=540.0)
+    there.add_argument("--processes", type=int, default=12)
+    there.add_argument("--device", default="cpu")
+    there.add_argument("--name", default="rows", help="of the tar file")
+    there.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
+    back.add_argument("tar", type=Path)
+    back.add_argument("store", type=Path)
+    given = parser.parse_args()
+    if given.verb == "prepare":
+        prepare(given.folder, jobs_of(given.sets, methods=given.methods, seeds=given.seeds))
+    elif given.verb == "train":
+        given.out.mkdir(parents=True, exist_ok=True)
+        how = {"seconds": given.seconds, "device": given.device, "processes": given.processes, "name": given.name}
+        train(given.folders, given.out, **how)
+    else:
+        store(given.tar, given.store)
+
+
+if __name__ == "__main__":
+    main()
