@@ -68,7 +68,7 @@ def minutes(seconds: float) -> str:
 
 
 def table() -> str:
-    """The table of docs/scale.md."""
+    """The table of docs/measured.md."""
     lines = ["| GPUs | images, minutes | texts, minutes | all, minutes |", "|---|---|---|---|"]
     for gpus in (1, 8, 64):
         least, most = (side_by_side(fleets(gpus, seconds), gpus) + START for seconds in SECONDS_OF_A_RUN)

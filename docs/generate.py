@@ -15,7 +15,7 @@ import re
 import shutil
 import tomllib
 from functools import cache, partial
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ BUILD = ROOT / "build" / "docs"
 
 REMOTE = "https://unpkg.com/iframe-worker/shim"
 
-NOTEBOOKS = ("tutorials", "concepts")
+NOTEBOOKS = ("tutorials", "gallery")
 """The folders whose .py files are notebooks (jupytext, percent format)."""
 
 
@@ -58,7 +58,13 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-BOOST = {"start/glossary.md": 5, "results/": 0.1}
+BOOST = {
+    **dict.fromkeys(("results", "measured.md", "bench", "papers.md", "basins.md", "gallery.md"), 0.01),
+    "reference/": 0.2,
+    "about/": 0.5,
+    "tutorials/": 0.5,
+    "start/glossary.md": 5,
+}
 """Who searches for a word wants to know what it means, and last of all the long tables in which it stands."""
 
 
@@ -67,11 +73,22 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     for begins, boost in BOOST.items():
         if page.file.src_uri.startswith(begins):
             page.meta["search"] = {"boost": boost}
-    return re.sub(r"^```\n(?=.)", "```\n\n", markdown, flags=re.M)
+    shown = re.sub(r"^```math\n(.*?)^```\n", lambda found: f"\n{formula(found[1])}\n\n", markdown, flags=re.M | re.S)
+    return re.sub(r"^```\n(?=.)", "```\n\n", shown, flags=re.M)
+
+
+def formula(latex: str) -> str:
+    """A formula on a line of its own, as MathML, which browsers draw without a script."""
+    from latex2mathml.converter import convert
+
+    return f'<div class="formula" tabindex="0">{convert(" ".join(latex.split()), display="block")}</div>'
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """The head of a column without a title is no head."""
+    """The head of a column without a title is no head; code between dollar signs is a formula."""
+    from latex2mathml.converter import convert
+
+    html = re.sub(r"<code>\$([^<]+)\$</code>", lambda found: convert(unescape(found[1])), html)
     return re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
 
 
@@ -366,10 +383,13 @@ def notebook_page(path: Path) -> dict[str, str | bytes]:
         if each.cell_type == "markdown":
             lines += [each.source, ""]
             continue
-        lines += ["```python", each.source, "```", ""]
-        for turn, output in enumerate(each.outputs):
-            figure = f"{place}-{number}-{turn}"
-            lines += shown(output, figure, each.metadata.get("alt", ""), made)
+        typed = ["```python", each.source, "```", ""]
+        came = [
+            line
+            for turn, output in enumerate(each.outputs)
+            for line in shown(output, f"{place}-{number}-{turn}", each.metadata.get("alt", ""), made)
+        ]
+        lines += [*came, *typed] if path.parent.name == "gallery" else [*typed, *came]
     where = "Download this page [as a notebook]"
     lines += ["---", f"{where}({path.stem}.ipynb), or read [its source in plain Python]({path.stem}.py.txt).", ""]
     made[f"{place}.py.txt"] = jupytext.writes(notebook, fmt="py:percent")

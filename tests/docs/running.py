@@ -1,5 +1,7 @@
 """Runs what README and docs hold, as it is printed, in the current folder: Python blocks, notebooks and commands.
 
+A block with a title is a file, written under that name. On a page with such files, a console shows what must come out.
+
 `python -m tests.docs.running` runs every page, each in an empty folder, with every command as a program of its own, and
 says how long each took: that is what a reader of the page does. The tests run the same in one process, without the
 commands that take longest.
@@ -7,6 +9,8 @@ commands that take longest.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import shlex
@@ -16,13 +20,15 @@ import sys
 import tempfile
 import time
 import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import typer
 from typer.testing import CliRunner
 
-from dissensus.cli import app, with_json_to
+from dissensus.cli import app, main, with_json_to
 from dissensus_train.training.loop import one_thread
 
 if TYPE_CHECKING:
@@ -81,6 +87,30 @@ def command(line: str, *, apart: bool = False) -> str:
     return invoked.output
 
 
+def typed(line: str) -> str:
+    """What a command prints on both streams, refusals included, as on a terminal of 80 columns."""
+    printed = io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", shlex.split(line)),
+        mock.patch.dict(os.environ, {"COLUMNS": "80"}),
+        redirect_stdout(printed),
+        redirect_stderr(printed),
+        contextlib.suppress(SystemExit),
+    ):
+        main()
+    return printed.getvalue()
+
+
+def compare(block: str, page: str) -> None:
+    """What a console shows is what its command prints; a last line of dots stands for the rest."""
+    line, _, shown = block.removeprefix("$ ").partition("\n")
+    printed = typed(line)
+    if shown.endswith("...\n"):
+        assert printed.startswith(shown.removesuffix("...\n")), f"{page}: {line}\n{printed}"
+    else:
+        assert printed.strip() == shown.strip(), f"{page}: {line}\n{printed}"
+
+
 def _served(words: list[str]) -> str:
     """The two links that a server prints, which is then stopped; on a free port, since others may run beside it."""
     started = [sys.executable, "-m", "dissensus", *words, "--port", "0"]
@@ -109,7 +139,12 @@ def run_page(path: Path, *, whole: bool = False) -> dict[str, Any]:
         whole: run commands as programs of their own, and the slow ones too.
     """
     names: dict[str, Any] = {}
+    files = re.findall(r'^```\w+ title="', path.read_text("utf-8"), re.M)
     for language, block in blocks(path):
+        if titled := re.search(r'title="([^"]+)"', language):
+            Path(titled[1]).write_text(block, encoding="utf-8")
+        if language == "console" and files:
+            compare(block, path.name)
         if language == "python":
             _run(compile(block, path.name, "exec"), names)
         for line in lines_of(block) if language == "sh" else ():

@@ -1,7 +1,7 @@
 """Looks at the built site as a reader does who opens it from disk: `make docs`, then `python -m tests.docs.site`.
 
-Every page in `LOOKED_AT`, in light and dark, on a screen and on a phone: axe finds nothing, nothing is wider than the
-window, nothing is loaded from elsewhere; and the search finds a word, with the glossary first.
+Every page, in light and dark, on a screen and on a phone: axe finds nothing, nothing is wider than the window, nothing
+is loaded from elsewhere; and the search for a word of the field shows the right page first.
 """
 
 from __future__ import annotations
@@ -14,13 +14,21 @@ from typing import Any, Literal
 
 from conftest import CHROMIUM, FLAGS
 
-LOOKED_AT = (
-    "index", "start/tour", "start/doors", "start/glossary", "tutorials/text", "tutorials/images",
-    "tutorials/existing_model", "guides/report", "guides/few-votes", "votes", "studies", "evaluation", "collect",
-    "curate", "loops", "ood", "people", "gallery", "papers", "results/singh", "results/gheibi", "results/pavlovic",
-    "results/bench", "bench", "benchmarks", "concepts/distributions", "reference/metrics", "reference/cli",
-    "reference/study", "reference/api/dissensus", "about/comparison", "about/migration", "about/faq", "about/cite",
-)  # fmt: skip
+NOT_LOOKED_AT = ("404", "gallery/", "reference/api/", "reference/study", "reference/collect")
+"""Pages of the API are alike, and one of them is looked at; live pages have tests of their own."""
+
+FIRST = {
+    "multipass": "start/glossary",
+    "soft labels": "guides/labels",
+    "pandas": "votes",
+    "Krippendorff": "votes",
+    "annotator": "start/glossary",
+    "slider": "start/file-not-read",
+    "RLHF": "preferences",
+    "conformal": "together",
+}
+"""What people search for, and the page that must come first."""
+
 RUN = "axe.run(document, {rules: {'target-size': {enabled: true}}}).then(found => found.violations)"
 
 
@@ -38,12 +46,14 @@ def faults(tab: Any, page: Path, axe: str) -> list[str]:
 
 
 def searched(tab: Any, site: Path, word: str) -> str:
-    """The title of the page that the search shows first."""
+    """The page that the search shows first."""
     tab.goto((site / "index.html").as_uri())
     tab.click(".md-search__input")
     tab.keyboard.type(word, delay=30)
     tab.wait_for_selector(".md-search-result__item", timeout=30_000)
-    return str(tab.locator(".md-search-result__item h1").first.inner_text())
+    tab.wait_for_timeout(500)
+    link = str(tab.locator(".md-search-result__link").first.get_attribute("href"))
+    return link.partition(".html")[0].rpartition(f"{site.name}/")[2]
 
 
 def main(site: Path) -> None:
@@ -52,21 +62,29 @@ def main(site: Path) -> None:
 
     axe_playwright_python = importlib.import_module("axe_playwright_python")
     axe = (Path(str(axe_playwright_python.__file__)).parent / "axe.min.js").read_text(encoding="utf-8")
+    names = [path.relative_to(site).with_suffix("").as_posix() for path in sorted(site.rglob("*.html"))]
+    pages = [name for name in names if not name.startswith(NOT_LOOKED_AT)]
+    pages += ["gallery/figures", "reference/study", "reference/api/dissensus"]
     wrong = 0
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        tab = browser.new_page()
+        for word, page in FIRST.items():
+            if (first := searched(tab, site, word)) != page:
+                wrong += 1
+                print(f"the search for '{word}' shows {first} first, not {page}", flush=True)
+        tab.close()
         schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
         for width, scheme in product((1280, 390), schemes):
-            for name in LOOKED_AT:
+            for name in pages:
                 tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
                 for fault in faults(tab, site / f"{name}.html", axe):
                     wrong += 1
                     print(f"{name}, {width} px, {scheme}: {fault}", flush=True)
                 tab.close()
-        first = searched(browser.new_page(), site, "multipass")
         browser.close()
-    print(f"{len(LOOKED_AT)} pages, 4 ways each: {wrong} faults; the search for 'multipass' shows '{first}' first")
-    raise SystemExit(int(wrong > 0 or first != "Glossary"))
+    print(f"{len(FIRST)} searches, {len(pages)} pages, 4 ways each: {wrong} faults")
+    raise SystemExit(int(wrong > 0))
 
 
 if __name__ == "__main__":

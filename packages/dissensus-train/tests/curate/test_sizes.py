@@ -72,7 +72,7 @@ def test_a_size_that_a_class_does_not_have_is_refused() -> None:
 
 @pytest.mark.usefixtures("one_core")
 def test_lenet_on_150_digits_a_class_is_as_good_as_in_the_paper(data: Path) -> None:
-    """Table 5: 95.27 %. One repeat of ten epochs; the whole table is in docs/curate.md."""
+    """Table 5: 95.27 %. One repeat of ten epochs; the whole table is in docs/measured.md."""
     digits = data / "mnist"
     train = read_source(digits / "train-images-idx3-ubyte.gz", name="train")
     test = read_source(digits / "t10k-images-idx3-ubyte.gz", name="test").take(np.arange(0, 10_000, 4))

@@ -1,4 +1,4 @@
-"""The loop of docs/studies.md, run as it stands there: for every delivery the network sees what our engines show it."""
+"""The loop of docs/guides/labels.md, run as it stands: for every delivery the network sees what our engines show it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dissensus_train.training.batches import epoch_of, inputs
 from dissensus_train.training.run import delivery_of
 from tests.training.problems import SGD, images, run
 
-PAGE = Path(__file__).parents[4] / "docs" / "studies.md"
+PAGE = Path(__file__).parents[4] / "docs" / "guides" / "labels.md"
 EPOCHS = 3
 DATA = images(items=80)
 TRAIN = DATA.splits["train"]
