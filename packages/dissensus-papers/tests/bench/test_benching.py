@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -37,6 +38,9 @@ title = "A small benchmark"
 deliveries = ["majority", "soft", "sls"]
 people = ["no-such-side"]
 baselines = ["marginal"]
+ensembles = ["soft"]
+absent = ["faces: they could not be had."]
+tuned = {{ label-smoothing = {{ smoothing = [0.1, 0.4] }} }}
 [comparison]
 others = ["entropy_spearman", "accuracy"]
 [kinds.small]
@@ -99,6 +103,26 @@ def test_every_number_is_that_of_the_scored_study(small: Path) -> None:
                 assert methods[system][metric]["mean"] == pytest.approx(rows[system, metric].value, rel=1e-5)
             assert methods[system]["worth"] == str(scored.evaluation.worth.get(system, ""))
     assert (told["sets"]["one"]["votes"], told["sets"]["two"]["votes"]) == (5.0, 3.0)
+
+
+def test_an_ensemble_is_the_mean_of_its_seeds_and_is_worth_more_with_a_vote(small: Path) -> None:
+    summaries = read_summaries(small / "out", "bench")
+    opened = open_study(small / "out/bench-studies/one.toml", small / "store")
+    runs = [opened.store.load(run.key) for run in opened.runs if run.delivery == "soft"]
+    said = np.mean([run.predictions["test"].astype(float) for run in runs], axis=0)
+    human = opened.data.human.take(opened.data.splits["test"]).probabilities
+    ensemble = summaries["one--soft-ensemble"]
+    (row,) = (row for row in ensemble.scores if row["metric"] == "soft_nll" and row["stratum"] == "all")
+    assert row["mean"] == pytest.approx(-(human * np.log(said)).sum(axis=1).mean(), rel=1e-5)
+    assert [gain["votes"] for gain in ensemble.measured["with_votes"]] == [0, 1]
+    told = json.loads(
+        write_pages(read_protocol(small / "protocol.toml"), summaries, small / "out")[2].read_text(encoding="utf-8")
+    )
+    assert told["sets"]["one"]["methods"]["soft-ensemble"]["seeds"] == 2
+    assert "label-smoothing-tuned" in told["sets"]["two"]["methods"]
+    assert "faces: they could not be had." in told["not_run"]
+    page = (small / "out/bench.md").read_text(encoding="utf-8")
+    assert "| one | soft-ensemble | 1 |" in page
 
 
 def test_what_could_not_be_run_is_listed_and_the_rest_is_there(small: Path) -> None:
@@ -221,7 +245,8 @@ def test_any_registered_metric_can_rank(small: Path, tmp_path: Path) -> None:
 def entered(small: Path, tmp_path: Path) -> Path:
     """A copy of the results, and predictions beside it: the votes themselves of one set."""
     shutil.copytree(small / "out", tmp_path / "out")
-    human, _, _ = held_out(read_protocol(small / "protocol.toml"), read_protocol(small / "protocol.toml").sets[0])
+    data, tested, _ = held_out(read_protocol(small / "protocol.toml"), read_protocol(small / "protocol.toml").sets[0])
+    human = data.human.take(tested)
     (tmp_path / "mine").mkdir()
     rows = zip(human.items.tolist(), human.probabilities.tolist(), strict=True)
     lines = [f"{item}," + ",".join(map(str, shares)) for item, shares in rows]
@@ -255,7 +280,8 @@ def test_predictions_from_elsewhere_are_scored_on_held_out_items(small: Path, en
 
 def test_single_votes_are_scored_by_their_frequencies(small: Path, entered: Path) -> None:
     protocol = read_protocol(small / "protocol.toml")
-    human, _, _ = held_out(protocol, protocol.sets[0])
+    data, tested, _ = held_out(protocol, protocol.sets[0])
+    human = data.human.take(tested)
     lines = [line for line in (small / "votes.csv").read_text().splitlines() if line.split(",")[0] in human.items]
     (entered / "mine" / "one.csv").write_text("\n".join(["item,annotator,label", *lines]) + "\n")
     (found,) = handed_in(small, entered)

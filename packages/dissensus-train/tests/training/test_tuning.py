@@ -15,7 +15,7 @@ from dissensus_train.training.loop import train_loop
 from dissensus_train.training.run import people_run
 from dissensus_train.training.settings import Training
 from dissensus_train.training.store import RunStore, RunWriter
-from dissensus_train.training.tuning import rates
+from dissensus_train.training.tuning import rates, trials
 from tests.training.problems import QUICK, images, run
 
 if TYPE_CHECKING:
@@ -113,3 +113,25 @@ def test_without_a_validation_split_it_is_refused(data: TrainingData) -> None:
         one(run(alone, training=settings), alone)
     with pytest.raises(InputError, match="nothing is ever selected on the test split"):
         Training(tune=True, selection_split="test")
+
+
+def test_an_option_with_several_values_tries_each_and_validation_chooses(data: TrainingData, tmp_path: Path) -> None:
+    tried = [0.0, 0.2, 0.6]
+    settings = replace(QUICK, epochs=3)
+    asked = run(data, training=settings, delivery="label-smoothing", options={"smoothing": tried})
+    alone = {
+        value: train_loop(run(data, training=settings, delivery="label-smoothing", options={"smoothing": value}), data)
+        for value in tried
+    }
+    result = one(asked, data)
+    # The whole distribution is what they are compared by, though an epoch of theirs is chosen by the majority.
+    expected = {value: of_validation(trained, data) for value, trained in alone.items()}
+    assert result.tuned == pytest.approx(expected, rel=1e-5)
+    best = alone[min(expected, key=lambda value: expected[value])]
+    np.testing.assert_array_equal(result.predictions["test"], best.predictions["test"])
+    with RunWriter(tmp_path) as writer:
+        writer.save(result)
+    assert RunStore(tmp_path).load(asked.key).run.key == asked.key
+    for both in (replace(asked, training=TUNED), replace(asked, options={"smoothing": tried, "other": tried})):
+        with pytest.raises(InputError, match="one thing at a time"):
+            trials(both)

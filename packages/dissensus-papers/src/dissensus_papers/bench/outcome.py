@@ -341,4 +341,4 @@ def _not_run(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> list[
         for name in (bench_set.name, *(f"{bench_set.name}{WITH}{method}" for method in protocol.further(bench_set)))
     ]
     missing = [f"{name}: {summary.missing}." for name, summary in summaries.items() if summary.missing]
-    return [*(f"{name}." for name in stated if name not in summaries), *missing]
+    return [*(f"{name}." for name in stated if name not in summaries), *missing, *protocol.absent]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.evaluation import METRICS
+from dissensus.evaluation import METRICS, Estimate
 from dissensus.pages import Block, write_texts
 from dissensus_papers.bench.figure import critical_difference_plot
 from dissensus_papers.bench.outcome import standings
 from dissensus_papers.bench.protocol import WITH
 from dissensus_papers.bench.ranking import ranks_of
-from dissensus_papers.bench.running import NAME
+from dissensus_papers.bench.running import NAME, WITH_VOTES
 from dissensus_papers.papers import pages
 from dissensus_papers.papers.summary import DASH
 
@@ -38,6 +38,8 @@ HOW: Final = (
     "other classes are not on one scale; the test has little power with few sets, so that no significant difference "
     "does not mean that methods are equal."
 )
+
+VOTED: Final = "A system and one vote of each item together (dissensus combine), scored on the item's other votes"
 
 LEADERBOARD: Final = "leaderboard.html"
 
@@ -90,6 +92,7 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
         *(block for over in result.comparisons for block in _comparison(over, result, plots.get(over.slug, ""))),
         Block("text", HOW.format(metric=METRICS[comparison.metric].short, alpha=comparison.alpha)),
         Block("fold", "Scores on each set", inside=table(result)),
+        *_with_votes(summaries),
         *_lewidi(summaries),
         *_about(result),
         *(
@@ -151,6 +154,22 @@ def table(result: Standings) -> list[Block]:
             rows.append((on.name, f"{on.votes:.1f}", name, rank, cells[0], row.worth or DASH, *cells[1:]))
     header = ("set", "votes per item", "method", "rank", first, "worth in people", *others)
     return pages.table(header, rows)
+
+
+def _with_votes(summaries: Mapping[str, StudySummary]) -> list[Block]:
+    """What an ensemble is worth with a vote of a person, measured on the item's other votes."""
+    rows = [
+        (
+            *(*name.split(WITH), str(gain["votes"]), f"{gain['items']:,}"),
+            *(str(Estimate(**gain[part])) for part in ("soft_nll", "of_votes", "of_models")),
+            gain["worth"],
+        )
+        for name, summary in summaries.items()
+        for gain in summary.measured.get(WITH_VOTES, ())
+    ]
+    header = ("set", "system", "votes of the item", "items", "soft NLL of both ↓", "gained on the votes alone")
+    table = pages.table((*header, "gained on the system alone", "worth in people"), rows)
+    return [Block("fold", VOTED, inside=table)] if rows else []
 
 
 def _lewidi(summaries: Mapping[str, StudySummary]) -> list[Block]:

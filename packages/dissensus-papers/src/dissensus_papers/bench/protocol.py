@@ -146,6 +146,7 @@ class Protocol(TomlTable):
         comparison: how methods are compared.
         kinds: by name.
         sets: in the order that they are run in.
+        absent: what was asked for and cannot be run, with the reason.
     """
 
     title: str = ""
@@ -163,6 +164,7 @@ class Protocol(TomlTable):
     comparison: Comparing = Comparing()
     kinds: dict[str, ItemKind] = msgspec.field(default_factory=dict)
     sets: tuple[BenchSet, ...] = ()
+    absent: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for place, bench_set in enumerate(self.sets):

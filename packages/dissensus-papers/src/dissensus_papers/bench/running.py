@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import shutil
 import tomllib
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +15,7 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.evaluation import evaluate
 from dissensus.own_code import source_files
+from dissensus.together import combine
 from dissensus_papers.bench.protocol import FILES, ORDERED, WITH, Entry, protocol_study, study_name, study_text
 from dissensus_papers.papers.claims import Paper, StudyUse
 from dissensus_papers.papers.pages import SHOWN
@@ -23,6 +24,7 @@ from dissensus_papers.papers.summary import (
     RULER,
     StudySummary,
     read_summaries,
+    rounded,
     scores_of,
     without_place,
     write_summary,
@@ -32,16 +34,20 @@ from dissensus_train.studies import open_study, read_study, runs_by_system, stud
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from dissensus.labels import LabelDistribution
+    from dissensus.arrays import Ints
     from dissensus_papers.bench.protocol import BenchSet, Protocol
     from dissensus_papers.papers.running import Reproduction
     from dissensus_train.studies import OpenStudy, StudyPlan
+    from dissensus_train.training import TrainingData
 
 NAME: Final = "bench"
 """Of the folder of summaries, and of the pages."""
 
 STUDIES: Final = "bench-studies"
 """The folder of the study files that were run."""
+
+WITH_VOTES: Final = "with_votes"
+"""What an ensemble and no vote or one are together, among what is measured."""
 
 PARTS: Final = ("delivery", "loss", "model")
 """What functions or classes of a user's file are called that are to be used."""
@@ -201,23 +207,34 @@ def _ensemble(delivery: str, opened: Sequence[OpenStudy], alone: StudySummary, h
         said.append(np.mean([run.predictions[split] for run in runs if not run.failed], axis=0, dtype=np.float64))
         items.append(one.data.splits[split])
     data, name = opened[0].data, f"{delivery}-ensemble"
-    training = None if opened[0].study.folds else data.human.take(data.splits["train"])
-    scored = scored_system(
-        data.human.take(np.concatenate(items)), name, np.concatenate(said), training=training, how=how
-    )
-    return replace(alone, name=f"{alone.name}{WITH}{name}", toml="", trained_on={}, machine_hours=0.0, **scored)
+    tested, predicted = np.concatenate(items), np.concatenate(said)
+    trained = () if opened[0].study.folds else data.splits["train"]
+    kept = scored_system(data, name, predicted, tested=tested, trained=trained, how=how) | {
+        "toml": "",
+        "trained_on": {},
+    }
+    # Scored on the votes that are left, so that it is no row among the others.
+    human = data.human.take(tested) if data.votes is None else data.votes.take_items(tested)
+    try:
+        gains = combine(human, {name: predicted}, resamples=how.resamples).gains[:2]
+        kept["measured"] = {WITH_VOTES: rounded([{**asdict(gain), "worth": str(gain.worth)} for gain in gains])}
+    except InputError as error:
+        kept["unmeasured"] = (str(error),)
+    return replace(alone, name=f"{alone.name}{WITH}{name}", machine_hours=0.0, **kept)
 
 
 def scored_system(
-    human: LabelDistribution, name: str, predicted: Any, *, training: LabelDistribution | None, how: Reproduction
+    data: TrainingData, name: str, predicted: Any, *, tested: Ints, trained: Sequence[int] | Ints, how: Reproduction
 ) -> dict[str, Any]:
     """What a summary keeps of one system's predictions (a file, or probabilities): scores without baselines, worth."""
+    human = data.human.take(tested)
     evaluation = evaluate(
         human,
         {name: predicted},
         classes=human.classes,
+        votes=data.votes,
         metrics=tuple(dict.fromkeys((*SHOWN, *how.metrics, *([ORDERED] if human.ordered else [])))),
-        training=training,
+        training=data.human.take(np.asarray(trained)) if len(trained) else None,
         resamples=how.resamples,
     )
     return {

@@ -12,6 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError, choices
 from dissensus.evaluation import score_submission
@@ -24,8 +26,9 @@ from dissensus_train.studies import open_study
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dissensus.labels import LabelDistribution
+    from dissensus.arrays import Ints
     from dissensus_papers.bench.protocol import BenchSet, Protocol
+    from dissensus_train.training import TrainingData
 
 LEWIDI: Final = "lewidi-2025"
 """What rows of the shared task are kept under, and the folder of its data."""
@@ -88,19 +91,18 @@ def _quick(folder: Path) -> bool:
 def _scored(
     protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, resamples: int, about: dict[str, Any]
 ) -> StudySummary:
-    human, training, votes = held_out(protocol, bench_set)
-    scored = scored_system(
-        human, name, path, training=training, how=Reproduction(metrics=protocol.metrics, resamples=resamples)
-    )
+    data, tested, trained = held_out(protocol, bench_set)
+    how = Reproduction(metrics=protocol.metrics, resamples=resamples)
+    scored = scored_system(data, name, path, tested=tested, trained=trained, how=how)
     seeds = max(len(row["by_seed"]) for row in scored["scores"])
     return StudySummary(
         name=f"{bench_set.name}{WITH}{name}",
         study=bench_set.name,
         split="test",
-        votes=votes,
+        votes=float(data.human.panel_size[trained if len(trained) else tested].mean()),
         seeds=tuple(range(seeds)),
         data={
-            "votes": sha256(human.counts.tobytes()).hexdigest(),
+            "votes": sha256(data.human.take(tested).counts.tobytes()).hexdigest(),
             "predictions": sha256(path.read_bytes()).hexdigest(),
         },
         **scored,
@@ -108,8 +110,8 @@ def _scored(
     )
 
 
-def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[LabelDistribution, LabelDistribution | None, float]:
-    """What people said of a set's held-out items, and of its training items; and votes behind a training item.
+def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[TrainingData, Ints, Ints]:
+    """The data of a set, its items that are scored, and those that are trained on; none where it has folds.
 
     Encoders are left out of it: whose items are held out depends on votes and the split's seed alone.
     """
@@ -117,6 +119,5 @@ def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[LabelDistribution
     data = open_study(study, "no-store").data
     if study.folds:
         # Each item is held out in one of the folds.
-        return data.human, None, float(data.human.panel_size.mean())
-    training = data.human.take(data.splits["train"])
-    return data.human.take(data.splits[data.held_out]), training, float(training.panel_size.mean())
+        return data, np.arange(len(data.human)), np.arange(0)
+    return data, data.splits[data.held_out], data.splits["train"]

@@ -123,7 +123,7 @@ def summarise(
         toml=without_place(study_toml(study)),
         split=f"{split}, each seed on a split of its own" if splits else split,
         items=scored_on.evaluation.items,
-        votes=_rounded(float(panel_size.mean())),
+        votes=rounded(float(panel_size.mean())),
         seeds=tuple(opened.study.seeds[0] for opened in evidence.opened) if splits else study.seeds,
         cautions=() if folds else scored_on.scored.cautions,
         trained_on=trained_on,
@@ -132,7 +132,7 @@ def summarise(
         worth={} if splits else {system: str(worth) for system, worth in evidence.evaluation.worth.items()},
         ruler=RULER,
         answers={claim.id: _answer(claim, evidence) for claim in paper.claims if claim.study == name},
-        measured={} if folds or splits else _rounded(measured_of(evidence.first)),
+        measured={} if folds or splits else rounded(measured_of(evidence.first)),
         rules=paper.rules(name),
         versions=versions,
         data={
@@ -153,7 +153,7 @@ def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     except InputError as error:
         key = "not measured" if isinstance(error, NotMeasuredError) else "refused"
         return {"asks": claim.asks, key: without_place(str(error).removeprefix("claims: "))}
-    return {"asks": claim.asks, "measured": _rounded(measured.to_dict())}
+    return {"asks": claim.asks, "measured": rounded(measured.to_dict())}
 
 
 def scores_of(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -169,8 +169,8 @@ def scores_of(evaluation: Evaluation) -> list[dict[str, Any]]:
             "metric": row.metric,
             "system": row.system,
             "baseline": row.system in evaluation.baselines,
-            "by_seed": _rounded(values[stratum][row.metric][row.system][0].tolist()),
-            **_rounded(_ends(row.value)),
+            "by_seed": rounded(values[stratum][row.metric][row.system][0].tolist()),
+            **rounded(_ends(row.value)),
         }
         for stratum in values
         if stratum in STRATA_KEPT
@@ -189,7 +189,7 @@ def _scores_of_splits(evidence: Evidence) -> list[dict[str, Any]]:
     for found in by_row.values():
         values = np.array([row["by_seed"][0] for row in found], dtype=np.float64)
         over = over_splits(values, tested_share=evidence.tested_share).value
-        rows.append({**found[0], "by_seed": _rounded(values.tolist()), **_rounded(_ends(over))})
+        rows.append({**found[0], "by_seed": rounded(values.tolist()), **rounded(_ends(over))})
     return rows
 
 
@@ -295,12 +295,12 @@ def worth_of(summary: StudySummary, system: str) -> str:
     return summary.worth.get(system, DASH) if summary.ruler == RULER else "not yet rerun"
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     """The same with numbers to `DIGITS` digits; what is not finite is null."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _rounded(inside) for key, inside in value.items()}
+        return {key: rounded(inside) for key, inside in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(inside) for inside in value]
+        return [rounded(inside) for inside in value]
     return value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import torch
 
+from dissensus.errors import InputError
 from dissensus_train.training.loop import selection_metric
 from dissensus_train.training.losses import loss_of
 from dissensus_train.training.progress import EpochEnded
@@ -36,11 +37,15 @@ def trials(run: Run) -> dict[float, Run]:
 
     Empty where nothing is searched for.
     """
+    listed = {name: values for name, values in run.options.items() if isinstance(values, list | tuple)}
+    if len(listed) + run.training.tune > 1:
+        raise InputError(f"{run.delivery}: one thing at a time is searched for; give one option a list, or tune = true")
     if run.training.tune:
         settings = {rate: replace(run.training, tune=False, learning_rate=rate) for rate in rates(run.training)}
         return {rate: replace(run, training=training) for rate, training in settings.items()}
-    listed = ((name, values) for name, values in run.options.items() if isinstance(values, list | tuple))
-    return {value: replace(run, options={**run.options, name: value}) for name, values in listed for value in values}
+    return {
+        value: replace(run, options={**run.options, name: value}) for name, values in listed.items() for value in values
+    }
 
 
 def train_tuned(
