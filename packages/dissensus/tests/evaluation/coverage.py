@@ -98,7 +98,7 @@ def ruler_trials(
     return out
 
 
-def expected_scores(names: tuple[str, ...], truth: Table, votes: Sizes, *, rounds: int = 40) -> dict[str, float]:
+def expected_scores(names: tuple[str, ...], truth: Table, votes: Sizes, *, rounds: int = 10) -> dict[str, float]:
     """What the true distributions score against panels of these sizes, by simulating many."""
     rng = np.random.default_rng(99)
     total = dict.fromkeys(names, 0.0)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.finite_panel.people_ruler import Ruled
 
 TRAINING = np.random.default_rng(0).multinomial(6, true_distributions("sparse", 200, classes=3)).astype(np.float64)
+PRIOR = fit_prior(TRAINING)
 
 
 def ruler_of(panel: Panel, **options: Any) -> Ruler:
@@ -50,7 +51,7 @@ def by_counting_out(vectors: Any, prior: Any, n: int, score: Ruled) -> float:
 
 
 @pytest.mark.parametrize("score", ["soft_nll", "brier", "rps"])
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     counts=st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=2, max_size=5).filter(
         lambda rows: all(sum(row) >= 2 for row in rows)
@@ -58,11 +59,10 @@ def by_counting_out(vectors: Any, prior: Any, n: int, score: Ruled) -> float:
 )
 def test_the_ruler_is_the_mean_over_every_choice_of_people(score: Ruled, counts: list[list[int]]) -> None:
     ruler = ruler_of(counted(np.array(counts)), training=TRAINING, score=score)
-    prior = fit_prior(TRAINING)
     for n in range(1, ruler.most + 1):
         for item, row in enumerate(counts):
             if sum(row) > n:
-                right = by_counting_out(np.repeat(np.eye(3), row, axis=0), prior, n, score)
+                right = by_counting_out(np.repeat(np.eye(3), row, axis=0), PRIOR, n, score)
                 assert ruler.per_item[n, item] == pytest.approx(right)
             else:
                 assert np.isnan(ruler.per_item[n, item])
@@ -76,10 +76,11 @@ def test_judgements_with_several_votes_are_drawn_whole(score: Ruled, monkeypatch
     training = np.array([[3.0, 2.0, 1.0, 0.5], [1.0, 4.0, 1.0, 0.5], [0.0, 1.0, 5.0, 0.5]])
     ruler = ruler_of(panel, training=training, score=score)
     assert panel.vectors is not None
+    prior = fit_prior(training)
     for item in range(6):
         own = panel.vectors.toarray()[panel.item == item]
         for n in range(1, 4):
-            right = by_counting_out(own, fit_prior(training), n, score)
+            right = by_counting_out(own, prior, n, score)
             assert ruler.per_item[n, item] == pytest.approx(right, rel=0.1, abs=0.01)
     assert any("random orders" in note for note in ruler.notes)
 
@@ -100,11 +101,11 @@ def one_hot_judgements(counts: Any) -> Any:
 
 @pytest.mark.parametrize(("family", "score"), [("scale", "soft_nll"), ("modes", "soft_nll"), ("scale", "rps")])
 def test_the_best_forecast_of_n_fresh_votes_is_worth_n_people(family: str, score: Ruled) -> None:
-    found = ruler_trials((1, 2, 5), family=family, score=score, votes=12, trials=6, items=1500, learnt=2500)
+    found = ruler_trials((1, 2, 5), family=family, score=score, votes=12, trials=2, items=1500, learnt=2500)
     for people, trials in found.items():
-        assert np.median([value for value, _ in trials]) == pytest.approx(people, rel=0.15)
-        # The whole table, with many more trials, is in benchmarks/honesty.py.
-        assert sum(held for _, held in trials) >= 4
+        assert np.mean([value for value, _ in trials]) == pytest.approx(people, rel=0.15)
+    # The whole table, with many more trials, is in benchmarks/honesty.py.
+    assert sum(held for trials in found.values() for _, held in trials) >= 5
 
 
 def test_the_marginal_is_worth_nobody_by_construction_and_the_truth_more_than_the_panel() -> None:
