@@ -146,6 +146,11 @@ class Evaluation(Framed):
         return tuple(name for name in self.systems if name not in self.baselines)
 
     @property
+    def heads(self) -> dict[str, Mapping[str, Worth]]:
+        """The headline metric, and the second where there is one: by each, how many people systems are worth."""
+        return {self.headline: self.worth, **({self.second: self.second_worth} if self.second else {})}
+
+    @property
     def verdict(self) -> tuple[str, str, str]:
         """Three sentences: who is closest to people, how many people it is worth, and the but.
 
@@ -236,10 +241,8 @@ class Evaluation(Framed):
         the corrected ones; where there are none, `absent` says why. Of more than `most` models the closest to people
         are shown, closest first.
         """
-        left_out = (self.headline, self.second, *self.absent)
-        others = [name for name in self.metrics if name not in left_out]
-        heads = [(self.headline, self.worth), *([(self.second, self.second_worth)] if self.second else [])]
-        header = [cell for name, _ in heads for cell in (f"{METRICS[name].short} {arrow(name)}", "people")]
+        others = [name for name in self.metrics if name not in (*self.heads, *self.absent)]
+        header = [cell for name in self.heads for cell in (f"{METRICS[name].short} {arrow(name)}", "people")]
         corrected = {name: self._corrected(name) for name in others if name in ONLY_CORRECTED}
         said = {name: ", corrected" if any(corrected.get(name, {}).values()) else "" for name in others}
         header = ["", *header, *(f"{METRICS[name].short}{said[name]} {arrow(name)}" for name in others)]
@@ -251,7 +254,7 @@ class Evaluation(Framed):
         rows = []
         for name in (*shown_models, *self.baselines):
             cells = []
-            for metric, worth in heads:
+            for metric, worth in self.heads.items():
                 mark = marks.get((name, metric), "") or " "
                 cells.append(f"{shown(self.overall.get(name, metric).value)} {mark}")
                 cells.append(worth[name].short if name in worth else DASH)
@@ -267,7 +270,7 @@ class Evaluation(Framed):
             rows.append([f"{name} (reference)" if reference else name, *cells])
         best = {metric: self._best(metric) for metric in self.metrics}
         if any(limit is not None for limit in best.values()):
-            limits = [cell for metric, _ in heads for cell in (f"{shown(best[metric])}  ", "")]
+            limits = [cell for metric in self.heads for cell in (f"{shown(best[metric])}  ", "")]
             # Against everybody a perfect model is off by nothing.
             limits += [
                 f"{0:.3f} " if said[metric] else DASH if best[metric] is None else f"{best[metric].value:.3f} "

@@ -130,9 +130,7 @@ def comparison(
     # Few votes move EntCE and TVD too far: corrected, or not at all.
     metrics = [name for name in metrics if name not in (evaluation.absent if stratum == ALL else ONLY_CORRECTED)]
     compared = _compared(subject, by=by, stratum=stratum)
-    ruled = (
-        {evaluation.headline: evaluation.worth, evaluation.second: evaluation.second_worth} if stratum == ALL else {}
-    )
+    ruled = evaluation.heads if stratum == ALL else {}
     best = evaluation.closest() if len(evaluation.models) > 1 and stratum == ALL else None
     rows, records = [], []
     for name in evaluation.systems:
@@ -187,8 +185,7 @@ def _compared(subject: Subject, *, by: str, stratum: str) -> dict[tuple[str, str
 def comparisons(subject: Subject) -> list[Table]:
     """The table on all items, the other metrics, every stratum that has items, and the differences with their test."""
     evaluation = subject.evaluation
-    heads = [evaluation.headline, *([evaluation.second] if evaluation.second else [])]
-    first = [*heads, *(name for name in MAIN if name in evaluation.metrics and name not in heads)]
+    first = list(dict.fromkeys([*evaluation.heads, *(name for name in MAIN if name in evaluation.metrics)]))
     others = [name for name in evaluation.metrics if name not in first]
     tables = [comparison(subject, metrics=first, slug="comparison-all", title="All items")]
     if others:
@@ -266,9 +263,7 @@ def _cell(score: Score, difference: Difference | None) -> Cell:
 
 
 def _record(subject: Subject, score: Score, difference: Difference | None) -> dict[str, Any]:
-    evaluation = subject.evaluation
-    worths = {evaluation.headline: evaluation.worth, evaluation.second: evaluation.second_worth}
-    worth = worths.get(score.metric, {}).get(score.system) if score.stratum == ALL else None
+    worth = subject.evaluation.heads.get(score.metric, {}).get(score.system) if score.stratum == ALL else None
     best, corrected = _best(score), None if score.corrected is None else score.corrected.estimate
     return (
         {
