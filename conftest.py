@@ -34,6 +34,14 @@ for name in ("OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
 os.environ.pop("COLUMNS", None)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the tests of a file together: what they share is then made once, and not by each worker."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log) if config.getoption("dist") == "load" else None
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what imports have made: millions of objects, looked at again and again."""
     gc.collect()
