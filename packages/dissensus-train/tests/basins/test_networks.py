@@ -90,7 +90,7 @@ def test_attention_with_two_inputs_and_logits_in_a_mapping(
     by_position = hessian(model, (first, second), t, chunk=3)
     torch.testing.assert_close(by_position.apply(vector), expected, rtol=1e-6, atol=1e-8)
     alike = [objective(model, inputs, t) for inputs in ((first, second), {"second": second, "first": first})]
-    torch.testing.assert_close(*(measured.gradients(flat_weights(model)[None]) for measured in alike))
+    torch.testing.assert_close(*(measured.gradient(flat_weights(model)) for measured in alike))
     assert by_position.form(vector) == pytest.approx(float(vector @ expected), rel=1e-6)
     assert gauss_newton(model, (first, second), t).form(vector) > 0
     assert made, "attention is traced, not computed anew for each vector"

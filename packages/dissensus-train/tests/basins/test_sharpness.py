@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from torch.func import functional_call
 from dissensus.errors import InputError
 from dissensus_train.basins import average_sharpness, objective, worst_case_sharpness
 from dissensus_train.basins.lanczos import probe
-from dissensus_train.basins.sharpness import average_sharpness_of, filter_normalised, worst_case_sharpness_of
+from dissensus_train.basins.sharpness import filter_normalised
 from tests.basins.nets import conv_net, dense_hessian, flat_weights, items, mean_loss, mlp
 
 
@@ -120,38 +119,6 @@ def test_the_error_is_that_of_further_draws() -> None:
     draws = [average_sharpness(measured, probes=10, seed=seed) for seed in range(40)]
     spread = np.std([draw.value for draw in draws], ddof=1)
     assert spread == pytest.approx(np.sqrt(np.mean([draw.error**2 for draw in draws])), rel=0.4)
-
-
-def test_stacked_checkpoints_are_measured_as_they_are_alone() -> None:
-    x, t = items()
-    both = []
-    for scale in (1.0, 1.3):
-        model = mlp()
-        for value in model.parameters():
-            value.data *= scale
-        both.append(objective(model, x, t))
-    assert all(each.stacked is not None for each in both)
-    apart = [replace(each, stacked=None) for each in both]
-    worst, average = worst_case_sharpness_of(both, radius=0.1), average_sharpness_of(both, probes=5)
-    for k, each in enumerate(apart):
-        assert worst[k].value == pytest.approx(worst_case_sharpness(each, radius=0.1).value, rel=1e-9)
-        assert average[k].value == pytest.approx(average_sharpness(each, probes=5).value, rel=1e-9)
-        assert average[k].error == pytest.approx(average_sharpness(each, probes=5).error, rel=1e-7)
-
-
-def test_a_network_that_cannot_be_stacked_is_measured_one_vector_at_a_time() -> None:
-    class Branching(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = mlp()
-
-        def forward(self, x: Tensor) -> Tensor:
-            out: Tensor = self.inner(x)
-            return out if float(out.detach().sum()) > -1e9 else -out
-
-    measured = objective(Branching().eval(), *items())
-    assert measured.stacked is None
-    assert average_sharpness(measured).value == pytest.approx(average_sharpness(objective(mlp(), *items())).value)
 
 
 def test_objective_agrees_with_the_model_itself() -> None:

@@ -18,14 +18,14 @@ from dissensus_train.basins.density import SpectralDensity, spectral_density
 from dissensus_train.basins.explanations import ExplanationStability, explanation_stability
 from dissensus_train.basins.lanczos import Eigenvalues, top_eigenvalues
 from dissensus_train.basins.last_layer import GradientVariance, Similarity, cka, gradient_variance, last_layer_inputs
-from dissensus_train.basins.objectives import SOFT, MeasuredOn, cross_entropy, mean_and_error, objective, together
+from dissensus_train.basins.objectives import SOFT, MeasuredOn, cross_entropy, mean_and_error, objective
 from dissensus_train.basins.operators import hessian_of
 from dissensus_train.basins.settings import DEFAULTS, BasinSettings
 from dissensus_train.basins.sharpness import (
     AverageSharpness,
     WorstCaseSharpness,
-    average_sharpness_of,
-    worst_case_sharpness_of,
+    average_sharpness,
+    worst_case_sharpness,
 )
 from dissensus_train.basins.stored import Stored
 from dissensus_train.basins.surfaces import LossBarrier, LossLine, LossPlane, loss_barrier, loss_line, loss_plane
@@ -65,7 +65,7 @@ class Basin(Stored):
         line: the loss along a random line; None where not asked for.
         surface: the loss over a random plane; None where not asked for.
         settings: what was asked for.
-        seconds: wall clock, without what is measured for several runs together.
+        seconds: wall clock.
     """
 
     run: str
@@ -123,7 +123,7 @@ def measure(
     """
     options.setdefault("chunk", settings.chunk)
     measured = objective(model, inputs, targets, **options)
-    return _measured(name, measured, settings, _sharpness([measured], settings)[0], traces={})
+    return _measured(name, measured, settings, traces={})
 
 
 def measure_basins(
@@ -135,38 +135,13 @@ def measure_basins(
 ) -> Iterator[Basin]:
     """The basin of each run: soft cross-entropy to the human distribution on the same items, whatever it trained on.
 
-    Sharpness of runs of one architecture is measured together, weights stacked, where that is faster: for networks
-    without batch statistics on a GPU, and without convolutions on a CPU (where stacked convolutions take twice the
-    time). ResNets fill a GPU one by one. Products with the Hessian are taken run by run, since they reuse what is kept
-    of the run. Each basin is yielded as soon as it is measured, so that it can be stored.
+    Each basin is yielded as soon as it is measured, so that it can be stored.
     """
-    objectives = [run_objective(result, data, settings=settings, device=device) for result in results]
-    groups: dict[Any, list[int]] = {}
-    for k, measured in enumerate(objectives):
-        groups.setdefault((tuple(measured.shapes.items()), measured.stacked is not None), []).append(k)
-    sharpness: dict[int, dict[str, Any]] = {}
-    for group in groups.values():
-        sharpness.update(zip(group, _sharpness([objectives[k] for k in group], settings), strict=True))
     # A network is traced once, whatever the number of its runs.
     traces: dict[str, Traces] = {}
-    for k, (result, measured) in enumerate(zip(results, objectives, strict=True)):
-        graphs = traces.setdefault(result.run.network, {})
-        yield _measured(result.run.key, measured, settings, sharpness[k], traces=graphs)
-
-
-def _sharpness(objectives: Sequence[Objective], settings: BasinSettings) -> list[dict[str, Any]]:
-    """All kinds of sharpness of runs of one architecture, together where that is faster."""
-    if len(objectives) > 1 and not together(objectives):
-        return [of_run for one in objectives for of_run in _sharpness([one], settings)]
-    worst = partial(worst_case_sharpness_of, objectives, steps=settings.ascent_steps)
-    average = partial(average_sharpness_of, objectives, probes=settings.perturbations, seed=settings.seed)
-    kinds = {
-        "worst_case": worst(radius=settings.radius),
-        "adaptive": worst(normalisation="adaptive", radius=settings.adaptive_radius),
-        "average": average(normalisation="none", scale=settings.scale),
-        "average_filter": average(normalisation="filter", scale=settings.filter_scale),
-    }
-    return [dict(zip(kinds, of_run, strict=True)) for of_run in zip(*kinds.values(), strict=True)]
+    for result in results:
+        measured = run_objective(result, data, settings=settings, device=device)
+        yield _measured(result.run.key, measured, settings, traces=traces.setdefault(result.run.network, {}))
 
 
 def compare_basins(
@@ -236,9 +211,7 @@ def chosen_items(data: TrainingData, settings: BasinSettings) -> tuple[Ints, str
     return members[np.sort(drawn)], f"{data.name}, {split}, subset of seed {settings.seed}"
 
 
-def _measured(
-    name: str, measured: Objective, settings: BasinSettings, sharpness: dict[str, Any], *, traces: Traces
-) -> Basin:
+def _measured(name: str, measured: Objective, settings: BasinSettings, *, traces: Traces) -> Basin:
     began, seed = time.perf_counter(), settings.seed
     loss, loss_error = (float(part[0]) for part in mean_and_error(measured.losses(measured.weights[None])))
     operator = hessian_of(measured, traces=traces)
@@ -253,6 +226,8 @@ def _measured(
         spectrum = spectral_density(operator, probes=settings.density, steps=settings.density_steps, seed=seed)
     # What the operator keeps is large, and nothing below needs it.
     del operator
+    worst = partial(worst_case_sharpness, measured, steps=settings.ascent_steps)
+    average = partial(average_sharpness, measured, probes=settings.perturbations, seed=seed)
     return Basin(
         run=name,
         measured_on=measured.measured_on,
@@ -261,7 +236,10 @@ def _measured(
         weights=measured.size,
         eigenvalues=eigenvalues,
         trace=total,
-        **sharpness,
+        worst_case=worst(radius=settings.radius),
+        adaptive=worst(normalisation="adaptive", radius=settings.adaptive_radius),
+        average=average(normalisation="none", scale=settings.scale),
+        average_filter=average(normalisation="filter", scale=settings.filter_scale),
         gradient_variance=_gradient_variance(measured, seed),
         density=spectrum,
         line=loss_line(measured, span=settings.span, points=settings.line, seed=seed) if settings.line else None,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
+from torch.func import functional_call, grad
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -22,11 +22,9 @@ from dissensus.errors import InputError, choices
 from dissensus_train.basins.linearised import random_numbers
 from dissensus_train.basins.sources import Fingerprint, each_tensor, rows_in, source_of, tensors_in
 from dissensus_train.training.loop import same_bits
-from dissensus_train.training.patches import as_matmuls
-from dissensus_train.training.stacked import stackable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     import numpy as np
 
@@ -40,9 +38,6 @@ CHUNK: Final = 250
 
 SOFT: Final = "soft cross-entropy"
 """What cross-entropy is called where the targets are distributions."""
-
-STACKED: Final = 32
-"""How many weight vectors are evaluated at once where they are stacked."""
 
 
 def cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
@@ -108,8 +103,7 @@ class Objective:
     """Mean loss over fixed items as a function of the trainable weights, (size,) one after another.
 
     The model is a copy in evaluation mode, so that what happens to the original changes nothing here. `buffers` are
-    those that hold real numbers (batch statistics), one after another; `stacked` is the model in a form that is fast
-    over stacked weights, None where one vector at a time is faster.
+    those that hold real numbers (batch statistics), one after another.
     """
 
     model: nn.Module
@@ -120,7 +114,6 @@ class Objective:
     source: Chunks
     loss: Loss
     chunk: int
-    stacked: nn.Module | None
     measured_on: MeasuredOn
 
     @property
@@ -168,44 +161,26 @@ class Objective:
 
     @torch.no_grad()
     def losses(self, points: Tensor, *, buffers: Tensor | None = None) -> Tensor:
-        """(points, items) losses at each of the (points, size) weight vectors.
-
-        Vectors are stacked where that is faster (see `stacked`), else taken in turn.
-        """
-        stacked = self.stacked is not None and buffers is None
+        """(points, items) losses at each of the (points, size) weight vectors."""
         own = [None] * len(points) if buffers is None else list(buffers)
 
         def of_chunk(x: Any, t: Tensor) -> Tensor:
-            if stacked:
-                parts = points.split(STACKED)
-                return torch.cat([vmap(self._stacked_losses, in_dims=(0, None, None))(part, x, t) for part in parts])
             return torch.stack([self.loss(self.logits(w, x, buffers=b), t) for w, b in zip(points, own, strict=True)])
 
         with same_bits():
             return torch.cat([of_chunk(x, t) for x, t in self.chunks()], dim=1)
 
-    def gradients(self, points: Tensor) -> Tensor:
-        """(points, size) gradients of the mean loss at each weight vector."""
+    def gradient(self, weights: Tensor) -> Tensor:
+        """(size,) gradient of the mean loss at a weight vector."""
 
         def total(weights: Tensor, x: Any, t: Tensor) -> Tensor:
-            if self.stacked is not None:
-                return self._stacked_losses(weights, x, t).sum()
             return self.loss(self.logits(weights, x), t).sum()
 
-        def of_chunk(x: Any, t: Tensor) -> Tensor:
-            if self.stacked is None:
-                return torch.stack([grad(total)(point, x, t) for point in points])
-            return torch.cat([vmap(grad(total), in_dims=(0, None, None))(part, x, t) for part in points.split(STACKED)])
-
-        slope = torch.zeros_like(points)
+        slope = torch.zeros_like(weights)
         with same_bits():
             for x, t in self.chunks():
-                slope += of_chunk(x, t)
+                slope += grad(total)(weights, x, t)
         return slope / self.items
-
-    def _stacked_losses(self, weights: Tensor, x: Tensor, t: Tensor) -> Tensor:
-        assert self.stacked is not None
-        return self.loss(outputs_of(self.stacked, x, self.named(weights)), t)
 
 
 def _named(vector: Tensor, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
@@ -255,7 +230,7 @@ def objective(
     chosen = _loss_of(loss)
     source = source_of(inputs, targets, chunk=max(1, chunk), like=flat)
     with same_bits():
-        size, measured_on, first = _looked_through(own, source, chosen, data)
+        size, measured_on = _looked_through(own, source, chosen, data)
     real = {name: value for name, value in own.named_buffers() if value.is_floating_point()}
     return Objective(
         model=own,
@@ -266,7 +241,6 @@ def objective(
         source=source,
         loss=chosen,
         chunk=size,
-        stacked=_stacked_form(own, parts, first[:2]) if isinstance(first, Tensor) else None,
         measured_on=measured_on,
     )
 
@@ -334,9 +308,9 @@ def derivable(model: nn.Module) -> Iterator[None]:
 
 
 @torch.no_grad()
-def _looked_through(model: nn.Module, source: Chunks, loss: Loss, data: str) -> tuple[int, MeasuredOn, Any]:
-    """The size of the first chunk, what will be measured on, and the inputs of the first chunk, all items checked."""
-    fingerprint, items, size, name, first = Fingerprint(), 0, 0, "", None
+def _looked_through(model: nn.Module, source: Chunks, loss: Loss, data: str) -> tuple[int, MeasuredOn]:
+    """The size of the first chunk and what will be measured on, all items checked."""
+    fingerprint, items, size, name = Fingerprint(), 0, 0, ""
     for inputs, targets in source(0):
         count = rows_in(inputs)
         if targets.ndim < 1 or len(targets) != count:
@@ -345,7 +319,7 @@ def _looked_through(model: nn.Module, source: Chunks, loss: Loss, data: str) -> 
                 f"basins: {count:,} rows of features and targets of shape {shape}; give one target per item"
             )
         if not items:
-            size, name, first = count, _loss_name(loss, targets), inputs
+            size, name = count, _loss_name(loss, targets)
             outputs = outputs_of(model, inputs)
         if loss is cross_entropy:
             _check_classes(outputs, targets, items)
@@ -356,7 +330,7 @@ def _looked_through(model: nn.Module, source: Chunks, loss: Loss, data: str) -> 
         items += count
     if not items:
         raise InputError("basins: the loader gives no items; give at least one")
-    return size, MeasuredOn(loss=name, data=data, items=items, fingerprint=str(fingerprint)), first
+    return size, MeasuredOn(loss=name, data=data, items=items, fingerprint=str(fingerprint))
 
 
 def _check_apart(model: nn.Module, inputs: Any, outputs: Tensor) -> None:
@@ -464,40 +438,12 @@ def refuse_training_mode(model: nn.Module) -> None:
             )
 
 
-def together(objectives: Sequence[Objective]) -> bool:
-    """Whether points of all these objectives can be evaluated by the first: the same stacked network and data."""
-    first = objectives[0]
-    return all(
-        other.stacked is not None and other.shapes == first.shapes and other.measured_on == first.measured_on
-        for other in objectives
-    )
-
-
 def mean_and_error(values: Tensor) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """(...) means over the last axis (items) and their standard errors, in double precision."""
     exact = values.double()
     n = exact.shape[-1]
     spread = exact.std(dim=-1) if n > 1 else torch.full_like(exact[..., 0], torch.nan)
     return exact.mean(dim=-1).cpu().numpy(), (spread / n**0.5).cpu().numpy()
-
-
-def _stacked_form(model: nn.Module, weights: dict[str, Tensor], features: Tensor) -> nn.Module | None:
-    """The network for stacked weights; None where one vector at a time is faster, or where it cannot be stacked.
-
-    Measured on one thread of a CPU, 32 vectors: a network of matrix products takes 0.6 to 0.8 of the time when
-    stacked, one of convolutions twice the time. Networks with batch statistics have convolutions that fill a GPU alone.
-    """
-    convolutions = any(isinstance(module, nn.modules.conv._ConvNd) for module in model.modules())
-    if not stackable(model) or (convolutions and features.device.type == "cpu"):
-        return None
-    form = as_matmuls(copy.deepcopy(model))
-    try:
-        with torch.no_grad():
-            vmap(lambda state: functional_call(form, state, (features,)))({k: v[None] for k, v in weights.items()})
-    except (RuntimeError, ValueError):
-        # For example, a network that branches on its own values.
-        return None
-    return form
 
 
 def _loss_name(loss: Loss, targets: Tensor) -> str:

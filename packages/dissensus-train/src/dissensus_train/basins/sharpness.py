@@ -10,11 +10,9 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus_train.basins.lanczos import probe
-from dissensus_train.basins.objectives import STACKED, Measurement, mean_and_error
+from dissensus_train.basins.objectives import Measurement, mean_and_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch import Tensor
 
     from dissensus.arrays import Floats
@@ -91,50 +89,32 @@ def worst_case_sharpness(
         radius: of the ball; by default 0.05 in the units of the weights, or 0.5 for the adaptive ball.
         steps: of ascent.
     """
-    return worst_case_sharpness_of([measured], normalisation=normalisation, radius=radius, steps=steps)[0]
-
-
-def worst_case_sharpness_of(
-    objectives: Sequence[Objective],
-    *,
-    normalisation: Literal["none", "adaptive"] = "none",
-    radius: float | None = None,
-    steps: int = 5,
-) -> tuple[WorstCaseSharpness, ...]:
-    """The same for several checkpoints that can be evaluated together (`objectives.together`)."""
     if normalisation not in ("none", "adaptive"):
         raise InputError(f"worst-case sharpness: normalisation is '{normalisation}'; choose none or adaptive")
     size = radius if radius is not None else (0.05 if normalisation == "none" else 0.5)
     if not size > 0 or steps < 1:
         raise InputError(f"worst-case sharpness: radius {size} and {steps} steps; give a radius above 0 and a step")
-    first = objectives[0]
-    weights = torch.stack([one.weights for one in objectives])
+    weights = measured.weights
     stretch = weights.abs() if normalisation == "adaptive" else torch.ones_like(weights)
-    base = first.losses(weights)
-    points, rises, changes = weights, [], []
+    base = measured.losses(weights[None])[0]
+    point, changes = weights, []
     for _ in range(steps):
-        slope = stretch * first.gradients(points)
-        length = slope.norm(dim=1, keepdim=True).clamp_min(torch.finfo(slope.dtype).tiny)
-        points = weights + size * stretch * slope / length
-        changes.append(first.losses(points) - base)
-        rises.append(mean_and_error(changes[-1])[0])
-    values = np.array(rises)
-    best, highest = values.argmax(axis=0), values.max(axis=0)
-    before = values[:-1].max(axis=0, initial=-np.inf)
-    return tuple(
-        WorstCaseSharpness(
-            value=float(highest[k]),
-            error=float(mean_and_error(changes[best[k]][k])[1]),
-            one_step=float(values[0, k]),
-            rises=values[:, k],
-            normalisation=normalisation,
-            radius=size,
-            loss=float(mean_and_error(base[k])[0]),
-            iterations=steps,
-            converged=bool(highest[k] - before[k] <= 0.01 * abs(highest[k])),
-            measured_on=measured.measured_on,
-        )
-        for k, measured in enumerate(objectives)
+        slope = stretch * measured.gradient(point)
+        point = weights + size * stretch * slope / slope.norm().clamp_min(torch.finfo(slope.dtype).tiny)
+        changes.append(measured.losses(point[None])[0] - base)
+    rises, errors = mean_and_error(torch.stack(changes))
+    best = int(rises.argmax())
+    return WorstCaseSharpness(
+        value=float(rises[best]),
+        error=float(errors[best]),
+        one_step=float(rises[0]),
+        rises=rises,
+        normalisation=normalisation,
+        radius=size,
+        loss=float(mean_and_error(base)[0]),
+        iterations=steps,
+        converged=bool(rises[best] - rises[:-1].max(initial=-np.inf) <= 0.01 * abs(rises[best])),
+        measured_on=measured.measured_on,
     )
 
 
@@ -157,52 +137,28 @@ def average_sharpness(
         probes: perturbations, 2 or more.
         seed: of the perturbations; checkpoints of the same size and seed see the same ones.
     """
-    return average_sharpness_of([measured], normalisation=normalisation, scale=scale, probes=probes, seed=seed)[0]
-
-
-def average_sharpness_of(
-    objectives: Sequence[Objective],
-    *,
-    normalisation: Literal["none", "filter"] = "none",
-    scale: float | None = None,
-    probes: int = 20,
-    seed: int = 0,
-) -> tuple[AverageSharpness, ...]:
-    """The same for several checkpoints that can be evaluated together (`objectives.together`)."""
     if normalisation not in ("none", "filter"):
         raise InputError(f"average sharpness: normalisation is '{normalisation}'; choose none or filter")
     size = scale if scale is not None else (0.01 if normalisation == "none" else 0.1)
     if probes < 2 or not size > 0:
         raise InputError(f"average sharpness: {probes} probes of scale {size}; give 2 or more, and a scale above 0")
-    first = objectives[0]
-    base = mean_and_error(first.losses(torch.stack([one.weights for one in objectives])))[0]
-    step = max(1, STACKED // (2 * len(objectives))) if first.stacked is not None else 1
-
-    def change(measured: Objective, number: int) -> Tensor:
+    base = float(mean_and_error(measured.losses(measured.weights[None])[0])[0])
+    rises = np.empty(probes)
+    for number in range(probes):
         direction = probe(measured, seed, number)
-        return size * (filter_normalised(measured, direction) if normalisation == "filter" else direction)
-
-    rises = np.empty((probes, len(objectives)))
-    for start in range(0, probes, step):
-        numbers = range(start, min(start + step, probes))
-        points = [
-            one.weights + sign * change(one, number) for number in numbers for one in objectives for sign in (1, -1)
-        ]
-        means = mean_and_error(first.losses(torch.stack(points)))[0]
-        rises[numbers.start : numbers.stop] = means.reshape(len(numbers), len(objectives), 2).mean(axis=2) - base
-    error = rises.std(axis=0, ddof=1) / probes**0.5
-    return tuple(
-        AverageSharpness(
-            value=float(rises[:, k].mean()),
-            error=float(error[k]),
-            normalisation=normalisation,
-            scale=size,
-            loss=float(base[k]),
-            iterations=probes,
-            converged=bool(error[k] <= 0.1 * abs(rises[:, k].mean())),
-            measured_on=measured.measured_on,
-        )
-        for k, measured in enumerate(objectives)
+        change = size * (filter_normalised(measured, direction) if normalisation == "filter" else direction)
+        both = torch.stack([measured.weights + change, measured.weights - change])
+        rises[number] = mean_and_error(measured.losses(both))[0].mean() - base
+    value, error = float(rises.mean()), float(rises.std(ddof=1)) / probes**0.5
+    return AverageSharpness(
+        value=value,
+        error=error,
+        normalisation=normalisation,
+        scale=size,
+        loss=base,
+        iterations=probes,
+        converged=error <= 0.1 * abs(value),
+        measured_on=measured.measured_on,
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
 
 from dissensus.errors import InputError
 from dissensus_train.basins.lanczos import probe
-from dissensus_train.basins.objectives import STACKED, Measurement, mean_and_error
+from dissensus_train.basins.objectives import Measurement, mean_and_error
 from dissensus_train.basins.sharpness import filter_normalised
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Table
     from dissensus_train.basins.objectives import MeasuredOn, Objective
+
+AT_ONCE: Final = 32
+"""Weight vectors held at once; the items are read once for all of them."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -181,7 +184,7 @@ def _blocks(measured: Objective, axes: Tensor, steps: Table, other: Objective | 
     def moved(origin: Tensor, axes: Tensor, steps: Table) -> Tensor:
         return origin + torch.from_numpy(steps).to(origin) @ axes
 
-    for rows in np.split(np.arange(len(steps)), range(STACKED, len(steps), STACKED)):
+    for rows in np.split(np.arange(len(steps)), range(AT_ONCE, len(steps), AT_ONCE)):
         buffers = None
         if other is not None and measured.buffers.numel():
             buffers = moved(measured.buffers, (other.buffers - measured.buffers)[None], steps[rows])
