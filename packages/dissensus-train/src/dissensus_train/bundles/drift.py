@@ -6,9 +6,10 @@ Two comparisons, class by class, of which the first is the better one:
 - Other items, none of which the model was trained on: the mean over judgements of the answer less what the model
   forecast, now less then. The forecast stands for what the items are; a new kind of items can move it too.
 
-Judgements of one item share the item, those of one person the person, so the variance is that of two-way clusters
-(Cameron, Gelbach and Miller 2011; `evaluation.people.two_way`), each part with degrees of freedom of its own. p-values
-are corrected by Holm over the classes; two classes mirror each other and are one test.
+Judgements of one item share the item, those of one person the person. On other items the variance is that of two-way
+clusters (Cameron, Gelbach and Miller 2011; `evaluation.people.two_way`), each part with degrees of freedom of its own;
+on the same items, which move nothing unless people do, the wider of both. p-values are corrected by Holm over the
+classes; two classes mirror each other and are one test.
 """
 
 from __future__ import annotations
@@ -159,12 +160,14 @@ def moved_on_the_same(before: Votes, after: Votes) -> Drift | None:
 
 
 def _spread(part: Floats, apart: Floats, weight: Floats, *, item: Ints, who: Ints | None) -> Spread:
-    """The spread of a shift: between items, and what people who judged many items add to it.
+    """The spread of a shift: that between items, or that between people where it is the wider.
 
-    People count by their weights: the one person of one side is a single one, however many there are on the other.
+    The noise of single judgements is in both. Taken off the people's, it would leave too little of a few of them, and
+    too many false alarms. People count by their weights: the one person of one side is a single one, however many
+    there are on the other.
     """
     of_items = np.bincount(item, weights=part)
-    parts = [(float(of_items.var(ddof=1)) * len(of_items), len(of_items) - 1)]
+    spreads = [Spread(((float(of_items.var(ddof=1)) * len(of_items), len(of_items) - 1),))]
     if who is not None:
         # Each weighs half for either side, and carries so much of the shift itself.
         off = apart - apart.sum() * np.abs(weight) / 2
@@ -172,9 +175,8 @@ def _spread(part: Floats, apart: Floats, weight: Floats, *, item: Ints, who: Int
         people = float(share.sum() ** 2 / (share @ share))
         # Deviations are from the means of two sides of the same people.
         free = max(people - 2, 1)
-        beyond = max(float(of_people @ of_people - off @ off), 0.0) * people / free
-        parts.append((beyond, round(free)))
-    return Spread(tuple(parts))
+        spreads.append(Spread(((float(of_people @ of_people) * people / free, round(free)),)))
+    return max(spreads, key=Spread.half_width)
 
 
 def _panel(votes: Votes, rows: Ints) -> Panel:
