@@ -75,9 +75,9 @@ _UNLIKELY: Final = 0.3
 planted duplicates, they leave more than 0.16 of none."""
 _MANY, _ONE_IN = 16384, 3
 """From how many images on there are cells, and that one in three of them is looked into."""
-_ROWS, _COLUMNS = 256, 512
+_ROWS, _COLUMNS = 512, 256
 """Of a block of products: small enough to stay in a core's own memory."""
-_PAIRS: Final = 512
+_PAIRS: Final = 128
 
 Planes = np.ndarray[Any, np.dtype[np.float32]]
 """(images, 32, 32)."""
@@ -412,11 +412,11 @@ def nominated(
     into = np.concatenate(list(pool.map(nearest, _in_rows(one))))
     rows, columns = _by_value(into.reshape(-1), cells), _by_value(member, cells)
 
-    def tasks_of(columns: list[Ints]) -> list[tuple[Ints, Ints]]:
+    def tasks_of(columns: list[Ints], at_once: int) -> list[tuple[Ints, Ints]]:
         return [
-            (rows[cell][start : start + _ROWS] // looked, columns[cell][begin : begin + _COLUMNS])
+            (rows[cell][start : start + at_once] // looked, columns[cell][begin : begin + _COLUMNS])
             for cell in range(cells)
-            for start in range(0, len(rows[cell]), _ROWS)
+            for start in range(0, len(rows[cell]), at_once)
             for begin in range(0, len(columns[cell]), _COLUMNS)
         ]
 
@@ -438,11 +438,12 @@ def nominated(
 
     enough = np.full((items, 2), -1, dtype=np.float32)
     if sampled.sum() >= 2:
-        some = tasks_of([members[sampled[members]] for members in columns])
+        # Of few columns many rows: else handing over blocks would take most of the time.
+        some = tasks_of([members[sampled[members]] for members in columns], 4 * _ROWS)
         for (i, _), highest in zip(some, pool.map(two_highest, some), strict=True):
             enough[i] = np.sort(np.concatenate([enough[i], highest], axis=1), axis=1)[:, 2:]
         enough = np.maximum(enough, np.float32(least))
-    tasks = tasks_of(columns)
+    tasks = tasks_of(columns, _ROWS)
     if same and cells == 1:
         # Two blocks are looked at once.
         tasks = [(i, j) for i, j in tasks if j[-1] >= i[0]]
@@ -571,7 +572,8 @@ def best_shift(
     def highest(start: int) -> tuple[Any, Ints]:
         part = slice(start, start + 2048)
         correlation = (spectrum[one[part]].conj() * posed[other[part]]).view(np.float32) @ turns
-        return correlation.max(axis=1), correlation.argmax(axis=1)
+        best = correlation.argmax(axis=1)
+        return np.take_along_axis(correlation, best[:, None], axis=1)[:, 0], best
 
     likeness, best = (np.concatenate(parts) for parts in zip(*pool.map(highest, range(0, len(one), 2048)), strict=True))
     return likeness, shifts[best]
@@ -611,14 +613,15 @@ def _mapped(images: Planes, member: Ints, mapping: Any) -> tuple[Any, Any]:
     at *= np.float32(side / 2)
     middle = np.zeros((side, side), dtype=np.bool_)
     middle[rim:-rim, rim:-rim] = True
-    seen = ((at > rim - 0.5) & (at < side - rim - 0.5)).all(axis=1) & middle.reshape(-1)
+    inside = (at > rim - 0.5) & (at < side - rim - 0.5)
+    seen = inside[:, 0] & inside[:, 1] & middle.reshape(-1)
     np.clip(at, 0, side - 1.001, out=at)
     corner = at.astype(np.int32)
     down, right = (at - corner).transpose(1, 0, 2)
     flat, first = images.reshape(-1), member[:, None] * side**2 + corner[:, 0] * side + corner[:, 1]
-    above, below = flat[first], flat[first + side]
-    above += (flat[first + 1] - above) * right
-    below += (flat[first + side + 1] - below) * right
+    above, below = flat.take(first), flat.take(first + side)
+    above += (flat.take(first + 1) - above) * right
+    below += (flat.take(first + side + 1) - below) * right
     return above + (below - above) * down, seen.astype(np.float32)
 
 
