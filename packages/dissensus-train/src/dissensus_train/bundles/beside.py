@@ -9,7 +9,6 @@ import numpy as np
 from dissensus.evaluation.calibration import Calibrator
 from dissensus.evaluation.scoring import panel_or_reason
 from dissensus.labels.mixture import Dirichlet, Mixture
-from dissensus.pages import as_markdown
 from dissensus.together.combining import LEAST, Combination, learn_combination
 from dissensus.together.deferral import gains_of_votes, threshold_of
 from dissensus.together.sets import coverage_and_size, mass_before, prediction_sets, set_thresholds
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Table
-    from dissensus_train.bundles.recipe import Recipe
     from dissensus_train.studies import ScoredStudy
     from dissensus_train.studies.scored import StudySystem
 
@@ -106,27 +104,3 @@ def combination_of(arrays: Mapping[str, Any]) -> Combination:
         **{name: arrays[name] for name in _KEPT},
         **numbers,
     )
-
-
-def card_of(recipe: Recipe) -> list[str]:
-    """What sets promise, and what they did; which items go to people."""
-    if recipe.together is None:
-        return []
-    asks = recipe.together.get("defer", {}).get("shown")
-    shown, split = recipe.together["sets"]["shown"], recipe.together["split"]
-    held, size = (shown[name]["value"] for name in ("coverage", "size"))
-    other = "left out of calibration in turn" if split == shown["split"] else "which they were not calibrated on"
-    return [
-        "## Sets that hold a person's answer",
-        as_markdown(
-            f"Sets of classes are calibrated on votes on {recipe.together['items']:,} items of the split '{split}'. "
-            f"Those for {shown['level']:.0%} hold {held:.1%} of people's answers to the items of the split "
-            f"'{shown['split']}', {other}, with {size:.2f} of {len(recipe.classes)} classes in the mean."
-        ),
-        as_markdown(
-            f"Items whose answer a vote is expected to improve by {asks['cost']:.2g} nats of soft NLL or more are a "
-            f"share of {asks['share']:.0%} there, and {asks['sent']:.0%} of the split '{asks['split']}'."
-            if asks
-            else ""
-        ),
-    ]

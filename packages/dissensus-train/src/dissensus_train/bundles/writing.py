@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from safetensors.numpy import save
 
 from dissensus.datasets.catalogue import DATASETS
@@ -27,7 +28,7 @@ from dissensus.pages import as_markdown, markdown
 from dissensus.version import __version__
 from dissensus.votes.privacy import pseudonyms_of
 from dissensus.whole_file import whole_folder
-from dissensus_train.bundles.beside import arrays_of, beside_people, card_of, prediction
+from dissensus_train.bundles.beside import arrays_of, beside_people, prediction
 from dissensus_train.bundles.drift import answers_of
 from dissensus_train.bundles.loading import (
     BESIDE,
@@ -64,8 +65,6 @@ if TYPE_CHECKING:
     from dissensus_train.studies.scored import StudySystem
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
-
-TAGS = "tags:\n- annotator-disagreement\n- soft-labels\n---"
 
 REPORTED = ("soft_nll", "kl", "brier", "accuracy", "ece")
 """The metrics that a model card tells."""
@@ -375,68 +374,30 @@ def _keep_code(recipe: Recipe, data: TrainingData, folder: Path) -> None:
 
 
 def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, chosen: str) -> str:
-    """The card as Markdown, with the header that the Hugging Face Hub reads."""
-    study, members = scored.opened.study, len(recipe.members)
-    folder = "this-folder" if members == 1 else f"this-folder/seed-{recipe.members[0]}"
-    hub = recipe.hugging_face and members == 1
-    header = {
-        "library_name": "transformers" if hub else "dissensus",
-        **({"pipeline_tag": "text-classification"} if hub else {}),
-        # As a JSON text it is YAML, whatever it holds.
-        **({"license": json.dumps(recipe.licence["model"])} if recipe.licence["model"] else {}),
-    }
-    together = f"the mean of {members} networks (seeds {', '.join(map(str, recipe.members))})" if members > 1 else "one"
-    parts = [
-        "---\n" + "".join(f"{name}: {value}\n" for name, value in header.items()) + TAGS,
-        f"# {as_markdown(recipe.name['system'])}, from the study {as_markdown(recipe.name['study'])}",
-        (
-            f"It predicts how people's answers would spread over {len(recipe.classes)} classes"
-            f"{', a scale' if recipe.ordered else ''}: {as_markdown(', '.join(recipe.classes))}."
-        ),
-        as_markdown(f"The study asked: {study.question}") if study.question else "",
-        "## On whose votes it learnt",
-        _annotators(scored),
-        *(f"**{as_markdown(caution)}**" for caution in scored.cautions),
-        "## How it was made",
-        as_markdown(
-            f"Network {recipe.network}, {together}. Target {recipe.learnt['target']}, delivered as "
-            f"{recipe.learnt['delivery']}. It reads {recipe.reads}"
-            + (f" through the encoder {recipe.encoder}." if recipe.encoder else ".")
-        ),
-        as_markdown(f"Chosen as {chosen}."),
-        f"## How close it is to people ({recipe.scores['items']:,} items of the split '{as_markdown(scored.split)}')",
+    """The card as Markdown, with the header that the Hugging Face Hub reads (`model_card.md.jinja`)."""
+    templates = Environment(
+        loader=PackageLoader("dissensus_train.bundles", ""),
+        undefined=StrictUndefined,
+        autoescape=False,  # Markdown
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters |= {"text": as_markdown, "json": json.dumps, "number": "{:,}".format}
+    return templates.get_template("model_card.md.jinja").render(
+        recipe=recipe,
+        question=scored.opened.study.question,
+        who=_annotators(scored),
+        cautions=scored.cautions,
+        chosen=chosen,
+        split=scored.split,
         # The mean of several runs is scored as one, and is not one.
-        *(
-            as_markdown(sentence)
+        verdict=[
+            sentence
             for sentence in evaluation.verdict
             if len(recipe.members) == 1 or not sentence.startswith("But it is one run")
-        ),
-        _scores(recipe, evaluation),
-        "Scores are of this very model, with 95 % intervals over items.",
-        *card_of(recipe),
-        "## Use",
-        "```\ndissensus predict this-folder new.csv -o predictions.parquet\n```",
-        '```python\nimport dissensus as dis\n\nmodel = dis.load_model("this-folder")\n```',
-        (
-            "Hugging Face's transformers reads it as it is, a member at a time:\n\n```python\nfrom transformers import "
-            f'AutoModelForSequenceClassification\n\nAutoModelForSequenceClassification.from_pretrained("{folder}")\n```'
-            if recipe.hugging_face
-            else ""
-        ),
-        "## Versions and licence",
-        as_markdown("Made with " + ", ".join(f"{name} {version}" for name, version in recipe.versions.items()) + "."),
-        *(
-            as_markdown(f"Licence of the {what}: {terms or 'none is stated here; ask who made it'}.")
-            for what, terms in recipe.licence.items()
-        ),
-        "All parts are stated in SHA256SUMS; a bundle that differs in a byte is not loaded.",
-        "## Limits",
-        (
-            "It answers for the people described above, on items like those they judged. Nothing is known of other "
-            "people, languages or kinds of items."
-        ),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+        ],
+        scores=_scores(recipe, evaluation),
+    )
 
 
 def _annotators(scored: ScoredStudy) -> str:
@@ -453,7 +414,7 @@ def _annotators(scored: ScoredStudy) -> str:
         about = f", described by {attributes}" if attributes else ""
         who = f"{len(votes.annotators):,} annotators judged the whole set{about}."
     size = f"{judged:,} judgements of " if judged else ""
-    return as_markdown(f"{data.name}: {size}{len(trained):,} training items. {who}")
+    return f"{data.name}: {size}{len(trained):,} training items. {who}"
 
 
 def _scores(recipe: Recipe, evaluation: Evaluation) -> str:

@@ -20,11 +20,12 @@ from dissensus_train.training.loop import placed
 from dissensus_train.training.restoring import trained_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from torch import Tensor, nn
 
     from dissensus.arrays import Floats, Table
+    from dissensus_train.ood.scores import Need
     from dissensus_train.ood.settings import OodSettings
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import RunResult
@@ -40,6 +41,12 @@ ALARMS: Final = np.round(np.linspace(0, 1, 51) ** 2, 4)
 
 IN_DISTRIBUTION: Final = ""
 """The in-distribution (ID) items among the sets that are scored; an OOD set has a name."""
+
+WITHOUT: Final[dict[Need, str]] = {
+    "gradients": "it moves inputs, and {} reads items, which cannot be moved",
+    "last layer": "it takes features that enter the last layer, and those of {} do not",
+}
+"""What some networks lack, and why a score that needs it is left out."""
 
 
 def measure_ood(
@@ -178,11 +185,13 @@ def _scored(
     labels = torch.from_numpy(data.human.majority().label[train].astype(np.int64))
     compares = any("training features" in SCORES[score].needs for score in settings.scores)
     training = items_of(data, train)
+    # Inputs are features divided by their deviation, and so is a step that is given in units of features.
+    epsilon = settings.epsilon * (pixel_scale(data) or 1.0) / data.normalisation[1]
     values: dict[str, dict[str, dict[str, Table]]] = {}
     seeds: dict[str, tuple[int, ...]] = {}
-    reading, unlinked = list[str](), list[str]()
+    left_out: dict[str, str] = {}
     for system, results in systems.items():
-        runs: list[dict[str, dict[str, Floats]]] = []
+        series: dict[str, dict[str, list[Floats]]] = {name: {score: [] for score in OF_ONE_MODEL} for name in sets}
         logits: dict[str, list[Tensor]] = {name: [] for name in sets}
         inputs: dict[str, Any] = {}
         trained_on: Any = None
@@ -192,81 +201,57 @@ def _scored(
                 # Networks of one system read items alike.
                 inputs = {name: _inputs(model, ood_set, data, device) for name, ood_set in sets.items()}
                 trained_on = _inputs(model, training, data, device) if compares else None
-            reads = hasattr(model, "prepare")
-            if reads:
-                reading.append(result.run.model)
             known = known_to(
                 model, inputs, scores=settings.scores, training=trained_on, labels=labels, layer=settings.layer
             )
-            if any(of_set["last layer"] is None for of_set in known.values()):
-                unlinked.append(result.run.model)
-            impossible = {"gradients": reads, "last layer": bool(unlinked)}
-            possible = [
-                name
-                for name in settings.scores
-                if name in OF_ONE_MODEL and not any(impossible.get(need) for need in SCORES[name].needs)
-            ]
-            # Inputs are features divided by their deviation, and so is a step that is given in units of features.
-            epsilon = settings.epsilon * (pixel_scale(data) or 1.0) / data.normalisation[1]
-            run = {}
+            lacking = {need for of_set in known.values() for need in WITHOUT if of_set[need] is None}
+            lacking |= {"gradients"} if hasattr(model, "prepare") else set()
+            for score in settings.scores:
+                for need in lacking.intersection(SCORES[score].needs):
+                    left_out[score] = f"{score} is left out: {WITHOUT[need].format(result.run.model)}"
+            possible = [score for score in settings.scores if score in OF_ONE_MODEL and score not in left_out]
             for name, of_set in known.items():
-                run[name] = scored(of_set, possible, temperature=settings.temperature, epsilon=epsilon, k=settings.k)
-                for score, of_items in run[name].items():
+                of_run = scored(of_set, possible, temperature=settings.temperature, epsilon=epsilon, k=settings.k)
+                for score, of_items in of_run.items():
                     if not np.isfinite(of_items).all():
                         raise InputError(
                             f"ood: {score} of system '{system}', seed {result.run.seed}, is not finite for "
                             f"{int((~np.isfinite(of_items)).sum()):,} items; leave out that score, or the diverged run"
                         )
+                    series[name][score].append(of_items)
                 logits[name].append(of_set["logits"].cpu())
-            runs.append(run)
             seeds[system] = (*seeds.get(system, ()), result.run.seed)
-        if not runs:
+        if system not in seeds:
             raise InputError(f"ood: system '{system}' has no runs; give at least one run per system")
-        together = [score for score in settings.scores if score not in OF_ONE_MODEL and len(runs) > 1]
-        values[system] = {
-            name: {
-                score: np.stack([run[name][score] for run in runs])
-                for score in possible
-                if all(score in run[name] for run in runs)
+        together = [score for score in settings.scores if score not in OF_ONE_MODEL]
+        if len(seeds[system]) < 2:
+            left_out |= {
+                score: f"{score} is left out: it is of two seeds or more, and system '{system}' has one"
+                for score in together
             }
-            | {score: all_seeds[None] for score, all_seeds in scored({"seeds": torch.stack(of_set)}, together).items()}
+        values[system] = {
+            name: {score: np.stack(of_seeds) for score, of_seeds in series[name].items() if of_seeds}
+            | {
+                score: all_seeds[None]
+                for score, all_seeds in scored(
+                    {"seeds": torch.stack(of_set)}, [score for score in together if score not in left_out]
+                ).items()
+            }
             for name, of_set in logits.items()
         }
     if not values:
         raise InputError("ood: there are no systems; give at least one system with its runs")
-    left_out = _left_out(settings, seeds, reading, unlinked)
     kept = [score for score in settings.scores if score not in left_out]
+    if not kept:
+        raise InputError(f"ood: {'; '.join(left_out.values())}; choose another score")
     return (
         {
             system: {name: {score: of_set[score] for score in kept} for name, of_set in of_system.items()}
             for system, of_system in values.items()
         },
         seeds,
-        tuple(left_out.values()),
+        tuple(left_out[score] for score in settings.scores if score in left_out),
     )
-
-
-def _left_out(
-    settings: OodSettings, seeds: Mapping[str, tuple[int, ...]], reading: Sequence[str], unlinked: Sequence[str]
-) -> dict[str, str]:
-    """By score that some system cannot have, a sentence that says why."""
-    alone = [system for system, of in seeds.items() if len(of) < 2]
-    sentences = {}
-    for score in settings.scores:
-        needs = SCORES[score].needs
-        if "seeds" in needs and alone:
-            sentences[score] = f"{score} is left out: it is of two seeds or more, and system '{alone[0]}' has one"
-        if "gradients" in needs and reading:
-            sentences[score] = (
-                f"{score} is left out: it moves inputs, and {reading[0]} reads items, which cannot be moved"
-            )
-        if "last layer" in needs and unlinked:
-            sentences[score] = (
-                f"{score} is left out: it takes features that enter the last layer, and those of {unlinked[0]} do not"
-            )
-    if len(sentences) == len(settings.scores):
-        raise InputError(f"ood: {'; '.join(sentences.values())}; choose another score")
-    return sentences
 
 
 def _inputs(model: nn.Module, ood_set: OodSet, data: TrainingData, place: torch.device) -> Any:
@@ -290,26 +275,14 @@ def _measured(
     reference = next(iter(values))
     rows = [(system, score) for system, of in values.items() for score in of[IN_DISTRIBUTION]]
     ends = np.cumsum([len(values[system][IN_DISTRIBUTION][score]) for system, score in rows])[:-1]
-    resampled = {
-        ood_set: resampled_measures(
-            np.concatenate([values[system][IN_DISTRIBUTION][score] for system, score in rows]),
-            np.concatenate([values[system][ood_set][score] for system, score in rows]),
-            resamples=settings.resamples,
-            seed=settings.seed,
-        )
-        for ood_set in settings.sets
-    }
-    bounds = {
-        ood_set: exact_bounds(
-            np.concatenate([values[system][IN_DISTRIBUTION][score] for system, score in rows]),
-            np.concatenate([values[system][ood_set][score] for system, score in rows]),
-            {measure: of_set[measure][0] for measure in MEASURES},
-        )
-        for ood_set, of_set in resampled.items()
-    }
-    first = next(iter(values.values()))
-    number = {name: next(iter(first[name].values())).shape[1] for name in (IN_DISTRIBUTION, *settings.sets)}
-    fewest = {ood_set: min(number[IN_DISTRIBUTION], number[ood_set]) for ood_set in settings.sets}
+    inside = np.concatenate([values[system][IN_DISTRIBUTION][score] for system, score in rows])
+    resampled, bounds, fewest = {}, {}, {}
+    for ood_set in settings.sets:
+        outside = np.concatenate([values[system][ood_set][score] for system, score in rows])
+        of_set = resampled_measures(inside, outside, resamples=settings.resamples, seed=settings.seed)
+        resampled[ood_set] = of_set
+        bounds[ood_set] = exact_bounds(inside, outside, {measure: of_set[measure][0] for measure in MEASURES})
+        fewest[ood_set] = min(inside.shape[1], outside.shape[1])
     # The mean over sets: every set sees the same resamples of ID items, and its own OOD items are no other's.
     for kind, names in settings.kinds.items():
         resampled[kind] = {
