@@ -296,7 +296,7 @@ def test_what_is_wrong_with_predictions_is_told_and_nothing_is_kept(small: Path,
     path = entered / "mine" / "one.csv"
     whole = path.read_text().splitlines()
     for text, told in (
-        ("\n".join(whole[:-1]), "has no predict|predict"),
+        ("\n".join(whole[:-1]), "have no prediction, first .*; give the .* held-out items of one, and no others"),
         ("\n".join(["item,maybe,yes", *whole[1:]]), "maybe|no"),
         ("\n".join([*whole[:-1], whole[-1].split(",")[0] + ",0.9,0.9"]), "sum"),
     ):
@@ -315,6 +315,17 @@ def test_what_is_wrong_with_predictions_is_told_and_nothing_is_kept(small: Path,
     with pytest.raises(InputError, match="needs a description"):
         handed_in(small, entered, description=" ")
     assert not list((entered / "out/bench").glob("*Mine*"))
+
+
+def test_items_of_the_splits_are_listed_for_those_who_hand_in(small: Path, tmp_path: Path) -> None:
+    protocol = read_protocol(small / "protocol.toml")
+    result = CliRunner().invoke(app, ["bench", "splits", "two", "--protocol", str(small / "protocol.toml")])
+    assert result.exit_code == 0, result.output
+    header, *rows = result.output.splitlines()
+    assert header == "item,split"
+    data, tested, _ = held_out(protocol, protocol.sets[1])
+    assert [row.split(",")[0] for row in rows if row.endswith(",test")] == data.human.items[tested].tolist()
+    assert len(rows) == len(data.human)
 
 
 def test_the_published_page_is_what_the_tool_writes(tmp_path: Path) -> None:

@@ -176,3 +176,17 @@ def test_ordered_sets_are_ranked_by_the_ranked_probability_score() -> None:
     assert ranking is not None
     assert len(set(ranking.mean_ranks)) == 1
     assert {each.metric for each in standings(stated, summaries).sets} == {"soft_nll"}
+
+
+def test_what_is_handed_in_does_not_change_what_the_others_are_ranked_by() -> None:
+    """Neither does its one prediction make the answer thin for want of seeds."""
+    asked = protocol(12)
+    asked = replace(asked, sets=tuple(replace(one, ordered=True) for one in asked.sets))
+    kept = {f"set{n}": in_order(f"set{n}") for n in range(12)}
+    before = standings(asked, kept)
+    mine = summary("set0--Mine", {"Mine": 0.1}, seeds=1, external="Somebody's.")
+    rows = tuple(row | {"metric": "rps"} for row in mine.scores if row["metric"] == "soft_nll")
+    after = standings(asked, kept | {"set0--Mine": replace_summary(mine, scores=mine.scores + rows)})
+    assert after.answers == before.answers
+    assert after.sets[0].metric == "soft_nll"
+    assert after.sets[0].rows["Mine"].external

@@ -201,14 +201,14 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
 def _set_result(protocol: Protocol, bench_set: BenchSet, ran: Mapping[str, StudySummary]) -> SetResult:
     base = ran[bench_set.name]
     rows = _rows(protocol, base)
+    # Summaries from before ordered sets had a metric of their own keep none of it, whatever is handed in beside them.
+    scaled = bench_set.ordered and any(ORDERED in row.scores for row in rows.values())
     for name, summary in ran.items():
         on, _, method = name.partition(WITH)
         if on == bench_set.name and method:
             # A study of one method: its baselines are those of the set already.
             rows |= {name: row for name, row in _rows(protocol, summary, method).items() if not row.baseline}
     kind = protocol.kinds[bench_set.kind]
-    # Summaries from before ordered sets had a metric of their own keep none of it.
-    scaled = bench_set.ordered and any(ORDERED in row.scores for row in rows.values())
     return SetResult(
         name=bench_set.name,
         metric=ORDERED if scaled else protocol.comparison.metric,

@@ -93,7 +93,16 @@ def _scored(
 ) -> StudySummary:
     data, tested, trained = held_out(protocol, bench_set)
     how = Reproduction(metrics=protocol.metrics, resamples=resamples)
-    scored = scored_system(data, name, path, tested=tested, trained=trained, how=how)
+    try:
+        scored = scored_system(data, name, path, tested=tested, trained=trained, how=how)
+    except InputError as error:
+        wrong, _, remedy = error.sentence.partition("; give one prediction for each item")
+        if not remedy:
+            raise
+        raise InputError(
+            f"{path}: {wrong.removeprefix(f'{name}: ')}; give the {len(tested):,} held-out items of {bench_set.name}, "
+            f"and no others: dissensus bench splits {bench_set.name} lists them"
+        ) from error
     seeds = max(len(row["by_seed"]) for row in scored["scores"])
     return StudySummary(
         name=f"{bench_set.name}{WITH}{name}",
@@ -108,6 +117,17 @@ def _scored(
         **scored,
         **about,
     )
+
+
+def split_rows(protocol: Protocol, bench_set: BenchSet) -> Iterator[str]:
+    """Lines of CSV: item, split, and where items are held out in turn, the fold."""
+    study = protocol_study(protocol, bench_set, Entry(), quick=True)
+    yield "item,split,fold" if study.folds else "item,split"
+    for number, part in enumerate(study.parts, start=1):
+        data = open_study(part, "no-store").data
+        for split, members in data.splits.items():
+            fold = f",{number}" if study.folds else ""
+            yield from (f"{item},{split}{fold}" for item in data.human.items[members].tolist())
 
 
 def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[TrainingData, Ints, Ints]:

@@ -102,6 +102,19 @@ def submit(
     _bench(Path(), folder, protocol, json, sets=(), how=None)
 
 
+@app.command()
+def splits(
+    name: Annotated[str, typer.Argument(metavar="SET", help="A set of the protocol.")],
+    protocol: Own = None,
+) -> None:
+    """Print which items of a set are trained on, selected by, and held out, as CSV; folds one after the other."""
+    from dissensus_papers.bench import read_protocol
+    from dissensus_papers.bench.submitting import split_rows
+
+    read = read_protocol(protocol)
+    typer.echo("\n".join(split_rows(read, read.chosen((name,))[0])))
+
+
 def _bench(
     store: Path,
     folder: Path,
