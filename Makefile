@@ -16,9 +16,10 @@ test: $(VENV)/test.installed
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2
 
-# The site, for reading from disk: site/index.html. Any warning is an error.
+# The site, for reading from disk: site/index.html. Any warning is an error, and so is a search that leads elsewhere.
 docs: $(VENV)/docs.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	$(BIN)/python -m tests.docs.search
 
 # What is published: built, installed on every Python that is found, tried out, and looked through.
 release-check: $(VENV)/release.installed

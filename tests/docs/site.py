@@ -13,21 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from conftest import CHROMIUM, FLAGS
+from tests.docs.search import FIRST
 
 NOT_LOOKED_AT = ("404", "gallery/", "reference/api/", "reference/study", "reference/collect")
 """Pages of the API are alike, and one of them is looked at; live pages have tests of their own."""
-
-FIRST = {
-    "multipass": "start/glossary",
-    "soft labels": "guides/labels",
-    "pandas": "votes",
-    "Krippendorff": "votes",
-    "annotator": "start/glossary",
-    "slider": "start/file-not-read",
-    "RLHF": "preferences",
-    "conformal": "together",
-}
-"""What people search for, and the page that must come first."""
 
 RUN = "axe.run(document, {rules: {'target-size': {enabled: true}}}).then(found => found.violations)"
 
