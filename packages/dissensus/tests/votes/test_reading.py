@@ -118,6 +118,14 @@ class TestLong:
         assert votes.annotator_attributes["country"].tolist() == ["", "NL"]
         assert read_votes(path).annotator_attributes == {}
 
+    @pytest.mark.parametrize("cells", [("", "NL", ""), ("NL", "", ""), ("", "", "NL")])
+    def test_an_empty_cell_does_not_contradict_what_other_rows_say(self, write: Any, cells: tuple[str, ...]) -> None:
+        rows = "".join(f"{number},a,x,{cell}\n" for number, cell in enumerate(cells))
+        votes = read_votes(write(f"item,worker,label,country\n{rows}9,b,y,\n"), attributes=["country"])
+        assert votes.annotator_attributes["country"].tolist() == ["NL", ""]
+        with pytest.raises(InputError, match="line 6: annotator 'a' has 'UK' in column 'country', and 'NL' before"):
+            read_votes(write(f"item,worker,label,country\n{rows}9,b,y,\n8,a,x,UK\n"), attributes=["country"])
+
     def test_seconds_belong_to_the_judgement(self, write: Any) -> None:
         votes = read_votes(write("item,worker,label,lead_time\n1,a,x,1.5\n1,b,y,\n"))
         np.testing.assert_array_equal(votes.seconds, [1.5, np.nan])

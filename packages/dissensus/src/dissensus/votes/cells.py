@@ -328,16 +328,18 @@ def _is_empty(cells: pl.Series) -> pl.Series:
 
 
 def describe(cells: pl.Series, code: Codes, *, names: Names, what: str, where: Where) -> Names:
-    """(names,) the one value that each annotator or item has in a column; empty text where the cells are empty."""
+    """(names,) the one value that each annotator or item has in a column; empty text where all its cells are empty."""
     values = name_like(cells, where=where)
     if values.null_count():
         values = values.cast(pl.String).fill_null("")
-    first = np.empty(len(names), dtype=np.int64)
-    first[code[::-1]] = np.arange(code.size - 1, -1, -1)
+    said = np.flatnonzero(~_is_empty(values).to_numpy())[::-1]
+    first = np.zeros(len(names), dtype=np.int64)
+    for rows in (np.arange(code.size - 1, -1, -1), said):  # an empty cell contradicts nobody
+        first[code[rows]] = rows
     kept = values.gather(first)
-    other = np.flatnonzero((kept.gather(code) != values).to_numpy())
+    other = said[(kept.gather(code[said]) != values.gather(said)).to_numpy()]
     if other.size:
-        row = int(other[0])
+        row = int(other[-1])
         who = code[row]
         elsewhere = "; one of items is named with item_attributes=" if what == "annotator" else ""
         raise InputError(
