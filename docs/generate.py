@@ -392,11 +392,17 @@ def notebook_page(path: Path) -> dict[str, str | bytes]:
         lines += [*came, *typed] if path.parent.name == "gallery" else [*typed, *came]
     where = "Download this page [as a notebook]"
     lines += ["---", f"{where}({path.stem}.ipynb), or read [its source in plain Python]({path.stem}.py.txt).", ""]
-    made[f"{place}.py.txt"] = jupytext.writes(notebook, fmt="py:percent")
+    made[f"{place}.py.txt"] = plain_python(jupytext.writes(notebook, fmt="py:percent"))
     made[f"{place}.md"] = "\n".join(lines)
     for page in sorted(folder.glob("*.html")):
         made[f"gallery/{path.stem}-{page.name}"] = page.read_bytes()
     return made
+
+
+def plain_python(text: str) -> str:
+    """A notebook's source as a program: what a notebook hands to the shell, it hands there too."""
+    made = re.sub(r"^# !(.*)$", lambda line: f"subprocess.run({line[1]!r}, shell=True, check=True)", text, flags=re.M)
+    return text if made == text else f"import subprocess\n\n{made}"
 
 
 def shown(output: Any, figure: str, alt: str, made: dict[str, str | bytes]) -> list[str]:
@@ -421,8 +427,9 @@ def executed(path: Path) -> tuple[Any, Path]:
     import jupytext
     import nbformat
     from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
 
-    read = hashlib.sha256(path.read_bytes())
+    read = hashlib.sha256(path.read_bytes() + os.environ.get("DISSENSUS_DATA", "").encode())
     for each in sorted(PACKAGES.glob("*/src/**/*.py")):
         read.update(each.read_bytes())
     folder = BUILD / f"{path.stem}-{read.hexdigest()[:16]}"
@@ -444,9 +451,23 @@ def executed(path: Path) -> tuple[Any, Path]:
             # Below errors, a kernel only has to say that it talks to us without encryption, on this machine.
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
         )
-        client.execute()
+        try:
+            client.execute()
+        except CellExecutionError as error:
+            if error.ename != "URLError":
+                raise
+            notebook = not_run(jupytext.read(path))
         nbformat.write(notebook, kept)
     return nbformat.read(kept, as_version=4), folder
+
+
+def not_run(notebook: Any) -> Any:
+    """A notebook without outputs that says why, below its title."""
+    first = notebook.cells[0]
+    title, rest = first.source.split("\n", 1)
+    why = "**Not run when this site was built**: its data could not be downloaded, and `DISSENSUS_DATA` was not set."
+    first.source = f"{title}\n{why}\n\n{rest}"
+    return notebook
 
 
 def startup() -> Path:

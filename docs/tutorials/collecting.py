@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Collecting with Prolific
-# Items, and no votes yet. Set a project up, rehearse it with bots, recruit on Prolific, export, and label.
-# (`pip install "dissensus[collect,prolific]"`)
+# Items, and no votes yet. Set a project up, rehearse it with bots, recruit on Prolific, export, and label. Needs the extras `collect` and `prolific`
+# ([install](index.md#install)).
 #
 # ## A project is one file
 # A table of texts, one row per item. `collect init` looks at it and writes `collect.toml`, in which every setting stands with its
@@ -37,7 +37,8 @@ with open("reviews.csv", "w", newline="", encoding="utf-8") as file:
 # %% [markdown]
 # ## Serve, watch, export
 # `dissensus collect serve reviews` prints the annotators' link and a link for you that works once. Every item gets exactly three
-# votes, whoever leaves, reloads, answers twice or is excluded later. What is exported is pseudonymous. Here it is the rehearsal's:
+# votes, whoever leaves, reloads, answers twice or is excluded later. What is exported is pseudonymous. Here it is the rehearsal's, so **these votes are
+# bots'**:
 
 # %%
 # !dissensus collect export rehearsal -o out
@@ -51,5 +52,5 @@ for item, shares in zip(labels.items[:4], labels.probabilities):
     print(item, dict(zip(labels.classes, shares.round(2).tolist())))
 
 # %% [markdown]
-# From here it goes on as in [Texts](text.md). [Collecting votes](../collect.md) describes screens, rules, gold items, adaptive votes, security and
+# From here it goes on as in [One hour on real data](one_hour.md). [Collecting votes](../collect.md) describes screens, rules, gold items, adaptive votes, security and
 # what the export holds.

@@ -4,43 +4,30 @@
 # instruction, each judged by three people, and what two judges said of the same pairs: GPT-3.5 and PandaLM-7B.
 #
 # ## The files
-# They are three JSON files, which are not part of this package: put the folder `preferences` where `DISSENSUS_DATA` points to. Without them
-# this page simulates files of the same form, and says so.
+# They are three JSON files (Apache-2.0), read from the folder that `DISSENSUS_DATA` names, or else from the authors' repository.
 
 # %%
 import json
 import os
 from pathlib import Path
+from urllib.request import urlopen
 
 import numpy as np
 import polars as pl
 
 import dissensus as dis
 
-folder = Path(os.environ.get("DISSENSUS_DATA", ".")) / "preferences"
-real = (folder / "pandalm-testset-v1.json").exists()
-if not real:
-    folder = Path("preferences")
-    folder.mkdir()
-    random, models = np.random.default_rng(0), ["bloom-7b", "llama-7b", "opt-7b", "pythia-6.9b"]
-    pairs, gpt, panda = [], [], []
-    for idx in range(300):
-        a, b = sorted(random.choice(4, 2, replace=False))
-        words = random.integers(5, 60, 2)
-        lean = [0.0, 1.0, -0.3, 0.1][a] - [0.0, 1.0, -0.3, 0.1][b] + random.normal(0, 2)
-        said = [int(np.digitize(lean + random.normal(0, noise), [-0.3, 0.3])) for noise in (0.3, 0.3, 0.3, 1.5, 2.0)]
-        votes = [{0: 2, 1: 0, 2: 1}[place] for place in said]
-        pairs.append(
-            {"idx": idx, "cmp_key": f"{models[a]}_{models[b]}", "instruction": f"Question {idx // 3}"}
-            | {f"response{k + 1}": "word " * int(words[k]) for k in (0, 1)}
-            | {f"annotator{k + 1}": votes[k] for k in range(3)}
-        )
-        gpt.append({"idx": idx, "gpt_result": {0: "Tie"}.get(votes[3], str(votes[3]))})
-        panda.append({"idx": idx, "pandalm_result": votes[4]})
-    written = {"testset-v1": pairs, "gpt-3.5-turbo": gpt, "7b": panda}
-    for name, rows in written.items():
-        (folder / f"pandalm-{name}.json").write_text(json.dumps(rows))
-print("PandaLM's test set" if real else "SIMULATED: files of the same form; no number below is PandaLM's")
+data = os.environ.get("DISSENSUS_DATA")
+official = "https://raw.githubusercontent.com/WeOpenML/PandaLM"
+files = {
+    "pairs.json": ("pandalm-testset-v1", "65d7cff541edaa2d1be0f4b206c31fae42bc334b/data/testset-v1"),
+    "GPT-3.5": ("pandalm-gpt-3.5-turbo", "65d7cff541edaa2d1be0f4b206c31fae42bc334b/data/gpt-3.5-turbo-testset-v1"),
+    "PandaLM-7B": ("pandalm-7b", "2e3f5898bce8c9077e0ee1ea34400dc279e461a2/data/pandalm-7b-testset-v1"),
+}
+for file, (here, there) in files.items():
+    local = Path(data or ".", "preferences", f"{here}.json").absolute()
+    with urlopen(local.as_uri() if data else f"{official}/{there}.json") as source:
+        Path(file).write_bytes(source.read())
 
 # %% [markdown]
 # ## Read
@@ -49,7 +36,6 @@ print("PandaLM's test set" if real else "SIMULATED: files of the same form; no n
 # stand. Sides are put in one order, and which was shown on the left is kept.
 
 # %%
-Path("pairs.json").write_bytes((folder / "pandalm-testset-v1.json").read_bytes())
 # !dissensus votes inspect pairs.json --format preferences --annotators annotator1,annotator2,annotator3 --sides cmp_key --separator _
 
 # %% [markdown]
@@ -57,12 +43,12 @@ Path("pairs.json").write_bytes((folder / "pandalm-testset-v1.json").read_bytes()
 # A judge is one more column, marked as a model. What GPT-3.5 said without choosing ("garbage") is missing.
 
 # %%
-frame = pl.DataFrame(json.loads((folder / "pandalm-testset-v1.json").read_text()))
+frame = pl.DataFrame(json.loads(Path("pairs.json").read_text()))
 people = ["annotator1", "annotator2", "annotator3"]
 frame = frame.with_columns(pl.col(people).cast(pl.String))
-judges = {"GPT-3.5": ("gpt-3.5-turbo", "gpt_result"), "PandaLM-7B": ("7b", "pandalm_result")}
-for judge, (file, column) in judges.items():
-    answers = json.loads((folder / f"pandalm-{file}.json").read_text())
+judges = {"GPT-3.5": "gpt_result", "PandaLM-7B": "pandalm_result"}
+for judge, column in judges.items():
+    answers = json.loads(Path(judge).read_text())
     said = {row["idx"]: {"Tie": "0"}.get(str(row[column]), str(row[column])) for row in answers}
     frame = frame.with_columns(
         pl.Series(judge, [said[idx] if said[idx] in ("0", "1", "2") else None for idx in frame["idx"]])
@@ -76,7 +62,7 @@ votes = dis.read_votes(
     sides=["cmp_key"],
     separator="_",
 )
-looked = dis.inspect(votes)
+looked = dis.inspect(votes, resamples=200)
 print(f"Two people agree on {looked.agreement['pairwise_agreement'].value:.0%} of pairs.")
 for row in looked.models.rows():
     print(f"{row['annotator']} agrees with a person on {row['agreement']:.0%} ({row['low']:.0%} to {row['high']:.0%}).")
@@ -91,7 +77,7 @@ for bias in looked.biased():
 # %%
 for judge in judges:
     answers = dis.label(votes.subset(annotators=[judge]).models_as_people())
-    both = dis.combine(votes.people, {judge: answers}, resamples=300)
+    both = dis.combine(votes.people, {judge: answers}, resamples=100)
     print(judge, "-", both.verdict[1])
 
 # %% [markdown]

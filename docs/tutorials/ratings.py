@@ -4,8 +4,8 @@
 # one step off is a smaller error than being four steps off.
 #
 # ## The votes
-# They come with the package `vaderSentiment` (`pip install "dissensus[demo]"`): real ratings of real people (Hutto and Gilbert
-# 2014).
+# They come with the package `vaderSentiment`: real ratings of real people (Hutto and Gilbert 2014; the extra `demo`,
+# [install](index.md#install)).
 
 # %%
 import numpy as np

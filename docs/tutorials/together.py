@@ -4,8 +4,8 @@
 # tell together, which answers should you expect, and which words are worth asking about?
 #
 # ## Real votes, and a model of letters
-# The ratings come with the package `vaderSentiment` (`pip install "dissensus[demo]"`; Hutto and Gilbert 2014). The model needs no
-# PyTorch: it predicts for a word what people said of the 2,000 other words, the more alike in their letters the more.
+# The ratings come with the package `vaderSentiment` (Hutto and Gilbert 2014; the extra `demo`, [install](index.md#install)). The model needs no
+# PyTorch: it predicts for a word what people said of 1,500 other words, the more alike in their letters the more.
 
 # %%
 import numpy as np
@@ -15,16 +15,16 @@ from dissensus.items.ngrams import character_ngrams
 
 votes = dis.load("words")
 labels = dis.label(votes)
-chosen = np.random.default_rng(0).permutation(len(labels))[:2400]
-train, test = chosen[:2000], chosen[2000:]
+chosen = np.random.default_rng(0).permutation(len(labels))[:1800]
+train, test = chosen[:1500], chosen[1500:]
 
 letters = character_ngrams(labels.items[chosen])
 letters = letters / np.maximum(np.linalg.norm(letters, axis=1, keepdims=True), 1e-9)
-weights = np.exp(12 * letters[2000:] @ letters[:2000].T)
+weights = np.exp(12 * letters[1500:] @ letters[:1500].T)
 model = weights @ labels.probabilities[train] / weights.sum(axis=1, keepdims=True)
 
 people = votes.take_items(test)
-dis.evaluate(people, model, classes=votes.classes, resamples=200)
+dis.evaluate(people, model, classes=votes.classes, resamples=100)
 
 # %% [markdown]
 # ## Two votes and the model
@@ -33,7 +33,7 @@ dis.evaluate(people, model, classes=votes.classes, resamples=200)
 
 # %%
 two = dis.subsample(people, 2, seed=0)
-both = dis.combine(two, model, classes=votes.classes, resamples=200)
+both = dis.combine(two, model, classes=votes.classes, resamples=100)
 others = people.counts - two.counts
 
 
@@ -47,7 +47,7 @@ print(f"model alone {soft_nll(model):.3f}, with two votes {soft_nll(both.labels.
 # With all ten votes known it can be said in people: what n votes and the model together are worth.
 
 # %%
-print(*dis.combine(people, model, classes=votes.classes, resamples=200).verdict, sep="\n")
+print(*dis.combine(people, model, classes=votes.classes, resamples=100).verdict, sep="\n")
 
 # %% [markdown]
 # ## Sets that hold a person's answer
@@ -55,7 +55,7 @@ print(*dis.combine(people, model, classes=votes.classes, resamples=200).verdict,
 # person's rating nine times out of ten. Calibrated on majorities, as is usual, they would promise too much.
 
 # %%
-sets = dis.prediction_sets(people, model, classes=votes.classes, level=0.9, resamples=200)
+sets = dis.prediction_sets(people, model, classes=votes.classes, level=0.9, resamples=100)
 print(*sets.verdict, sep="\n")
 for word, inside in zip(people.items[:4], sets.of(model[:4])):
     print(word, "|", ", ".join(np.array(sets.classes)[inside]))
@@ -66,7 +66,7 @@ for word, inside in zip(people.items[:4], sets.of(model[:4])):
 # go to people:
 
 # %%
-asked = dis.defer(people, model, classes=votes.classes, share=0.1, resamples=200)
+asked = dis.defer(people, model, classes=votes.classes, share=0.1, resamples=100)
 print(*asked.verdict, sep="\n")
 print(*asked.items[asked.votes > 0][:5])
 

@@ -32,7 +32,7 @@ from dissensus.cli import app, main, with_json_to
 from dissensus_train.training.loop import one_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -125,9 +125,17 @@ def _served(words: list[str]) -> str:
     return links
 
 
-def run_notebook(path: Path) -> dict[str, Any]:
-    """What a notebook in the percent format leaves; its lines for the shell are commands of ours."""
-    lines = re.sub(r"^# !(dissensus .*)$", lambda found: f"command({found[1]!r})", path.read_text("utf-8"), flags=re.M)
+def run_notebook(path: Path, smaller: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What a notebook in the percent format leaves; its lines for the shell are commands of ours.
+
+    Args:
+        path: the notebook.
+        smaller: what to replace in it, so that it takes less time.
+    """
+    text = path.read_text("utf-8")
+    for printed, instead in (smaller or {}).items():
+        text = text.replace(printed, instead)
+    lines = re.sub(r"^# !(dissensus .*)$", lambda found: f"command({found[1]!r})", text, flags=re.M)
     return _run(compile(lines, path.name, "exec"), {"command": command})
 
 
