@@ -68,7 +68,7 @@ def deploy(
     output: Annotated[Path | None, new_folder("A new folder for the files; FOLDER/deploy by default.")] = None,
     json: opt.JsonTo = None,
 ) -> None:
-    """Write what is needed to serve a project with TLS on a machine of its own; docs/deploy.md walks through it."""
+    """Write what is needed to serve a project with TLS on a machine of its own; docs/collect.md walks through it."""
     from dissensus_collect.hosting.deploy import write_deployment
 
     if docker == systemd:

@@ -170,7 +170,7 @@ def serving_warnings(*, host: str, base_url: str | None, password: str | None) -
     if not encrypted and (host not in LOOPBACK or base_url is not None):
         warnings.append(
             "people connect by plain HTTP, so that anybody on the way can read answers, cookies and the password; put "
-            "a proxy with TLS in front (see docs/deploy.md) and name it with --base-url https://..."
+            "a proxy with TLS in front (see docs/collect.md) and name it with --base-url https://..."
         )
     elif encrypted and host not in LOOPBACK:
         warnings.append(
