@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -16,7 +16,6 @@ from dissensus.cli.inputs import (
 )
 from dissensus.cli.per_annotator import evaluate_per_annotator, score_lewidi
 from dissensus.cli.printing import (
-    column_widths,
     console,
     json_to,
     next_step,
@@ -51,7 +50,7 @@ AGAINST: Final = ("kl", "brier", "accuracy")
 """What labels other than the votes are held against a model by, where no metrics are named."""
 
 MOST_WARNINGS: Final = 3
-"""Warnings on the screen, a line each."""
+"""Warnings on the screen."""
 
 
 def _print_metrics() -> None:
@@ -59,7 +58,6 @@ def _print_metrics() -> None:
     from dissensus.evaluation.metrics.registry import METRICS
 
     lines = table("name", "what", "better", "reference")
-    lines.columns[0].no_wrap = lines.columns[2].no_wrap = True
     for metric in METRICS.values():
         name = f"[bold]{metric.name}[/]{' *' if metric.name in DEFAULT_METRICS else ''}"
         needs = f" (needs {', '.join(metric.needs)})" if metric.needs else ""
@@ -310,12 +308,11 @@ def _print_screen(
         result.short_grid(most=MOST_MODELS),
         *(_headline_grid(result, idea) for idea in strata if idea in result.strata),
     ]:
-        ends = accumulate(width + 1 for width in column_widths([header, *rows]))
-        fitting = max(2, sum(end <= out.width for end in ends))
+        fitting = len(short_table([header, *rows]).blocks(out)[0])
         narrow += len(header) - fitting
         out.print(short_table([line[:fitting] for line in (header, *rows)]))
     for sentence in warnings[:MOST_WARNINGS]:
-        out.print(f"[yellow]![/] {plain(sentence)}", no_wrap=True, overflow="ellipsis", crop=True)
+        out.print(f"[yellow]![/] {plain(sentence)}", overflow="fold")
     for metric, reason in result.absent.items():
         out.print(plain(f"No {METRICS[metric].short}, which few votes move: {reason}."), overflow="fold")
     more = {"warnings": len(warnings) - MOST_WARNINGS, "columns": narrow, "models": len(result.models) - MOST_MODELS}

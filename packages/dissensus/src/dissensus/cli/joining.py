@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
+from types import MethodType
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from dissensus.cli.help_page import format_help
 from dissensus.errors import InputError
 from dissensus.parts import not_installed, registered
 
@@ -29,6 +31,7 @@ def joined_group(listed: Mapping[str, tuple[str, str]], *, inside: str = "") -> 
     class Joined(TyperGroup):
         def __init__(self, *, commands: Any = None, **options: Any) -> None:
             super().__init__(**options)
+            self.format_help = MethodType(format_help, self)  # type: ignore[method-assign]
             self.commands = _Commands(commands or {}, listed, inside)
 
     return Joined
@@ -80,6 +83,8 @@ def _command(name: str, made: Any, panel: str) -> Any:
         alone = typer.Typer(add_completion=False)
         alone.command(name)(made)
         command = get_command(alone)
+    for each in (command, *vars(command).get("commands", {}).values()):
+        each.format_help = MethodType(format_help, each)
     command.name = name
     command.rich_help_panel = panel or None  # type: ignore[attr-defined]
     return command

@@ -15,14 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
-    from rich.table import Table
 
+    from dissensus.cli.whole_table import WholeTable
     from dissensus.progress import Progress
 
 __all__ = ["console", "json_alone", "next_step", "note", "plain", "table"]
-
-LONGEST_NAME: Final = 24
-"""Characters of a name in a short table."""
 
 SHOWN: Final = 12
 """Classes or groups that are shown by themselves; the rest of a long list is folded into one line."""
@@ -77,7 +74,7 @@ def progress_bar(*columns: Any) -> Iterator[Progress]:
         yield lambda step: bar.update(task, description=step.what, completed=step.done, total=step.total, visible=True)
 
 
-def table(*headings: str, title: str | None = None, no_wrap: bool = False) -> Table:
+def table(*headings: str, title: str | None = None, no_wrap: bool = False) -> WholeTable:
     """A table without rules; a heading that begins with > stands to the right, without any there is no line of them.
 
     Args:
@@ -85,35 +82,26 @@ def table(*headings: str, title: str | None = None, no_wrap: bool = False) -> Ta
         title: above it, as Rich's markup.
         no_wrap: whether columns to the right stay on one line.
     """
-    from rich.table import Table
+    from dissensus.cli.whole_table import WholeTable
 
-    made = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=bool(headings))
+    made = WholeTable(gap=2, title=title, show_header=bool(headings))
     for heading in headings:
         right = heading.startswith(">")
         made.add_column(heading.removeprefix(">"), justify="right" if right else "left", no_wrap=right and no_wrap)
     return made
 
 
-def short_table(lines: Sequence[Sequence[str]]) -> Table:
-    """Lines of cells as a table without rules; the first line holds the headings."""
-    from rich.table import Table
+def short_table(lines: Sequence[Sequence[str]]) -> WholeTable:
+    """Lines of cells as a table without rules; the first line holds the headings, and the first column names."""
+    from dissensus.cli.whole_table import WholeTable
 
     header, *rows = lines
-    made = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for place, (title, width) in enumerate(zip(header, column_widths(lines), strict=True)):
-        made.add_column(plain(title), justify="right" if place else "left", width=width, overflow="ellipsis")
-    for name, *cells in rows:
-        cut = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-        made.add_row(plain(cut), *map(plain, cells))
+    made = WholeTable(gap=1, pad_edge=False)
+    for place, title in enumerate(header):
+        made.add_column(plain(title), justify="right" if place else "left", no_wrap=place > 0)
+    for cells in rows:
+        made.add_row(*map(plain, cells))
     return made
-
-
-def column_widths(lines: Sequence[Sequence[str]]) -> list[int]:
-    """How wide each column of a short table is; headings wrap between words, and long names are cut."""
-    header, *rows = lines
-    words = [max((len(word) for word in title.split()), default=0) for title in header]
-    widths = [max(least, *(len(row[place]) for row in rows)) for place, least in enumerate(words)]
-    return [min(widths[0], LONGEST_NAME), *widths[1:]]
 
 
 def folded(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -225,7 +225,6 @@ def _print(result: Inspection, source: str) -> None:
         _print_below(lines)
     if result.contested:
         lines = table("item", ">entropy", "votes", title="Most contested items")
-        lines.columns[0].overflow, lines.columns[0].no_wrap, lines.columns[0].max_width = "ellipsis", True, 40
         for item in result.contested:
             counts = ", ".join(f"{plain(name)} {count}" for name, count in item.counts.items())
             lines.add_row(plain(str(item.item)), f"{item.entropy:.3f}", counts)
@@ -266,14 +265,10 @@ def _print_classes(result: Inspection) -> None:
 
 def _print_compared(title: str, who: str, rows: Sequence[dict[str, Any]]) -> None:
     """Annotators or models, a row each: how far they agree with the others."""
-    narrow = console().width < 70
-    headings = (">n", ">agrees", ">95 %") if narrow else (">judgements", ">agreement", ">95 % interval", ">by chance")
-    lines = table(who, *headings, title=title, no_wrap=True)
-    lines.columns[0].overflow, lines.columns[0].no_wrap = "ellipsis", True
+    lines = table(who, ">judgements", ">agreement", ">95 % interval", ">by chance", title=title, no_wrap=True)
     for row in rows[:10]:
-        interval = f"{row['low']:.2f}-{row['high']:.2f}" if narrow else f"{row['low']:.3f} to {row['high']:.3f}"
-        cells = (f"{row['judgements']:,}", f"{row['agreement']:.3f}", interval, f"{row['expected']:.3f}")
-        lines.add_row(plain(str(row["annotator"])), *cells[: len(headings)])
+        cells = (f"{row['judgements']:,}", f"{row['agreement']:.3f}", f"{row['low']:.3f} to {row['high']:.3f}")
+        lines.add_row(plain(str(row["annotator"])), *cells, f"{row['expected']:.3f}")
     _print_below(lines)
 
 
@@ -291,21 +286,12 @@ def _print_groups(title: str, groups: Sequence[Any]) -> None:
         return "" if value is None else plain(str(value))
 
     rows = [[cell(getattr(group, name)) for name in names] for group in groups[:SHOWN]]
-    out = console()
-    if out.width < 100:
-        # A table of so many columns would be unreadable here.
-        out.print(f"\n[italic]{plain(title)}[/]")
-        for name, *cells in rows:
-            out.print(
-                f"[bold]{name}[/]: {', '.join(f'{of} {text}' for of, text in zip(titles[1:], cells, strict=True))}"
-            )
-    else:
-        lines = table("", *(f">{heading}" for heading in titles[1:]), title=plain(title))
-        for row in rows:
-            lines.add_row(*row)
-        _print_below(lines)
+    lines = table("", *(f">{heading}" for heading in titles[1:]), title=plain(title))
+    for row in rows:
+        lines.add_row(*row)
+    _print_below(lines)
     if len(groups) > SHOWN:
-        out.print(f"{len(groups) - SHOWN} more groups: see --json")
+        console().print(f"{len(groups) - SHOWN} more groups: see --json")
 
 
 def _print_original(before: OriginalAgreement, classes: Sequence[str]) -> None:
