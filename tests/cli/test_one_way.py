@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -81,14 +82,27 @@ def test_the_first_help_page_shows_twenty_options_and_says_where_the_others_are(
         assert "--help-all" in options_of(name)
 
 
-def test_every_option_stands_on_the_page_of_help_all(dissensus: Callable[..., Done]) -> None:
-    first, every = dissensus("evaluate", "--help").stdout, dissensus("evaluate", "--help-all").stdout
-    assert "--help-all" in first
-    for option in ("--annotator", "--keep", "--nominal", "--duplicates", "--lewidi", "--least-people"):
-        assert option not in first
-        assert option in every
-    assert "--predictions" in first
-    assert "--predictions" in every
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_a_page_of_sixty_lines_that_names_every_option(
+    name: str, dissensus: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = dissensus(*name.split(), "--help").stdout.splitlines()
+    assert len(lines) <= 60
+    assert max(map(len, lines)) <= 80
+    options = [each for each in COMMANDS[name].params if each.param_type_name == "option" and each.name != "help_all"]
+    explained, _, more = "\n".join(lines).partition("more: --help-all")
+    for option in options:
+        word = re.compile(rf"{max(option.opts, key=len)}\b")
+        assert (word.search(more) if option.hidden else word.search(explained)) is not None, option.opts
+    assert bool(more) == any(option.hidden for option in options)
+
+
+def test_every_option_is_explained_on_the_page_of_help_all(dissensus: Callable[..., Done]) -> None:
+    every = dissensus("evaluate", "--help-all").stdout
+    for option in ("--annotator", "--keep", "--nominal", "--duplicates", "--lewidi", "--least-people", "--predictions"):
+        assert re.search(rf"^  {option}|/ {option}", every, re.MULTILINE)
+    assert "more:" not in every
 
 
 def test_every_command_that_reads_votes_reads_them_by_the_same_options() -> None:
@@ -188,8 +202,8 @@ TYPOS = {
     "label": "curate split list.csv --by labl -o x.csv",
     "cat": "curate select list.csv -n 1 --quota label:kat=1 -o x.csv",
     "list": "curate datasheet list.csv --licence lst=MIT -o x.md",
-    "rows": "collect init new --texts texts.csv --layout rowz",
-    "prolific": "collect init new --texts texts.csv --recruitment prolifc",
+    "rows": "collect init new --texts texts.csv --classes a,b --layout rowz",
+    "prolific": "collect init new --texts texts.csv --classes a,b --recruitment prolifc",
     "de": "collect status german",
     "k": "collect status many",
     "old": "collect status quotas",
@@ -336,9 +350,31 @@ def test_every_command_is_walked() -> None:
     assert walked | set(NOT_WALKED) == set(COMMANDS)
 
 
-def test_every_command_ends_with_the_next_step_and_writes_json(tmp_path: Path, dissensus: Callable[..., Done]) -> None:
-    """One after the other in one folder; the next step goes to standard error, where it mixes with no result."""
+OWN = {"FILE": "model.csv", "VOTES": "votes.csv", "ITEMS": "texts.csv", "COLUMN": "country", "FOLDER": "digits"}
+"""What stands for a file or name of the user's own in a next step, and what is put there."""
+
+NOT_PASTED = ("collect serve", "collect items put-back", "study run", "reproduce", "bench")
+"""Next steps that run until they are stopped, or long, or that the walk takes itself."""
+
+
+def paste(hint: str, dissensus: Callable[..., Done]) -> None:
+    """A next step that is a command, pasted into a shell, runs; its remark is one to the shell too."""
+    name, *words = shlex.split(hint, comments=True)
+    if name == "dissensus" and not " ".join(words).startswith(NOT_PASTED):
+        done = dissensus(*(OWN.get(word, word) for word in words))
+        assert done.returncode == 0, f"{hint}: {done.stderr}"
+
+
+def test_every_command_fits_the_screen_writes_json_and_ends_with_a_next_step_that_runs(
+    tmp_path: Path, dissensus: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after the other in one folder, at 80 columns, where no value is cut.
+
+    The next step goes to standard error, where it mixes with no result.
+    """
+    monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "study.toml").write_text(STUDY)
+    pasted: set[str | None] = set()
     for line in WALK.strip().splitlines():
         words = line.split()
         name = max((each for each in COMMANDS if f"{line} ".startswith(f"{each} ")), key=len)
@@ -355,9 +391,61 @@ def test_every_command_ends_with_the_next_step_and_writes_json(tmp_path: Path, d
         assert done.returncode == 0, f"{line}: {done.stderr}"
         assert done.stderr.splitlines()[-1].startswith("next: "), f"{line}: {done.stderr}"
         assert "next:" not in done.stdout, line
+        assert not re.search(r"\w…", done.stdout + done.stderr), line
+        hint = done.stderr.splitlines()[-1].removeprefix("next: ")
+        command = max((each for each in COMMANDS if hint.startswith(f"dissensus {each} ")), key=len, default=None)
+        if command not in (None, *pasted):
+            paste(hint, dissensus)
+            pasted.add(command)
         if asked:
             json.loads((tmp_path / "told.json").read_text())
             (tmp_path / "told.json").unlink()
+
+
+def test_next_steps_run_where_paths_and_columns_are_odd(
+    tmp_path: Path, dissensus: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blanks in names, semicolons, decimal commas, an empty cell, a repeated row: the next step has what was typed."""
+    folder = tmp_path / "my data"
+    folder.mkdir()
+    people = [("ann lee", 0), ("bob's", 1), ("cy; jr", 2), ("d", 3)]
+    rows = [f'r {i};"{name}";{"yes" if (i + k) % 3 else "no"};Text, {i}' for i in range(24) for name, k in people]
+    table = "\n".join(["Review ID;Who;My Answer;Words", *rows, rows[0], "r 1;e;;Text, 1", ""])
+    (folder / "my votes.csv").write_text(table)
+    shares = [f"r {i};0,{4 + i % 2};0,{6 - i % 2}" for i in range(24)]
+    (folder / "my model.csv").write_text("\n".join(["Review ID;no;yes", *shares, ""]))
+    monkeypatch.setitem(OWN, "FILE", "my data/my model.csv")
+    votes = "my data/my votes.csv"
+    how = [
+        "--annotator",
+        "Who",
+        "--label",
+        "My Answer",
+        "--missing",
+        "",
+        "--duplicates",
+        "last",
+        "--item",
+        "Review ID",
+        "--keep",
+        "Words",
+    ]
+    predictions = ["--predictions", "my data/my model.csv"]
+    for words in (
+        ["votes", "inspect", votes],
+        ["labels", votes],
+        ["evaluate", "--votes", votes, *predictions, "--resamples", "20"],
+        ["stand-in", "--votes", votes, *predictions, "--resamples", "20", "--least-items", "5"],
+        ["plan", votes, "--goal", "agreement"],
+        ["study", "init", votes, votes, "--text", "Words", "-o", "my data/my study.toml"],
+    ):
+        done = dissensus(*words, *how)
+        assert done.returncode == 0, done.stderr
+        hint = done.stderr.splitlines()[-1].removeprefix("next: ")
+        assert "'my data/my " in hint
+        assert words[0] == "study" or all(shlex.join(how[k : k + 2]) in hint for k in range(0, len(how), 2)), hint
+        if words[0] != "study":
+            paste(hint, dissensus)
 
 
 def _name_somebody(folder: Path) -> None:

@@ -26,6 +26,7 @@ from dissensus_collect.project.setup_check import check_setup, project_budget
 from dissensus_collect.store.events import log_event
 from dissensus_collect.store.opening import open_database
 from dissensus_collect.store.sqlite import backups
+from dissensus_collect.work.recruitment import codes_made, invite
 from tests.collect.panels import judge_all, text_project
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def test_a_project_is_served_watched_and_stopped(tmp_path: Path, texts: Path) ->
 def test_a_port_that_is_taken_is_told(tmp_path: Path, texts: Path) -> None:
     import socket
 
-    collect("init", tmp_path / "project", "--texts", texts)
+    collect("init", tmp_path / "project", "--texts", texts, "--classes", "cat,dog")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -116,7 +117,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path, texts: Path) -> None:
 
 
 def test_without_the_extra_the_remedy_is_told(tmp_path: Path, texts: Path) -> None:
-    collect("init", tmp_path / "project", "--texts", texts)
+    collect("init", tmp_path / "project", "--texts", texts, "--classes", "cat,dog")
     program = (
         "import importlib.util as u, sys; find = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'starlette' else find(name, *rest)\n"
@@ -183,6 +184,33 @@ def test_a_damaged_database_is_told(tmp_path: Path, command: str) -> None:
         CliRunner().invoke(app, [command, str(project.folder)], catch_exceptions=False)
 
 
+@pytest.mark.parametrize(
+    ("option", "table", "why"),
+    [
+        ("--texts", "item,text\na,one\nb,two\n", "give them with --classes"),
+        ("--pairs", "item,text\na,one\nb,two\n", "left"),
+        ("--pairs", "item,left,right\na,one,\n", "a side of a pair is empty"),
+    ],
+)
+def test_a_table_that_makes_no_project_leaves_nothing_behind(tmp_path: Path, option: str, table: str, why: str) -> None:
+    (tmp_path / "table.csv").write_text(table)
+    done = collect("init", tmp_path / "new", option, tmp_path / "table.csv")
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert "next:" not in done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_plain_links_are_no_warning_where_codes_were_made(tmp_path: Path) -> None:
+    project = text_project(tmp_path / "project", items=2, k=3)
+    assert "by a plain link" in sentences(project, "warning")
+    with open_database(project) as database:
+        assert not database.write_now(codes_made)
+        database.write_now(lambda cursor: invite(cursor, 1, now=1.0))
+        assert database.write_now(codes_made)
+    assert "by a plain link" not in sentences(project, "warning", codes=True)
+
+
 def sentences(project: Project, kind: str, **options: int) -> str:
     return " | ".join(each.sentence for each in check_setup(project, **options) if each.kind == kind)
 
@@ -221,7 +249,9 @@ def test_status_says_who_shut_the_door_and_export_needs_no_folder(tmp_path: Path
     with open_database(project) as database:
         judge_all(database, project, lambda item: dict.fromkeys(project.classes.names, "no"))
         run = CliRunner()
-        assert "door        all places are taken" in run.invoke(app, ["status", str(project.folder)]).output
+        told = run.invoke(app, ["status", str(project.folder)]).output
+        assert "door        all places are taken" in told
+        assert "with 1 vote: 2" in told
         for kind in ("paused", "closed"):
             database.write_now(lambda c, kind=kind: log_event(c, kind, now=1.0))  # type: ignore[misc]
         assert "door        paused by a researcher" in run.invoke(app, ["status", str(project.folder)]).output

@@ -63,8 +63,8 @@ def test_json_has_an_entry_for_each_item(tmp_path: Path) -> None:
         ("item,text\na,one\n", r"texts.csv: no row for item 'b'; every item with votes needs one"),
         ("item,text\na,one\nb,\n", r"texts.csv, line 3: item b has no text in column 'text'; fill it"),
         ("item,text\na,one\nb,two\na,other\n", r"line 4: item a has another text in column 'text' than in line 2"),
-        ("item,one,two,three\na,x,y,z\n", "none of the columns .* is known to hold the texts; set text under"),
-        ("wer,text\na,x\n", "none of the columns wer, text is known to name the items; set item under"),
+        ("item,one,two,three\na,x,y,z\n", "none of the columns .* is known to hold texts; name it, or two, with text="),
+        ("wer,text\na,x\n", "none of the columns wer, text is known to name the items; name it with item="),
     ],
 )
 def test_texts_that_do_not_fit_are_refused_with_the_line(tmp_path: Path, text: str, sentence: str) -> None:

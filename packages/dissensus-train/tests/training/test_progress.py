@@ -61,7 +61,7 @@ def test_the_line_says_what_is_known() -> None:
     assert in_one_line(standing.step().to_dict()) == "0 of 3 runs"
     standing.hear(ended("a", 5, loss=0.7234, best=0.6))
     line = in_one_line({**standing.step().to_dict(), "seconds_left": 700.0})
-    assert line == "0 of 3 runs, 1 in training at epoch 5 of 10, loss 0.723, best 0.600, about 12 min left"
+    assert line == "0 of 3 runs, about 12 min left, 1 in training at epoch 5 of 10, loss 0.723, best 0.600"
     assert [in_time(seconds) for seconds in (4, 59, 90, 3600, 12_000)] == [
         "4 s",
         "59 s",

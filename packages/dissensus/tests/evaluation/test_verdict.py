@@ -120,6 +120,9 @@ def test_with_one_seed_there_is_no_p_anywhere_and_the_but_says_one_run() -> None
         assert "p <" not in text
         assert "p =" not in text
         assert "Holm) <" not in text
+    said = found.to_latex().partition(r"\caption{")[2].partition("\n")[0]
+    assert said.startswith("How close models are to people, on 200 items"), "the verdict is a comment"
+    assert f"% {found.verdict[0]}\n" in found.to_latex()
     rows = [line for line in found.difference().to_markdown().splitlines() if line.startswith("| Soft NLL")]
     assert rows
     assert all(line.split("|")[-3:-1] == [" - ", " - "] for line in rows)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import dissensus as dis
-from dissensus.report.items import cards, contested, distinct, largest_gaps
+from dissensus.report.items import cards, contested, distinct, largest_gaps, short_names
 from dissensus.report.tables import items_to_look_at
 from tests.report.subjects import people_of
 
@@ -53,6 +53,21 @@ def test_the_largest_gap_comes_first_and_is_half_the_sum_of_what_differs() -> No
     items, gap = largest_gaps(people, model, most=6)
     assert items.tolist() == [2, 0]
     np.testing.assert_allclose(gap, [1.0, 0.1])
+
+
+def test_a_gap_to_a_single_vote_is_chance_and_is_not_shown() -> None:
+    people = people_of([[1, 0, 0], [2, 0, 0], [0, 0, 1]])
+    items, _ = largest_gaps(people, np.full((3, 3), 1 / 3), most=6)
+    assert items.tolist() == [1]
+
+
+def test_long_names_stay_different() -> None:
+    names = [f"{'a-very-long-model-name-' * 4}{end}" for end in ("seed-1", "seed-2", "seed-2")] + ["short"]
+    shown = short_names(names, 32)
+    assert len(set(shown)) == 4
+    assert max(map(len, shown)) <= 35
+    assert [name.endswith("seed-1") for name in shown] == [True, False, False, False]
+    assert shown[3] == "short"
 
 
 def test_a_card_shows_the_text_the_votes_and_everybody_that_speaks(plain: Subject) -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
+from dissensus.cli.inputs import typed
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError, meant
+from dissensus.votes.echo import number
 from dissensus_collect.cli.shared import BY, DatabaseUrl, Folder, app, beside, item_named, read_project
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = N
     if json_alone(json, {"item": item, "set_aside": True, "reason": reason}):
         return
     note(f"'{item}' is set aside")
-    next_step(f"dissensus collect status {folder}; to undo it: dissensus collect items put-back {folder} {item}")
+    next_step(typed("collect", "items", "put-back", folder, item, database=database), "undoes it")
 
 
 @items_app.command("put-back")
@@ -66,7 +68,7 @@ def put_back(
     if json_alone(json, {"put_back": used}):
         return
     note(f"{used:,} {'item is' if used == 1 else 'items are'} used again")
-    next_step(f"dissensus collect status {folder}")
+    next_step(typed("collect", "status", folder, database=database))
 
 
 @items_app.command()
@@ -81,7 +83,7 @@ def replace(
     if json_alone(json, {"replaced": items, "added": [name for name in added if name not in items]}):
         return
     note(f"{len(items)} replaced, {len(added) - len(items)} added")
-    next_step(f"dissensus collect status {folder}")
+    next_step(typed("collect", "status", folder, database=database))
 
 
 @items_app.command()
@@ -90,8 +92,8 @@ def add(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -
     added = _read_items(folder, database)
     if json_alone(json, {"added": added}):
         return
-    console().print(f"{len(added):,} items added" + (f": {plain(', '.join(added[:5]))}" if added else ""))
-    next_step(f"dissensus collect status {folder}")
+    console().print(f"{number(len(added), 'item')} added" + (f": {plain(', '.join(added[:5]))}" if added else ""))
+    next_step(typed("collect", "status", folder, database=database))
 
 
 def _read_items(folder: Path, database: str | None, *, replaced: Collection[str] = ()) -> list[str]:
@@ -148,5 +150,5 @@ def void(
         raise InputError("void: there is no such judgement; the names are those of the export")
     if json_alone(json, {"judgements": changed, "used": undo}):
         return
-    console().print(f"{changed:,} judgements {'are used again' if undo else 'are not used any more'}")
-    next_step(f"dissensus collect status {folder}")
+    console().print(f"{number(changed, 'judgement')} {'used again' if undo else 'not used any more'}")
+    next_step(typed("collect", "status", folder, database=database))

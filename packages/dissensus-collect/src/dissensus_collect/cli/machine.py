@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
+from dissensus.cli.inputs import typed
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError
 from dissensus_collect.cli.shared import Folder, app, new_folder, read_project
@@ -29,7 +30,7 @@ def backup(
     if json_alone(json, {"backup": str(made)}):
         return
     console().print(plain(str(made)), soft_wrap=True)
-    next_step(f"to go back to it: dissensus collect restore {folder} {made}")
+    next_step(typed("collect", "restore", folder, made), "goes back to it, once nobody serves the project")
 
 
 @app.command()
@@ -47,7 +48,7 @@ def restore(
     console().print(f"{plain(str(folder / 'collect.sqlite'))} is now {plain(str(backup))}", soft_wrap=True)
     if kept is not None:
         note(f"the database that was there is kept as {kept}")
-    next_step(f"dissensus collect serve {folder}")
+    next_step(typed("collect", "serve", folder))
 
 
 @app.command()
@@ -104,7 +105,6 @@ def doctor(
     if not json_alone(json, [asdict(check) for check in checks]):
         for check in checks:
             typer.echo(f"{check.kind:8} {check.sentence}")
-        what, when = ("doctor", ", once that is mended") if wrong else ("serve", "")
-        next_step(f"dissensus collect {what} {folder}{when}")
+        next_step(typed("collect", "doctor" if wrong else "serve", folder), "once that is mended" if wrong else "")
     if wrong:
         raise typer.Exit(1)

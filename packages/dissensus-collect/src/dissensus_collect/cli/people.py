@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
+from dissensus.cli.inputs import typed
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError, meant
+from dissensus.votes.echo import number
 from dissensus_collect.cli.shared import BY, DatabaseUrl, Folder, app, beside, read_project
 
 if TYPE_CHECKING:
@@ -35,8 +37,8 @@ def attributes(
     )
     if json_alone(json, {"annotators": people, "attributes": list(names)}):
         return
-    console().print(f"{people:,} annotators: {plain(', '.join(names))}")
-    next_step(f"dissensus collect export {folder}")
+    console().print(f"{number(people, 'annotator')}: {plain(', '.join(names))}")
+    next_step(typed("collect", "export", folder, database=database))
 
 
 @app.command()
@@ -110,9 +112,9 @@ def pay(
     if write is not None:
         next_step(f"upload the files in {write}")
     elif any(line.open and not line.flags for line in lines):
-        next_step(f"dissensus collect pay {folder} --approve due")
+        next_step(typed("collect", "pay", folder, "--approve", "due", database=database))
     elif project.recruitment.kind != "plain" and any(line.decision and line.sent_at is None for line in lines):
-        next_step(f"dissensus collect pay {folder} --write OUT")
+        next_step(typed("collect", "pay", folder, "--write", f"{folder.name}-pay", database=database))
 
 
 def _write_privately(folder: Path, files: dict[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,6 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from dissensus.cli import options as opt
+from dissensus.cli.inputs import typed
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError
 from dissensus_collect.cli.shared import (
@@ -41,7 +43,7 @@ def init(
     classes: Annotated[
         str | None,
         typer.Option(
-            help="Class names, separated by commas; by default the sub-folders or labels, or else the digits."
+            help="Class names, separated by commas; by default sub-folders or labels; of other images the digits."
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the project; by default the folder's.")] = None,
@@ -90,7 +92,7 @@ def init(
         return
     console().print(f"{plain(str(path))}: classes {plain(', '.join(project.classes.names))}; edit it as you like")
     say_checks(checks)
-    next_step(f"dissensus collect serve {folder}")
+    next_step(typed("collect", "serve", folder))
 
 
 @app.command()
@@ -118,9 +120,14 @@ def serve(
     """
     from dissensus_collect.hosting.serving import Links, serve_project, serving_warnings
     from dissensus_collect.project.setup_check import check_setup
+    from dissensus_collect.store.opening import snapshot
+    from dissensus_collect.work.recruitment import codes_made
 
     project, password = read_project(folder), password_in(password_file) or os.environ.get("DISSENSUS_PASSWORD")
-    checks = check_setup(project)
+    codes = False
+    with suppress(InputError), snapshot(project, database) as cursor:  # nothing has been collected at first
+        codes = codes_made(cursor)
+    checks = check_setup(project, codes=codes)
     say_checks(checks)
     if any(check.kind == "error" for check in checks):
         raise InputError(f"{folder}: put the errors above in order first; nothing is served")
@@ -144,7 +151,7 @@ def serve(
         ready=ready,
     )
     note("stopped; everything that was acknowledged is saved")
-    next_step(f"dissensus collect export {folder}")
+    next_step(typed("collect", "export", folder, database=database))
 
 
 @app.command()
@@ -245,4 +252,5 @@ def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None
     for alert in alerts:
         note(f"alert: {alert}")
     whole = 0 < reached.needed <= reached.counted
-    next_step(f"dissensus collect {'export' if whole else 'serve'} {folder}{'' if whole else ', if nobody serves it'}")
+    command = typed("collect", "export" if whole else "serve", folder, database=database)
+    next_step(command, "" if whole else "if nobody serves it")

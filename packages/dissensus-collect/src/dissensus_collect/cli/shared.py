@@ -11,6 +11,7 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import note
 from dissensus.errors import InputError, meant
+from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -101,4 +102,4 @@ def say_checks(checks: Iterable[Check]) -> None:
 
 def histogram(by_votes: Any) -> str:
     """How many items have how many votes."""
-    return "with " + ", ".join(f"{votes} votes: {number:,}" for votes, number in sorted(by_votes.items()))
+    return "with " + ", ".join(f"{number(votes, 'vote')}: {items:,}" for votes, items in sorted(by_votes.items()))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dissensus.cli import options as opt
+from dissensus.cli.inputs import typed
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError
 from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, new_folder, read_project
@@ -46,7 +47,7 @@ def simulate(
     if output is not None:
         note(f"the simulated project is in {output}; 'dissensus collect serve {output}' shows its researcher pages")
     if str(json) != "-":
-        next_step(f"dissensus collect serve {folder}" if output is None else f"dissensus collect export {output}")
+        next_step(typed("collect", "serve", folder) if output is None else typed("collect", "export", output))
 
 
 def _show_simulation(project: Project, run: Simulation, *, json: Path | None) -> None:
@@ -129,7 +130,9 @@ def export(
     from_models = "" if done.simulated or votes is None else f", {votes.n_model_votes:,} votes from models"
     console().print(f"{plain(str(done.folder))}: {len(done.files)} files, {what}{from_models}")
     if votes is None:
-        next_step(f"dissensus collect serve {folder}")
+        next_step(typed("collect", "serve", folder, database=database))
         return
     kind = "parquet" if (done.folder / "votes.parquet").exists() else (formats or FORMATS)[0]
-    next_step(f"dissensus labels {done.folder / f'votes.{kind}'} --scheme uncertainty-weighted -o labels.parquet")
+    next_step(
+        typed("labels", done.folder / f"votes.{kind}", "--scheme", "uncertainty-weighted", "-o", "labels.parquet")
+    )

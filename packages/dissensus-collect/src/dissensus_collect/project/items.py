@@ -96,13 +96,18 @@ def _whole(cell: str, table: Path) -> int | None:
 
 
 def classes_of(source: Path, *, is_table: bool) -> list[str]:
-    """The classes that a source names: sub-folders of images or labels of a table; the ten digits if it names none."""
+    """The classes that a source names: sub-folders of images or labels of a table.
+
+    Images that name none are of the ten digits; of texts nobody knows what to ask.
+    """
     if is_table:
         labels = read_source(source).labels
         named = set() if labels is None else {str(label) for label in labels if str(label)}
     else:
         named = {path.relative_to(source).parts[0] for path in image_paths(source) if path.parent != source}
     if not 2 <= len(named) <= 100:
+        if is_table:
+            raise InputError(f"{source}: no column of labels names the classes; give them with classes=")
         return [str(digit) for digit in range(10)]
     return sorted(named, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0, name))
 

@@ -11,6 +11,7 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.item_names import places_of_items
 from dissensus.responses import UNSURE
+from dissensus.votes.echo import number
 from dissensus_collect.project.items import project_items
 from dissensus_collect.project.language import NAMES, language
 from dissensus_collect.project.reading import USUAL
@@ -84,12 +85,13 @@ def project_budget(project: Project) -> Budget:
     )
 
 
-def check_setup(project: Project, *, annotators: int | None = None) -> list[Check]:
+def check_setup(project: Project, *, annotators: int | None = None, codes: bool = False) -> list[Check]:
     """What is in order and what is not, the worst first.
 
     Args:
         project: the project.
         annotators: how many people will come, if that is known; supply is then compared with demand.
+        codes: whether links that work once were made, so that nobody comes by a plain one.
     """
     try:
         budget = project_budget(project)
@@ -97,20 +99,27 @@ def check_setup(project: Project, *, annotators: int | None = None) -> list[Chec
         return [wrong(str(error))]
     if budget.items == 0:
         return [wrong("there is no item to vote on; add items that are neither gold nor practice")]
-    checks = [*_demand(project, budget, annotators), *_gaps(project, budget), *_taught(project), *_predicted(project)]
+    checks = [
+        *_demand(project, budget, annotators),
+        *_gaps(project, budget, codes),
+        *_taught(project),
+        *_predicted(project),
+    ]
     return sorted(checks, key=lambda check: ("error", "warning", "ok").index(check.kind))
 
 
 def _demand(project: Project, budget: Budget, annotators: int | None) -> Iterator[Check]:
     further = budget.votes - budget.items * project.k
     if further and not project.adaptive.on:
-        demand = f"{budget.items:,} items with the votes that their table wants = {budget.votes:,} votes"
+        demand = (
+            f"{number(budget.items, 'item')} with the votes that their table wants = {number(budget.votes, 'vote')}"
+        )
     else:
         more = f" + {further:,} adaptive" if project.adaptive.on else ""
-        demand = f"{budget.items:,} items x {project.k} votes{more} = {budget.votes:,} votes"
+        demand = f"{number(budget.items, 'item')} x {number(project.k, 'vote')}{more} = {number(budget.votes, 'vote')}"
     yield ok(
-        f"{demand}: at least {budget.annotators:,} annotators of about {max(1, round(budget.minutes))} min each; "
-        f"invite about {budget.invited:,}, because one in {round(1 / ABANDONED)} leaves early"
+        f"{demand}: at least {number(budget.annotators, 'annotator')} of about {max(1, round(budget.minutes))} min "
+        f"each; invite about {budget.invited:,}, because one in {round(1 / ABANDONED)} leaves early"
     )
     hours = f"{budget.hours:,.0f}" if budget.hours >= 10 else f"{budget.hours:.1f}"
     yield ok(
@@ -126,7 +135,7 @@ def _demand(project: Project, budget: Budget, annotators: int | None) -> Iterato
         )
 
 
-def _gaps(project: Project, budget: Budget) -> Iterator[Check]:
+def _gaps(project: Project, budget: Budget, codes: bool) -> Iterator[Check]:
     """What is missing or risky, as warnings."""
     named = [name for name in ("title", "consent", "instructions", "finish") if getattr(project.texts, name).strip()]
     buttons = project.values if project.layout in ("rows", "one-at-a-time") else ()
@@ -155,7 +164,7 @@ def _gaps(project: Project, budget: Budget) -> Iterator[Check]:
             f"all {gold} gold items are shown to everybody: one that is reported is not replaced; lower [gold] shown",
         ),
         (
-            project.recruitment.kind == "plain",
+            project.recruitment.kind == "plain" and not codes,
             f"one person can give all {project.k} votes by a plain link; make single-use links with 'invite --codes'",
         ),
         (project.k == 1, "k is 1: one vote per item shows no disagreement; 3 or more do"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dissensus.errors import InputError, choices
 from dissensus_collect.project import language as languages
-from dissensus_collect.project.items import classes_of
+from dissensus_collect.project.items import classes_of, project_items
 from dissensus_collect.project.language import NAMES
 from dissensus_collect.project.reading import FILE, USUAL, read_project
 from dissensus_collect.project.tables import ENDINGS
@@ -46,8 +46,8 @@ def init_project(
         texts: a table of texts.
         pairs: a table of pairs to compare, with columns left and right.
         language: of the pages, and of every text that is written into the file.
-        classes: names; by default those of the sub-folders of the images or of the labels in the table, or else the
-            ten digits.
+        classes: names; by default those of the sub-folders of the images or of the labels in the table; of images
+            without sub-folders the ten digits.
         name: of the project; by default the folder's name.
         question: asked about every class.
         layout: one of `LAYOUTS`.
@@ -106,7 +106,7 @@ def init_project(
     )
     path.write_text(text, encoding="utf-8")
     try:
-        read_project(folder)
+        project_items(read_project(folder))
     except InputError:
         path.unlink()
         if folder_is_new:

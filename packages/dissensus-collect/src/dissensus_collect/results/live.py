@@ -127,8 +127,8 @@ def next_step(now: Live, project: Project, *, paused: bool, link: str | None) ->
     if not status.leases:
         people = -(-missing // max(1, min(project.items_per_annotator, status.items)))
         sentence = (
-            f"{missing:,} votes are missing and nobody is at work: invite {people:,} more "
-            f"{'person' if people == 1 else 'people'} or more, since some leave early."
+            f"{missing:,} {'vote is' if missing == 1 else 'votes are'} missing and nobody is at work: invite "
+            f"{people:,} more {'person' if people == 1 else 'people'} or more, since some leave early."
         )
         return NextStep("short", "People are wanted", sentence)
     sentence = (

@@ -25,6 +25,7 @@ from dissensus_collect.web.listing import LongList
 from dissensus_collect.web.people_pages import zip_file
 from dissensus_collect.web.security import keyed_name
 from dissensus_collect.web.site import Refusal, draw
+from dissensus_collect.work.recruitment import codes_made
 from dissensus_collect.work.reports import use_again
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ async def setup(request: Request) -> Response:
     desk = await desk_of(request)
     people = request.query_params.get("annotators", "")
     expected = int(people) if people.isascii() and people.isdigit() and len(people) < 8 else None
-    findings = await asyncio.to_thread(check_setup, desk.project, annotators=expected)
+    codes = await desk.read(codes_made)
+    findings = await asyncio.to_thread(check_setup, desk.project, annotators=expected, codes=codes)
     try:
         budget = await asyncio.to_thread(project_budget, desk.project)
     except InputError:

@@ -146,9 +146,14 @@ def invite(cursor: Cursor, people: int, *, now: float) -> list[str]:
     return codes
 
 
+def codes_made(cursor: Cursor) -> bool:
+    """Whether there are codes, without one of which nobody comes in by a plain link."""
+    return cursor.execute("SELECT 1 FROM invitation LIMIT 1").fetchone() is not None
+
+
 def invited(cursor: Cursor, code: str) -> External | None:
     """Whom the code of a plain link is for; None where anybody may come, because no codes were made."""
-    if cursor.execute("SELECT 1 FROM invitation LIMIT 1").fetchone() is None:
+    if not codes_made(cursor):
         return None
     if cursor.execute("SELECT 1 FROM invitation WHERE code = ?", (code,)).fetchone() is None:
         raise NotInvited("This link is not complete, or not for this project; please open the link that you were sent.")

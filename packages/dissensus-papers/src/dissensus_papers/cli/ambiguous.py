@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dissensus.cli.inputs import typed
 from dissensus.cli.options import JsonTo, Seed, not_standard_output
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 
@@ -55,4 +56,4 @@ def ambiguous(
         f"them plausible; mean entropy of the synthetic labels {made.entropy.mean():.2f} nats",
         soft_wrap=True,
     )
-    next_step(f"dissensus curate duplicates {output}")
+    next_step(typed("curate", "duplicates", output))

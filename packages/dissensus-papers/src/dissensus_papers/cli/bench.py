@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dissensus.cli.inputs import typed
 from dissensus.cli.options import Device, Engine, JsonTo, not_standard_output
 from dissensus.cli.printing import json_alone, next_step, note
 from dissensus_papers.cli import Kept, Quick, Resamples, Seeds, Store, show_progress
@@ -145,4 +146,4 @@ def _bench(
     if result.quick:
         note("quick: small networks, few epochs and seeds; this is no answer to what one should train with")
     note(f"written: {', '.join(map(str, write_pages(protocol, summaries, folder)))}")
-    next_step("dissensus bench add my_method.py, to put a method of your own into the table")
+    next_step(typed("bench", "add", "FILE.py", "--quick"), "puts a method of your own into the table")

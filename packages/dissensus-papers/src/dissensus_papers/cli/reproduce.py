@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dissensus.cli.inputs import typed
 from dissensus.cli.options import Device, Engine, JsonTo, not_standard_output
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, table
 from dissensus_papers.cli import Kept, Quick, Resamples, Seeds, Store, show_progress
@@ -67,7 +68,7 @@ def reproduce(
         if any(summary.quick for summary in summaries.values()):
             note("quick: small networks, few epochs and seeds; these verdicts say nothing about the paper")
     note(f"written: {', '.join(map(str, paths))}")
-    next_step(f"dissensus reproduce {source}, without --quick" if quick else f"open {paths[1]} in a browser")
+    next_step(typed("reproduce", source, only=only) if quick else f"open {paths[1]} in a browser")
 
 
 def _show(paper: Paper, judged: Sequence[JudgedClaim]) -> None:

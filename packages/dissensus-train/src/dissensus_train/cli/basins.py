@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dissensus.cli import options as opt
+from dissensus.cli.inputs import typed
 from dissensus.cli.printing import console, json_to, next_step, note, plain, progress_bar, table
 from dissensus_train.cli.stores import opened_study
 
@@ -68,7 +69,7 @@ def basins(
     rows = show_basins(measured, quiet=str(json) == "-")
     if json is not None:
         json_to(json, basins_dict(measured, rows))
-    next_step(f"dissensus report {study} --store {store}")
+    next_step(typed("report", study, "--store", store))
 
 
 def measure_with_progress(

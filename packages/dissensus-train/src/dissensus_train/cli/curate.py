@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import votes_named
+from dissensus.cli.inputs import typed, votes_named
 from dissensus.cli.joining import joined_group
 from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, table, text_to
 from dissensus.errors import InputError
@@ -122,16 +121,16 @@ def duplicates(
         for (here, there), pairs_across in leaks.items():
             rows.add_row(plain(here), plain(there), *(f"{number:,}" for number in pairs_across))
         out.print(rows if leaks else f"no duplicate lies across {across}")
-    given = {"--shape": shape, "--item": item, "--text": text, "--label": label}
-    again = shlex.join([*sources, *(word for name, value in given.items() if value for word in (name, value))])
+    given = {"shape": shape, "item": item, "text": text, "label": label}
     if alike + semantic and drop == "exact" and page is None:
-        bad = " --skip-bad" if skip_bad else ""
-        next_step(f"dissensus curate duplicates {again}{bad} --page duplicates.html to see what --drop near drops")
+        again = typed("curate", "duplicates", *sources, "--page", "duplicates.html", **given, skip_bad=skip_bad)
+        next_step(again, "shows what --drop near drops")
     elif duplicated.skipped or any(source.labels is None for source in read):
         # A map is of labels, and of images that can all be read.
-        next_step(f"dissensus curate select {named(output)} -n NUMBER -o chosen.csv")
+        half = max(1, len(duplicated.clean()) // 2)
+        next_step(typed("curate", "select", named(output), "-n", half, "-o", "chosen.csv"))
     else:
-        next_step(f"dissensus curate map {again} --items {named(output)} -o mapped.csv")
+        next_step(typed("curate", "map", *sources, "--items", named(output), "-o", "mapped.csv", **given))
 
 
 @app.command("map")
@@ -187,7 +186,7 @@ def map_(
     if json_alone(json, {"items": len(mapped), "regions": counts}):
         return
     show_counts(counts, "region", beside=output)
-    next_step(f"dissensus curate select {named(output)} -n NUMBER -o chosen.csv")
+    next_step(typed("curate", "select", named(output), "-n", max(1, len(mapped) // 2), "-o", "chosen.csv"))
 
 
 @app.command("select")
@@ -214,7 +213,7 @@ def select(
     chosen = select_items(read, n, quotas=quotas, floors=floors_of(least, each), seed=seed)
     row, *rest = chosen.strata or ("source",)
     counted = (row, rest[0] if len(rest) == 1 else "source")
-    step = f"dissensus curate split {named(output)} -o split.csv"
+    step = typed("curate", "split", named(output), "-o", "split.csv")
     _hand_over(chosen.items, output, by=counted, not_met=chosen.shortfalls, json=json, step=step)
 
 
@@ -245,7 +244,7 @@ def split(
         seed=seed,
     )
     counted = ("split", "region" if "region" in made.items.columns else "source")
-    step = f"dissensus curate datasheet {named(output)} -o datasheet.md"
+    step = typed("curate", "datasheet", named(output), "-o", "datasheet.md")
     _hand_over(made.items, output, by=counted, not_met=made.notes, json=json, step=step)
 
 
@@ -383,4 +382,4 @@ def datasheet(
         note(f"Croissant metadata written to {croissant}")
     if json_alone(json, {"sheet": str(output), "items": len(read), "answers": answered}):
         return
-    next_step("dissensus collect init FOLDER to ask people")
+    next_step("dissensus collect init FOLDER", "to ask people")

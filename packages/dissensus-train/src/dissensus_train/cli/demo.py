@@ -40,4 +40,4 @@ def show_study(study: Study, folder: Path, *, json: Path | None) -> None:
     show_scores(scored)
     report = write_report(scored, folder / "report.html")
     note(f"the report: {report}")
-    next_step("open it in a browser; then, with your own votes and texts or images: dissensus study init VOTES ITEMS")
+    next_step("dissensus study init VOTES ITEMS", "with your own votes, and texts or images")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dissensus.cli import options as opt
+from dissensus.cli.inputs import typed
 from dissensus.cli.printing import console, json_to, next_step, note, plain, table, text_to
 from dissensus.errors import InputError
 from dissensus_train.cli.stores import opened_study
@@ -72,7 +73,7 @@ def ood(
         json_to(json, result.to_dict())
     if "-" not in (str(json), str(output)):
         show_ood(result)
-    next_step(f"dissensus report {source} --store {store}" if source else "dissensus study init VOTES ITEMS to train")
+    next_step(typed("report", source, "--store", store) if source else "dissensus study init VOTES ITEMS")
 
 
 def _of_study(source: str, store: Path, settings: dict[str, Any], device: str) -> OodResult:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissensus.cli import options as opt
+from dissensus.cli.inputs import typed
 from dissensus.cli.printing import console, json_alone, next_step, note, plain
 from dissensus.errors import InputError
 from dissensus.votes.privacy import key_from
@@ -84,7 +85,7 @@ def predict(
     if str(output) != "-":
         console().print(plain(str(output)), soft_wrap=True)
     note(f"{len(names):,} items" + (f", {seen:,} of which were used to train or choose this model" if seen else ""))
-    next_step(f"dissensus evaluate --votes VOTES --predictions {'FILE' if str(output) == '-' else output}")
+    next_step(typed("evaluate", "--votes", "VOTES", "--predictions", "FILE" if str(output) == "-" else output))
 
 
 def _read(model: TrainedModel, path: Path, *, item: str | None, text: str | None) -> tuple[Any, Any]:
@@ -154,7 +155,7 @@ def export(
     if known is not None and not known["by"] and pseudonyms is None:
         note(f"the bundle holds the names of {len(known['units']):,} annotators; --pseudonyms hides them")
     note(chosen)
-    next_step(f"dissensus predict {written} ITEMS -o predictions.parquet")
+    next_step(typed("predict", written, "ITEMS", "-o", "predictions.parquet"))
 
 
 def compare(
@@ -215,4 +216,4 @@ def compare(
         note(f"{found.left_out:,} held-out items are left out: the deployed model was trained on them")
     if found.drift is None or not found.drift.same:
         note("the same items judged again tell best whether people changed: --before VOTES, with the earlier votes")
-    next_step(f"dissensus study export {source} -o MODEL, to deploy what was newly trained")
+    next_step(typed("study", "export", source, "--store", store, "-o", "MODEL"), "to deploy what was newly trained")

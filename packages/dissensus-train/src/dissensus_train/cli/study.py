@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import tomllib
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dissensus.cli import options as opt
+from dissensus.cli.inputs import typed
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, progress_bar, table, text_to
 from dissensus.errors import InputError
 from dissensus_train.cli.predict import compare, export
@@ -68,7 +70,7 @@ def run_(
             plan_study(part, store, engine=engine, device=device, shard=part_of, cluster=cluster, progress=progress)
             for part in study.parts
         ]
-    kept = "" if store == Path("dissensus-runs") else f" --store {store}"
+    kept = () if store == Path("dissensus-runs") else ("--store", store)
     with ExitStack() as open_plans:
         for plan in plans:
             open_plans.enter_context(plan.writer)
@@ -78,17 +80,17 @@ def run_(
         except KeyboardInterrupt:
             stored = sum(run in plan.opened.store for plan in plans for run in plan.opened.runs)
             note(f"stopped: {stored} of {sum(len(plan.opened.runs) for plan in plans)} runs are whole and in {store}")
-            next_step(f"dissensus study run {source}{kept}, which goes on from there")
+            next_step(typed("study", "run", source, *kept), "goes on from there")
             raise
         if part_of is not None:
             # Of many processes each would print the same; and measuring is not shared.
             note(f"{study.name}: all runs are in {store}")
-            next_step(f"dissensus study run {source}{kept}, which shows the table")
+            next_step(typed("study", "run", source, *kept), "shows the table")
             return
         _show_results([plan.opened for plan in plans], json, over=opt.over(engine, address))
         for plan in plans:
             _measure(plan, over=opt.over(engine, address, device=device), quiet=str(json) == "-")
-    next_step(f"dissensus report {source}{kept}, or dissensus study export {source}{kept} -o MODEL to predict with it")
+    next_step(typed("report", source, *kept), "or study export, to predict with it")
 
 
 def _measure(plan: StudyPlan, *, over: Over, quiet: bool) -> None:
@@ -117,7 +119,7 @@ def list_(json: opt.JsonTo = None) -> None:
         return
     for name, study in studies.items():
         console().print(f"[bold]{name}[/]  {study.size} runs on {study.dataset}\n  {plain(study.question)}")
-    next_step("dissensus study show NAME")
+    next_step("dissensus study show words")
 
 
 def _facts(study: Study) -> dict[str, Any]:
@@ -163,7 +165,7 @@ def show(source: str, json: opt.JsonTo = None) -> None:
     for name, text in lines.items():
         if text:
             out.print(f"{name:<12}{plain(text)}")
-    next_step(f"dissensus study run {source}")
+    next_step(typed("study", "run", source))
 
 
 @app.command()
@@ -177,7 +179,7 @@ def status(source: str, store: Path = Path("dissensus-runs"), json: opt.JsonTo =
     if not json_alone(json, [status_dict(part) for part in parts]):
         for part in parts:
             show_status(part)
-    next_step(f"dissensus {'study run' if left else 'report'} {source} --store {store}")
+    next_step(typed(*(("study", "run") if left else ("report",)), source, "--store", store))
 
 
 @app.command()
@@ -187,6 +189,7 @@ def init(
     items: Path,
     reading: Options,
     output: Path = Path("study.toml"),
+    text: str | None = None,
     drop_missing_items: bool = False,
     json: opt.JsonTo = None,
 ) -> None:
@@ -196,20 +199,23 @@ def init(
 
     if output.exists():
         raise InputError(f"{output}: the file is there already; choose another name with --output, or remove it")
-    text, notes = first_study(votes, items, path=output, options=reading, drop_missing_items=drop_missing_items)
+    columns = () if text is None else tuple(next(csv.reader([text], skipinitialspace=True)))
+    written, notes = first_study(
+        votes, items, path=output, options=reading, text=columns, drop_missing_items=drop_missing_items
+    )
     note(*notes)
     if str(output) == "-":
-        text_to(output, text)
+        text_to(output, written)
         next_step("keep it as study.toml, then: dissensus study run study.toml")
         return
     with whole_file(output) as part:
-        part.write_text(text, encoding="utf-8")
-    if json_alone(json, {"file": str(output), "study": tomllib.loads(text)}):
+        part.write_text(written, encoding="utf-8")
+    if json_alone(json, {"file": str(output), "study": tomllib.loads(written)}):
         return
-    for line in text.splitlines():
+    for line in written.splitlines():
         console().print(plain(line), soft_wrap=True)
     note(f"written to {output}")
-    next_step(f"look at it, then: dissensus study run {output}")
+    next_step(typed("study", "run", output), "once you have looked at it")
 
 
 @app.command()

@@ -213,8 +213,7 @@ def _item_column(path: Path, columns: Sequence[str], given: str | None) -> str:
     column = given or guess("item", columns)
     if column is None:
         raise InputError(
-            f"{path}: none of the columns {', '.join(columns)} is known to name the items; set item under [dataset] to "
-            "the column that does"
+            f"{path}: none of the columns {', '.join(columns)} is known to name the items; name it with item="
         )
     return column
 
@@ -235,9 +234,10 @@ def _text_columns(path: Path, table: pl.DataFrame, item: str, given: Sequence[st
     texts = [name for name in columns if str(table[name].dtype) == "String"]
     if len(texts) == 1:
         return (texts[0],)
+    longest = sorted(texts, key=lambda name: -table[name].str.len_chars().mean())
     raise InputError(
-        f"{path}: none of the columns {', '.join(table.columns)} is known to hold the texts; set text under [dataset] "
-        'to the column that does, or to two: text = ["premise", "hypothesis"]'
+        f"{path}: none of the columns {', '.join(table.columns)} is known to hold texts; name it, or two, with text=",
+        readings={f"the texts are in '{name}'": {"text": name} for name in longest[:2]},
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError, meant_path
-from dissensus.table_file import KINDS
+from dissensus.table_file import KINDS, columns_of
 from dissensus.votes.kinds import people_alone
 from dissensus_train.encoders.reading import read_features, read_images, read_texts
 from dissensus_train.studies.data import USUAL_ENCODER, in_order_of_names, with_items
@@ -17,6 +17,7 @@ from dissensus_train.studies.spec import SHARES
 from dissensus_train.studies.writing import toml_value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from dissensus.arrays import Names
@@ -32,11 +33,18 @@ OTHER_ENCODERS: Final = {
 
 
 def first_study(
-    votes: Path, items: Path, *, path: Path, options: Options | None = None, drop_missing_items: bool = False
+    votes: Path,
+    items: Path,
+    *,
+    path: Path,
+    options: Options | None = None,
+    text: Sequence[str] = (),
+    drop_missing_items: bool = False,
 ) -> tuple[str, tuple[str, ...]]:
     """The text of a study file on votes and items, with a remark beside every choice, and notes on what was read.
 
-    Paths are relative to the file's folder. `options` say how to read the votes, and stand in the file.
+    Paths are relative to the file's folder. `options` say how to read the votes, and stand in the file; a column of
+    items that they name counts for a table of texts too, where it has it. `text` names its columns of texts.
 
     Raises:
         InputError: where a file cannot be read, or an item with votes has no text, image or features.
@@ -44,10 +52,13 @@ def first_study(
     from dissensus.votes.reading import understand
 
     reading = understand(votes, options)
+    columns: dict[str, Any] = {"text": text} if text else {}
+    if options is not None and items.suffix.lower() in KINDS and options.item in columns_of(items):
+        columns["item"] = options.item
     people, models_left_out = people_alone(reading.votes)
     said, (key, remark, shown), dropped = with_items(
         in_order_of_names(people),
-        lambda some: _look(items, some),
+        lambda some: _look(items, some, **columns),
         drop=drop_missing_items,
         dropped=None if options is None else options.dropped,
     )
@@ -66,6 +77,7 @@ def first_study(
         f"votes = {_relative(votes, path)}    # {_of_votes(said, models_left_out)}",
         f"format = {toml_value(reading.format)}",
         f"{key} = {_relative(items, path)}    # {remark}",
+        *(f"{name} = {toml_value(column)}" for name, column in columns.items()),
         *([f"reading = {toml_value(given)}    # how the votes are read"] if given else []),
         *([f"drop_missing_items = true    # {dropped}"] if dropped else []),
     ]
@@ -101,8 +113,11 @@ def first_study(
     return "\n".join(lines) + "\n", (*reading.votes.notes, *([dropped] if dropped else []))
 
 
-def _look(path: Path, votes: Votes) -> tuple[str, str, Items | None]:
-    """The key of a file of items, a remark, and the items where they are texts or images; all with votes are there."""
+def _look(path: Path, votes: Votes, **columns: Any) -> tuple[str, str, Items | None]:
+    """The key of a file of items, a remark, and the items where they are texts or images; all with votes are there.
+
+    Columns are those of a table of texts, as `read_texts` takes them.
+    """
     suffix = path.suffix.lower()
     if path.is_dir():
         images = read_images(path, votes.items)
@@ -115,11 +130,11 @@ def _look(path: Path, votes: Votes) -> tuple[str, str, Items | None]:
 
         held = images_of_file(path, votes.items)
         return "images", f"{len(held):,} images", held
-    if suffix in (".npy", ".npz") or (suffix in (".parquet", ".pq") and not _has_text(path)):
+    if suffix in (".npy", ".npz") or (suffix in (".parquet", ".pq") and not (columns.get("text") or _has_text(path))):
         shape = read_features(path, votes.items).shape
         return "features", f"{' x '.join(map(str, shape[1:]))} numbers per item", None
     if suffix in KINDS or suffix == ".json":
-        texts = read_texts(path, votes.items)
+        texts = read_texts(path, votes.items, **columns)
         pair = "pairs of texts" if len(texts.texts) == 2 else "texts"
         length = np.strings.str_len(texts.texts[0])
         return "texts", f"{len(texts):,} {pair}, {int(np.median(length))} characters in the median", texts

@@ -242,7 +242,13 @@ def _own_items(study: Study, votes: Votes) -> Items | None:
     names = votes.items
     if study.texts is not None:
         path = study.folder / study.texts
-        return _sides_as_voted(path, read_texts(path, names, item=study.item, text=study.text), votes)
+        try:
+            texts = read_texts(path, names, item=study.item, text=study.text)
+        except InputError as error:
+            if isinstance(error, MissingItemsError):
+                raise
+            raise InputError(re.sub(r"\b(item|text)=", r"\1 under [dataset]", error.sentence)) from error
+        return _sides_as_voted(path, texts, votes)
     if study.images is None:
         return None
     path = study.folder / study.images

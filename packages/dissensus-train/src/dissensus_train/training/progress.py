@@ -139,13 +139,14 @@ class StudyProgress:
 
 
 def in_one_line(step: Mapping[str, Any]) -> str:
-    """`12 of 48 runs, 2 in training at epoch 31 of 120, loss 0.412, best 0.398, about 4 min left`, from `to_dict`."""
+    """`12 of 48 runs, about 4 min left, 2 in training at epoch 31 of 120, loss 0.412, best 0.398`, from `to_dict`."""
     parts = [f"{step['done']:,} of {step['total']:,} runs"]
+    if step["seconds_left"] is not None and step["done"] < step["total"]:
+        # So early in the line that no narrow screen cuts it.
+        parts.append(f"about {in_time(step['seconds_left'])} left")
     if step["training"]:
         parts.append(f"{step['training']} in training at epoch {step['epoch']:,} of {step['epochs']:,}")
     parts += [f"{name} {step[name]:.3f}" for name in ("loss", "best") if step[name] is not None]
-    if step["seconds_left"] is not None and step["done"] < step["total"]:
-        parts.append(f"about {in_time(step['seconds_left'])} left")
     return ", ".join(parts)
 
 

@@ -49,7 +49,7 @@ def list_(json: opt.JsonTo = None) -> None:
     for dataset in DATASETS.values():
         if dataset.unverified:
             out.print(f"[bold]{dataset.name}[/]: {dataset.unverified}")
-    next_step("dissensus data show NAME")
+    next_step("dissensus data show words")
 
 
 @app.command()

@@ -103,7 +103,10 @@ def evaluate(
     address: str | None = None,
     json: Path | None = None,
 ) -> None:
-    """How close a model is to people: a verdict, and scores with intervals, baselines and worth in people."""
+    """How close a model is to people: a verdict, scores with intervals, and worth in people.
+
+    A model is worth n people if n people's votes on an item forecast what others say of it as well as the model does.
+    """
     from dissensus.arrays import places_of
     from dissensus.bootstrap import json_value
     from dissensus.evaluation.evaluating import evaluate as score
@@ -151,7 +154,7 @@ def evaluate(
         if to_screen:
             groups = ("--figure", "groups.svg") if people.annotator_attributes else ("--attribute", "COLUMN")
             line = typed("evaluate", "--per", "annotator", *again, *groups, **beside_it, reading=reading)
-            next_step(line if people.annotator_attributes else f"{line}, for groups")
+            next_step(line, "" if people.annotator_attributes else "for groups")
         return
     hard = None if majority is None else next((name for name in systems if systems[name] == majority), MAJORITY_MODEL)
     files = systems if majority is None or hard in systems else {**systems, MAJORITY_MODEL: majority}
@@ -247,7 +250,8 @@ def evaluate(
         print_sets(together["sets"])
     if asking:
         print_deferral(together["defer"], known=notes)
-    next_step(typed("report", *again, **beside_it, reading=reading))
+    resampled = resamples if resamples != 1000 else None
+    next_step(typed("report", *again, **beside_it, resamples=resampled, reading=reading))
 
 
 def _read_as(how: Reading | None, outputs: Mapping[str, Predictions]) -> list[str]:

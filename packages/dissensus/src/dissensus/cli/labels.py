@@ -132,8 +132,7 @@ def labels(
     if skills is not None:
         write_table(annotator_table(made.model, by_model=models_among), skills)
         note(f"{len(made.model.annotators):,} annotators written to {skills}")
-    evaluating = typed("evaluate", "--votes", source, "--predictions", "FILE", reading=reading)
-    next_step(f"{evaluating}, or {typed('study', 'init', source, 'ITEMS', reading=reading)} to train")
+    next_step(typed("evaluate", "--votes", source, "--predictions", "FILE", reading=reading), "or study init, to train")
 
 
 def _together(

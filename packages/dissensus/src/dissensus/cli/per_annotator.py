@@ -134,7 +134,7 @@ def score_lewidi(submission: Path, reference: Path, *, json: Path | None) -> Non
     baselines = (f"{score.dataset}, {score.task}: {score.baseline_is}" for score in scores if score.baseline_is)
     for sentence in dict.fromkeys(baselines):
         console().print(plain(f"baseline of {sentence}"))
-    next_step("dissensus evaluate --per annotator --votes VOTES --predictions FILE, for scores with intervals")
+    next_step("dissensus evaluate --per annotator --votes VOTES --predictions FILE", "scores with intervals")
 
 
 def _print(result: PeopleEvaluation, *, by_person: bool) -> None:

@@ -47,6 +47,7 @@ def plan(
 ) -> None:
     """How many items with how many votes? From a pilot: agreement, stability, power and cost of each choice."""
     from dissensus.arrays import places_of
+    from dissensus.items.reading import TEXT_COLUMNS, named_like
     from dissensus.labels.schemes import frequency
     from dissensus.planning.beside_model import PlanBeside, plan_with_model
     from dissensus.planning.planned import plan as planned
@@ -54,8 +55,8 @@ def plan(
 
     if model and (predictions is not None or compare or difference is not None or goal != "soft_nll" or only_common):
         raise InputError(
-            "plan: --model asks for votes beside a model, --predictions for votes that tell two systems apart; leave "
-            "out --predictions, --compare, --only-common, --goal and --difference"
+            "plan: --model asks for votes beside a model, --predictions for votes that find the better of two systems; "
+            "leave out --predictions, --compare, --only-common, --goal and --difference"
         )
     read, how = votes_beside_predictions(source, reading, [predictions, *(compare or ()), *(model or ())])
     votes, models_left_out = people_alone(read)
@@ -101,11 +102,13 @@ def plan(
     }
     chosen |= {"goal": goal if goal != "soft_nll" else None, "answer_seconds": answer_seconds, "given": given}
     chosen |= {"predictions": predictions, "compare": compare, "model": model, "only_common": only_common}
-    next_step(
-        f"{typed('plan', source, '-o', 'FOLDER', **chosen, reading=reading)}, for the list of items"
-        if output is None
-        else f"{typed('collect', 'init', 'PROJECT', '--texts', output / 'next.csv')}, to ask people"
-    )
+    if output is None:
+        next_step(typed("plan", source, "-o", "plan", **chosen, reading=reading), "writes the list of items")
+    elif result.next is not None and named_like(list(result.next.about), TEXT_COLUMNS):
+        asking = typed("collect", "init", "next-votes", "--texts", output / "next.csv", classes=votes.classes)
+        next_step(asking, "to ask people")
+    else:
+        next_step(f"give {output / 'next.csv'} a column 'text', and dissensus collect init asks people about it")
 
 
 def _prices(

@@ -47,9 +47,14 @@ def say(sentences: Iterable[str]) -> None:
         console().print(plain(sentence), soft_wrap=True)
 
 
-def next_step(command: str) -> None:
-    """What a user would do next, on standard error; every command ends with one."""
-    note(f"next: {command}")
+def next_step(command: str, about: str = "") -> None:
+    """What a user would do next, on standard error; every command ends with one.
+
+    Args:
+        command: one that can be pasted as it is, but for words in capitals; see `inputs.typed`.
+        about: what it does, which a shell takes for a remark.
+    """
+    note(f"next: {command}{'  # ' if about else ''}{about}")
 
 
 def plain(text: str) -> str:

@@ -90,6 +90,9 @@ def report(
                 given=given,
                 answers=answers,
                 only_common=only_common,
+                scheme=scheme if scheme != "frequency" else None,
+                resamples=resamples if resamples != 1000 else None,
+                seed=seed,
                 reading=reading,
             ),
         )

@@ -14,7 +14,9 @@ from dissensus.errors import InputError, choices
 from dissensus.evaluation.arguments import people_in, per_item, refuse_swapped, systems_in
 from dissensus.evaluation.baselines import MAJORITY, make_baselines, marginal
 from dissensus.evaluation.comparison.differences import (
+    BETTER,
     GIVEN_THIS_SEED,
+    WORSE,
     Differences,
     differences,
     interval_over,
@@ -367,10 +369,10 @@ class Evaluation(Framed):
         return "\n\n".join([*parts, "## Notes", as_list(self.all_notes)]).rstrip() + "\n"
 
     def to_latex(self) -> str:
-        """The short table, with the first sentence of the verdict as its caption; the rest and warnings as comments."""
-        return latex(
-            *self.short_grid(), caption=self.verdict[0], label="evaluation", notes=[*self.verdict[1:], *self.cautions]
-        )
+        """The short table, whose caption says what it shows; the verdict and warnings are comments above it."""
+        means = f"{BETTER} closer to people than {self.reference}, {WORSE} further"
+        caption = f"How close models are to people, on {self.items:,} items; 95 % intervals; {means}."
+        return latex(*self.short_grid(), caption=caption, label="evaluation", notes=[*self.verdict, *self.cautions])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that the tables say, ready for JSON."""

@@ -621,6 +621,7 @@ def _floats(cells: pl.Series, rows: Rows) -> Floats:
     values = cells.cast(pl.Float64, strict=False)
     if cells.dtype == pl.String:
         bare = cells.str.strip_chars().str.strip_suffix("%").str.strip_chars_end()
+        bare = bare.str.replace(r"^([+-]?\d+),(\d+(?:[eE][+-]?\d+)?)$", "$1.$2")  # 0,25 is a quarter
         percent = cells.str.contains("%", literal=True).fill_null(value=False)
         values = bare.cast(pl.Float64, strict=False) / pl.Series(np.where(percent, 100.0, 1.0))
     if values.null_count():

@@ -48,7 +48,7 @@ SHRINKAGE: Final = (1.0, 3.0, 10.0, 30.0, 100.0)
 """Items' worth of everybody's weights that a group's own weights may be drawn towards."""
 
 FEW: Final = 3.0
-"""Votes an item that a shrinkage is chosen on: what is known of an item counts while it has few votes."""
+"""Votes per item that a shrinkage is chosen on: what is known of an item counts while it has few votes."""
 
 MANY: Final = 200
 """Classes beyond which points have no room to tell neighbours: then the Dirichlet prior it is."""

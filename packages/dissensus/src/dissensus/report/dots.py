@@ -14,7 +14,7 @@ from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.drawing import as_pdf, drawn, standalone
 from dissensus.report.figures import GREY, Section, dashed, intervals, one_figure, row_names
-from dissensus.report.items import PALETTE, clipped
+from dissensus.report.items import PALETTE, short_names
 from dissensus.report.tables import ends
 
 if TYPE_CHECKING:
@@ -60,15 +60,16 @@ def dots(evaluation: Evaluation, *, references: Mapping[str, str] | None = None)
         if row.metric == evaluation.headline and against[row.system] == reference
     }
     scores = {name: evaluation.overall.get(name, evaluation.headline).value for name in names}
+    scored = [name for name in names if scores[name] is not None]
     rows: list[Record] = [
         {
             "place": place,
-            "system": clipped(name, 32),
+            "system": called,
             "kind": "baseline" if name in evaluation.baselines else "model",
             **_ends(scores[name], "score", "low", "high"),
             **_ends(paired.get(name), "difference", "least", "most"),
         }
-        for place, name in enumerate(name for name in names if scores[name] is not None)
+        for place, (name, called) in enumerate(zip(scored, short_names(scored, 32), strict=True))
     ]
     best, people = _best(evaluation), _people(evaluation)
     reach = [row[end] for row in rows for end in ("low", "high")] + [*best.values()] + [value for _, value in people]

@@ -15,7 +15,7 @@ from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.probabilities import Predictions
 from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, resample_systems
 from dissensus.report.figures import SHADES, Figure, Section, dashed, intervals, named_colours, spec_of
-from dissensus.report.items import clipped, distinct
+from dissensus.report.items import clipped, distinct, short_names
 from dissensus.report.tables import Cell, Table, TableRow, capital, difference_cell, ends, interval_cell, table_of
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def disagreement(subject: Subject) -> Section:
                 speakers[name] = model_matrix(subject.systems[name])
     apart = people - np.diag(np.diag(people))
     chosen = np.sort(np.argsort(-apart.sum(axis=1), kind="stable")[:MATRIX])
-    classes = distinct([clipped(subject.people.classes[k], 18) for k in chosen.tolist()])
+    classes = short_names([subject.people.classes[k] for k in chosen.tolist()], 18)
     data: dict[str, list[Record]] = {
         f"disagreement-{number}": [
             {"i": i, "j": j, "one": classes[i], "other": classes[j], "share": 200 * matrix[chosen[i], chosen[j]]}

@@ -107,6 +107,12 @@ def clipped(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text):,} characters)"
 
 
+def short_names(names: Sequence[str], longest: int) -> list[str]:
+    """Names of at most so many characters, but for a number where two would be the same; the middle of others is cut."""
+    half = longest // 2
+    return distinct([name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}" for name in names])
+
+
 def distinct(names: Sequence[str]) -> list[str]:
     """Names with a number after those that came before, so that no two are the same in a figure."""
     seen: dict[str, int] = {}
@@ -130,9 +136,10 @@ def contested(people: LabelDistribution, *, most: int) -> Ints:
 def largest_gaps(people: LabelDistribution, model: Table, *, most: int) -> tuple[Ints, Floats]:
     """(at most so many) items on which a model is furthest from people, largest gap first, and their gaps.
 
-    A gap is the total variation distance: the share of probability that would have to move from class to class.
+    A gap is the total variation distance: the share of probability that would have to move from class to class. One to
+    a single vote is mostly chance: such items are left out.
     """
-    gap = tvd(people.probabilities, model)
+    gap = np.where(people.panel_size != 1, tvd(people.probabilities, model), 0.0)
     order = np.argsort(-np.round(gap, 10), kind="stable")[:most]
     order = order[gap[order] > 0]
     return np.asarray(order), np.asarray(gap[order])

@@ -104,7 +104,7 @@ class Deferral(Framed):
         votes: (items,) to ask for; 0 where the model answers.
         asked: n, the votes that asked items get where rules are compared; 0 where votes are too few to compare them.
         rules: the comparison, on items that taught nothing of themselves.
-        costs: soft NLL and the votes' cost together, in nats an item: of asking `nobody`, of `these` items with their
+        costs: soft NLL and the votes' cost together, in nats per item: of asking `nobody`, of `these` items with their
             numbers of votes, and of `everybody` with n.
         notes: sentences that belong beside it.
         learnt: what rules were compared with, and from which items; None where they were not.
@@ -139,7 +139,7 @@ class Deferral(Framed):
             if not (self.rules[0].less.low or 0.0) > 0:
                 lines.append("The rule is not shown to beat chance here.")
         elif self.rules:
-            lines.append("Votes are not shown to improve its answers, so that no rule can be told from another.")
+            lines.append("Votes are not shown to improve its answers, so no rule is significantly better.")
         return tuple(lines)
 
     def columns(self, items: Names) -> dict[str, Any]:

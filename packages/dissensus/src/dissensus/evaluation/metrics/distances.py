@@ -36,7 +36,7 @@ LN2: Final = math.log(2.0)
 
 
 def kl(human: ArrayT, model: ArrayT) -> ArrayT:
-    """KL(human || model) = sum_k p_k ln(p_k / q_k), in nats, with q_k at least `FLOOR`; 0 ln 0 = 0.
+    """KL(human || model) = sum_k p_k ln(p_k / q_k), in nats, with q_k at least 1e-12; 0 ln 0 = 0.
 
     What rounding leaves below 0 is returned as 0.
     """
@@ -44,7 +44,7 @@ def kl(human: ArrayT, model: ArrayT) -> ArrayT:
 
 
 def reverse_kl(human: ArrayT, model: ArrayT) -> ArrayT:
-    """KL(model || human) = sum_k q_k ln(q_k / p_k), in nats, with p_k at least `FLOOR`.
+    """KL(model || human) = sum_k q_k ln(q_k / p_k), in nats, with p_k at least 1e-12.
 
     Where people gave a class no vote, the floor sets the price of the model's mass on it: 27.6 nats times that mass.
     """
@@ -73,7 +73,7 @@ def jsd(human: ArrayT, model: ArrayT, *, base: Literal["nats", "bits"] = "nats",
 
 
 def soft_nll(human: ArrayT, model: ArrayT) -> ArrayT:
-    """Cross-entropy -sum_k p_k ln q_k, in nats, with q_k at least `FLOOR`: the mean NLL of the item's votes.
+    """Cross-entropy -sum_k p_k ln q_k, in nats, with q_k at least 1e-12: the mean NLL of the item's votes.
 
     Equals KL(human || model) + H(human), so a perfect model scores H(human), not 0.
     """

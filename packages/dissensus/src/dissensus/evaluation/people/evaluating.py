@@ -171,7 +171,7 @@ def evaluate_people(
             "votes: judgements hold several classes, and single votes are scored; give votes with one class a judgement"
         )
     if not systems or not all(map(len, systems.values())):
-        raise InputError("people: there are no predictions; give at least one system, and a row a vote")
+        raise InputError("people: there are no predictions; give at least one system, and a row per vote")
     rows, aligned, notes = align_votes(votes, systems, only_common=only_common)
     human, item, annotator = votes.label[rows], votes.item[rows], votes.annotators.code[rows]
     tables = {**aligned, OWN: own_frequencies(votes, rows, training=training), OTHERS: other_votes(votes, rows)}

@@ -121,7 +121,7 @@ def _placed(pairs: Pairs, x: Table, item: Ints, rng: np.random.Generator) -> tup
     # The true panel is one deal among the others; where all give the same eigenvalues, rounding must not decide.
     p_values = (1 + (null >= values - 1e-9).sum(axis=0)) / (1 + DEALS)
     # A second dimension means nothing without the first.
-    counted = int(np.cumprod(p_values <= LEVEL).sum())
+    counted = int(np.cumprod(p_values < LEVEL).sum())
     place = place[:, :counted]
     drawn = []
     for _ in range(RESAMPLES if counted else 0):

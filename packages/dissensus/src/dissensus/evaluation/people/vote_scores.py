@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class VotePredictions:
-    """Predicted class probabilities for single votes, one row a vote.
+    """Predicted class probabilities for single votes, one row per vote.
 
     Attributes:
         item: (votes,) the item of each vote, as an index into the `items` of a `Votes`.
@@ -37,7 +37,7 @@ class VotePredictions:
         if self.item.shape != (votes,) or self.annotator.shape != (votes,) or self.probabilities.ndim != 2:
             raise InputError(
                 f"vote predictions: {self.item.shape} items, {self.annotator.shape} annotators and probabilities of "
-                f"shape {self.probabilities.shape}; give one row a vote in each"
+                f"shape {self.probabilities.shape}; give one row per vote in each"
             )
 
     def __len__(self) -> int:
