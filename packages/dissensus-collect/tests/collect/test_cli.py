@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from dissensus.cli import main
 from dissensus.errors import InputError
+from dissensus.parts import install_line
 from dissensus_collect.cli.shared import app
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.setup_check import check_setup, project_budget
@@ -130,7 +131,7 @@ def test_without_the_extra_the_remedy_is_told(tmp_path: Path, texts: Path) -> No
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith('pip install "dissensus[collect]"')
+    assert done.stderr.splitlines()[-1].endswith(install_line("collect"))
 
 
 def test_what_was_collected_is_exported(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from dissensus.parts import install_line
+
 LIBRARIES = ("accelerate", "datasets", "lightgbm", "lightning", "sklearn", "transformers", "xgboost")
 
 
@@ -44,8 +46,8 @@ for use in (
         print(error)
 """
     assert printed(program) == [
-        'dis.hf.Trainer: accelerate is not installed; get it with `pip install "dissensus[hf]"`',
-        'dis.lightning: lightning is not installed; get it with `pip install "dissensus[lightning]"`',
-        'dis.sklearn: scikit-learn is not installed; get it with `pip install "dissensus[sklearn]"`',
-        'dis.sklearn: scikit-learn is not installed; get it with `pip install "dissensus[sklearn]"`',
+        f"dis.hf.Trainer: accelerate is not installed; get it with `{install_line('hf')}`",
+        f"dis.lightning: lightning is not installed; get it with `{install_line('lightning')}`",
+        f"dis.sklearn: scikit-learn is not installed; get it with `{install_line('sklearn')}`",
+        f"dis.sklearn: scikit-learn is not installed; get it with `{install_line('sklearn')}`",
     ]

@@ -15,6 +15,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
+from dissensus.parts import install_line
 from dissensus_collect.results.adaptive import decide, plan_allocation
 from dissensus_collect.store.backup import back_up
 from dissensus_collect.store.opening import open_database
@@ -190,7 +191,7 @@ def require_server() -> None:
     for name in ("starlette", "uvicorn", "jinja2", "python_multipart"):
         if importlib.util.find_spec(name) is None:
             raise InputError(
-                f'the annotation server needs the package {name}; install it with: pip install "dissensus[collect]"'
+                f"the annotation server needs the package {name}; install it with: {install_line('collect')}"
             )
 
 

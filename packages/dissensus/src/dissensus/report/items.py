@@ -108,7 +108,7 @@ def clipped(text: str, longest: int = LONGEST) -> str:
 
 
 def short_names(names: Sequence[str], longest: int) -> list[str]:
-    """Names of at most so many characters, but for a number where two would be the same; the middle of others is cut."""
+    """Names of so many characters at most, whose middle is cut where it must be; a number keeps equal ones apart."""
     half = longest // 2
     return distinct([name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}" for name in names])
 
