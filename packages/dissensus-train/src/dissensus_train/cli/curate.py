@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -121,7 +121,7 @@ def duplicates(
         for (here, there), pairs_across in leaks.items():
             rows.add_row(plain(here), plain(there), *(f"{number:,}" for number in pairs_across))
         out.print(rows if leaks else f"no duplicate lies across {across}")
-    given = {"shape": shape, "item": item, "text": text, "label": label}
+    given: dict[str, Any] = {"shape": shape, "item": item, "text": text, "label": label}
     if alike + semantic and drop == "exact" and page is None:
         again = typed("curate", "duplicates", *sources, "--page", "duplicates.html", **given, skip_bad=skip_bad)
         next_step(again, "shows what --drop near drops")

@@ -47,7 +47,7 @@ def plan(
 ) -> None:
     """How many items with how many votes? From a pilot: agreement, stability, power and cost of each choice."""
     from dissensus.arrays import places_of
-    from dissensus.items.reading import TEXT_COLUMNS, named_like
+    from dissensus.datasets.sources import TEXT_COLUMNS, named_like
     from dissensus.labels.schemes import frequency
     from dissensus.planning.beside_model import PlanBeside, plan_with_model
     from dissensus.planning.planned import plan as planned
