@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Deadlines measure the machine, not the code, and a gate must answer twice alike: the same examples every time.
-# `pytest --hypothesis-profile=explore` looks for new ones.
+# `pytest --hypothesis-profile=explore` looks for more and for new ones.
 settings.register_profile("explore", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("house", settings.get_profile("explore"), derandomize=True)
+settings.register_profile("house", settings.get_profile("explore"), derandomize=True, max_examples=25)
 settings.load_profile("house")
 
 

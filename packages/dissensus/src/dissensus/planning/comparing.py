@@ -36,7 +36,7 @@ from dissensus.planning.predicted import LEVEL
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Counts, Floats, Table
+    from dissensus.arrays import Counts, Floats, Ints, Table
     from dissensus.planning.fitted import FittedPanel
 
 WORTH: Final = 5
@@ -145,36 +145,36 @@ class Pair:
         mean, deviation = self.by_metric[metric].moments(k, *self._rows)
         distance = mean / deviation * np.sqrt(items) + stdtrit(items - 1, SIZE / 2)
         if items < FEW and abs(distance[0]) < 4:
-            distance = distance + self._simulated(metric, items, k) - distance[0]
+            distance = distance + self._simulated(metric, np.array([items]), k)[0] - distance[0]
         return _middle(ndtr(distance))
 
     @cached_property
-    def _draws(self) -> tuple[Any, Any, Any, Any]:
-        """(tests, items) items of simulated tests: group, repeat, whether the systems differ on them, and 1 or -1.
+    def _draws(self) -> Any:
+        """(tests, items) the items of simulated tests, as places among the gains apart, alike, and alike reversed.
 
         They are the same for all metrics and numbers of votes, so that chance does not make one look better.
         """
         rng = np.random.default_rng(0)
         shape = (TESTS, ceil(1.2 * FEW) + 1)
-        return (
-            rng.choice(len(self.weights), size=shape, p=self.weights / self.weights.sum()),
-            rng.integers(REPEATS, size=shape),
-            rng.random(shape) < self.share,
-            rng.choice([-1.0, 1.0], size=shape),
-        )
+        place = rng.choice(len(self.weights), size=shape, p=self.weights / self.weights.sum()) * REPEATS
+        place += rng.integers(REPEATS, size=shape)
+        apart = rng.random(shape) < self.share
+        # Alike systems could change places, so that neither is better by the luck of a few simulated items.
+        reversed_ = rng.choice([-1.0, 1.0], size=shape) < 0
+        return place + np.where(apart, 0, 1 + reversed_) * len(self.weights) * REPEATS
 
-    def _simulated(self, metric: str, items: int, k: int) -> float:
-        """How far, in standard deviations, the t-test of n items lies beyond what it needs, from simulated tests."""
-        gains = self.by_metric[metric]
-        group, repeat, apart, sign = (draws[:, :items] for draws in self._draws)
-        values = gains.apart[k][group, repeat]
-        if k in gains.alike:
-            # Alike systems could change places, so that neither is better by the luck of a few simulated items.
-            values = np.where(apart, values, sign * gains.alike[k][group, repeat])
-        deviation = values.std(axis=1, ddof=1)
-        t = np.divide(values.mean(axis=1), deviation, out=np.zeros(TESTS), where=deviation > 0) * np.sqrt(items)
-        hits = float((t > -stdtrit(items - 1, SIZE / 2)).mean())
-        return float(ndtri(np.clip(hits, 0.5 / TESTS, 1 - 0.5 / TESTS)))
+    def _simulated(self, metric: str, items: Ints, k: int) -> Floats:
+        """(items,) how far, in standard deviations, t-tests of so many items lie beyond what they need."""
+        gains, beyond = self.by_metric[metric], np.empty(len(items))
+        alike = gains.alike.get(k, gains.apart[k][:0])
+        table = np.concatenate([gains.apart[k], alike, -alike]).ravel()
+        values = table[self._draws[:, : items.max()]]
+        for at, n in enumerate(items.tolist()):
+            mean, deviation = values[:, :n].mean(axis=1), values[:, :n].std(axis=1, ddof=1)
+            t = np.divide(mean, deviation, out=np.zeros(TESTS), where=deviation > 0) * np.sqrt(n)
+            hits = float((t > -stdtrit(n - 1, SIZE / 2)).mean())
+            beyond[at] = ndtri(np.clip(hits, 0.5 / TESTS, 1 - 0.5 / TESTS))
+        return beyond
 
     def items_needed(self, metric: str, k: int, *, power: float = POWER) -> Estimate | None:
         """How many items find the better system better with this power; None where k votes hide too much of it."""
@@ -194,8 +194,7 @@ class Pair:
     def _simulated_need(self, metric: str, k: int, *, about: float, power: float) -> float:
         """How many items have this power, from simulated tests of some more and fewer."""
         at = np.unique(np.ceil(about * np.array([0.7, 0.85, 1.0, 1.2])).astype(np.int64).clip(5))
-        beyond = np.array([self._simulated(metric, int(n), k) for n in at])
-        slope, start = np.polyfit(np.sqrt(at), beyond, 1) if len(at) > 1 else (0.0, 0.0)
+        slope, start = np.polyfit(np.sqrt(at), self._simulated(metric, at, k), 1) if len(at) > 1 else (0.0, 0.0)
         return float(((float(ndtri(power)) - start) / slope) ** 2) if slope > 0 else about
 
     def score(self, system: str, metric: str, k: int) -> Estimate:
