@@ -28,7 +28,7 @@ from dissensus_train.training.stacked import StackedRuns, stackable
 from dissensus_train.training.store import RunStore, RunWriter
 from dissensus_train.training.streams import StreamedRuns
 from dissensus_train.training.together import train_together
-from tests.training.problems import QUICK, SGD
+from tests.training.problems import QUICK, SGD, looped
 from tests.votes.people import people_of, with_people
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def test_a_person_with_three_votes_is_moved_less_than_one_with_many() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_endless_shrinkage_leaves_the_population_alone(kind: str) -> None:
-    result = train_loop(of(DATA, kind, shrinkage=1e7), DATA)
+    result = looped(of(DATA, kind, shrinkage=1e7), DATA)
     model = trained_model(result, DATA)
     assert isinstance(model, PeopleNetwork)
     assert model.deviations.abs().max() < 0.02
@@ -226,7 +226,7 @@ def test_an_endless_shrinkage_leaves_the_population_alone(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_panel_is_the_mean_over_people_by_their_training_votes(kind: str) -> None:
-    result = train_loop(of(DATA, kind), DATA)
+    result = looped(of(DATA, kind), DATA)
     votes = DATA.votes
     assert votes is not None
     assert votes.annotators is not None
@@ -256,14 +256,14 @@ def test_a_stated_population_weighs_its_groups_and_people_within_by_votes() -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_somebody_who_was_never_heard_answers_as_the_panel(kind: str) -> None:
-    result = train_loop(of(DATA, kind), DATA)
+    result = looped(of(DATA, kind), DATA)
     items = DATA.splits["test"]
     told = pair_probabilities(result, DATA, items, np.full(len(items), -1))
     assert np.allclose(told, result.predictions["test"], atol=1e-6)
 
 
 def test_the_fewer_votes_a_person_has_the_more_the_panel_counts() -> None:
-    result = train_loop(of(DATA, "annotator-bias"), DATA)
+    result = looped(of(DATA, "annotator-bias"), DATA)
     items, heard = DATA.splits["test"], panel_in(DATA, result.run.people).heard  # type: ignore[arg-type]
     assert heard[-1] == 0
     own = own_answers(result, DATA, items)
@@ -299,7 +299,7 @@ def test_who_was_not_trained_on_still_has_a_group() -> None:
 
 
 def test_votes_of_held_out_items_are_kept_in_the_order_of_the_votes(tmp_path: Path) -> None:
-    result = train_loop(of(DATA, "multi-task"), DATA)
+    result = looped(of(DATA, "multi-task"), DATA)
     votes = DATA.votes
     assert votes is not None
     assert votes.annotators is not None
@@ -363,7 +363,7 @@ def test_a_fleet_trains_the_same_runs_as_the_loop(kind: str, together: Any, sett
     assert alike(runs, DATA) == [runs]
     assert stackable(network_of(runs[0], DATA))
     for one, other in zip(runs, train_together(together(runs, DATA, CPU), runs, DATA, device=CPU), strict=True):
-        reference = train_loop(one, DATA)
+        reference = looped(one, DATA)
         assert set(reference.weights) == set(other.weights)
         for name in reference.weights:
             assert np.allclose(reference.weights[name], other.weights[name], atol=2e-4), name
@@ -383,12 +383,12 @@ def test_kinds_do_not_go_together() -> None:
 def test_workers_give_the_bits_of_the_loop() -> None:
     runs = [of(DATA, kind, training=replace(QUICK, epochs=2)) for kind in KINDS[:2]]
     for result in train(runs, DATA, engine="fleet", device="cpu"):
-        alone = train_loop(next(run for run in runs if run.key == result.run.key), DATA)
+        alone = looped(next(run for run in runs if run.key == result.run.key), DATA)
         assert np.array_equal(alone.by_vote["test"], result.by_vote["test"])
 
 
 def test_an_epoch_is_chosen_on_single_votes() -> None:
-    result = train_loop(of(DATA, "annotator-bias"), DATA)
+    result = looped(of(DATA, "annotator-bias"), DATA)
     votes = DATA.votes
     assert votes is not None
     assert votes.annotators is not None

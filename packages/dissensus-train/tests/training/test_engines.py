@@ -20,7 +20,7 @@ from dissensus_train.training.rehearsal import rehearsed
 from dissensus_train.training.stacked import StackedRuns, stackable
 from dissensus_train.training.streams import StreamedRuns
 from dissensus_train.training.together import Together, train_together
-from tests.training.problems import QUICK, SGD, images, run
+from tests.training.problems import QUICK, SGD, images, looped, run
 
 if TYPE_CHECKING:
     from dissensus.progress import Step
@@ -56,7 +56,7 @@ def test_a_fleet_trains_the_same_runs_as_the_loop(model: str, together: Any, set
     ]
     trained = train_together(together(runs, DATA, CPU), runs, DATA, device=CPU)
     for one, other in zip(runs, trained, strict=True):
-        assert_same(train_loop(one, DATA), other, tolerance=2e-4)
+        assert_same(looped(one, DATA), other, tolerance=2e-4)
 
 
 @pytest.mark.parametrize("change", [{"delivery": "mixup"}, {"training": replace(SGD, augmentation="crop-flip")}])
@@ -64,7 +64,7 @@ def test_mixed_and_augmented_inputs_are_the_same_too(change: dict[str, Any]) -> 
     runs = [run(DATA, **{"training": SGD, "seed": seed, **change}) for seed in (0, 1)]
     trained = train_together(StackedRuns(runs, DATA, CPU), runs, DATA, device=CPU)
     for one, other in zip(runs, trained, strict=True):
-        assert_same(train_loop(one, DATA), other, tolerance=1e-5)
+        assert_same(looped(one, DATA), other, tolerance=1e-5)
 
 
 def test_batch_statistics_are_trained_and_kept_with_the_weights() -> None:
@@ -99,7 +99,7 @@ def test_what_can_be_stacked_is_stacked() -> None:
 
 def test_workers_give_the_bits_of_the_loop_on_one_thread() -> None:
     runs = [run(DATA, delivery=name, training=SGD) for name in ("soft", "sls")]
-    alone = {one.key: train_loop(one, DATA) for one in runs}
+    alone = {one.key: looped(one, DATA) for one in runs}
     for result in train(runs, DATA, engine="fleet", device="cpu"):
         assert result.timing["engine"] == "fleet"
         assert_same(alone[result.run.key], result, tolerance=0.0)
@@ -137,7 +137,7 @@ def test_runs_that_go_one_by_one_are_trained_beside_those_that_go_together(monke
     runs = [run(DATA, training=SGD), run(DATA, training=replace(SGD, clip_norm=0.1))]
     trained = {result.run.key: result for result in train(runs, DATA, engine="fleet", device="cpu")}
     assert [trained[one.key].timing["engine"] for one in runs] == ["fleet", "loop"]
-    assert_same(trained[runs[1].key], train_loop(runs[1], DATA), tolerance=0.0)
+    assert_same(trained[runs[1].key], looped(runs[1], DATA), tolerance=0.0)
 
 
 @pytest.mark.parametrize("name", ["loop", "fleet"])
@@ -229,7 +229,7 @@ def test_a_fleet_that_does_not_fit_is_halved_until_it_does(monkeypatch: pytest.M
     results = list(fleet.train_group(runs, DATA, CPU))
     assert tried == [5, 2, 3, 1, 2]
     assert [result.run.seed for result in results] == [0, 1, 2, 3, 4]
-    assert_same(train_loop(runs[4], DATA), results[4], tolerance=1e-5)
+    assert_same(looped(runs[4], DATA), results[4], tolerance=1e-5)
 
 
 def test_a_run_that_does_not_fit_alone_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +280,7 @@ def test_several_devices_share_runs_and_each_is_trained_once() -> None:
     assert sorted(each.run.key for each in found) == sorted(each.key for each in runs)
     assert {step.run for step in steps if isinstance(step, EpochEnded)} == {each.run.key for each in found}
     for each in found:
-        assert_same(train_loop(each.run, DATA), each, tolerance=0)
+        assert_same(looped(each.run, DATA), each, tolerance=0)
 
 
 def test_runs_that_go_together_are_divided_among_devices() -> None:
