@@ -604,6 +604,9 @@ def test_a_link_goes_and_what_it_points_to_stays(tmp_path: Path) -> None:
     (tmp_path / "0-before.png").symlink_to(tmp_path / "3.png")
     found = find_duplicates([read_source(tmp_path, streamed=True)])
     assert found.items.items[~found.kept].tolist() == ["0-before.png"]
+    (tmp_path / "dead.png").symlink_to(tmp_path / "gone.png")
+    with pytest.raises(InputError, match=r"dead\.png: the image cannot be read"):
+        find_duplicates([read_source(tmp_path, streamed=True)])
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

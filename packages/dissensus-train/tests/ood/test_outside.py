@@ -267,10 +267,19 @@ def test_scores_from_anywhere(tmp_path: Path) -> None:
     assert "ROC curves of mine on odd" in (tmp_path / "page.html").read_text()
     with pytest.raises(InputError, match=r"--ood is of a study's items"):
         run("--scores", table, "--ood", table)
-    for wrong in ("unknown", "inf", "nan", ""):
-        (tmp_path / "other.csv").write_text(f"set,mine\nid,1\nfar,{wrong}\n")
-        with pytest.raises(InputError, match="column 'mine' is not a finite number in every row"):
+    finite = "'mine' is no finite number in row 2"
+    for rows, said in {
+        **{f"set,mine\nid,1\nfar,{wrong}\n": finite for wrong in ("unknown", "inf", "nan", "")},
+        "set,mine\nid,1\n,2\n": "'set' is empty in row 2",
+        "item,set\na,id\n": "give 'set' .* and scores",
+        "item,set,mine\na,id,1\nb,far,2\nb,far,3\n": "item 'b' is there twice",
+        "item,set,mine\na,id,1\na,far,2\n": "item 'a' is there twice",
+    }.items():
+        (tmp_path / "other.csv").write_text(rows)
+        with pytest.raises(InputError, match=said):
             read_scores(tmp_path / "other.csv")
+    (tmp_path / "other.csv").write_text("item,set,mine\na,id,1\nb,far,2\nb,near,2\n")
+    assert list(read_scores(tmp_path / "other.csv")) == ["", "far", "near"]
     with pytest.raises(InputError, match=r"there is no file nosuch\.csv"):
         run("--scores", "nosuch.csv")
     with pytest.raises(InputError, match="scores of in-distribution items, their set called id"):
@@ -282,4 +291,4 @@ def test_items_that_are_one_to_the_model_are_told() -> None:
     blank = given_outputs(logits=np.zeros((25, 3)))
     found = measure_outputs(given_outputs(logits=rng.normal(size=(30, 3))), {"blank": blank}, resamples=20)
     assert found.sets[0].distinct == 1
-    assert "its 25 OOD items are 1 to every model" in found.notes()[0]
+    assert "its 25 OOD items have 1 different scores" in found.notes()[0]

@@ -12,6 +12,7 @@ from dissensus.cli.inputs import typed, votes_named
 from dissensus.cli.joining import joined_group
 from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, table, text_to
 from dissensus.errors import InputError
+from dissensus.votes.echo import number
 from dissensus_train.cli.item_lists import floors_of, named, numbers_of, read_sources, show_counts, splits_of
 
 if TYPE_CHECKING:
@@ -111,8 +112,9 @@ def duplicates(
         out, names = console(), plain(", ".join(source.name for source in read))
         meant = f" and {semantic:,} of the same meaning" if semantic else ""
         out.print(
-            f"[bold]{len(duplicated.items):,} items[/] of {names}: {same:,} exact and {alike:,} near pairs{meant} in "
-            f"{duplicated.groups:,} groups; without {drop} duplicates {int(duplicated.kept.sum()):,} are left"
+            f"[bold]{number(len(duplicated.items), 'item')}[/] of {names}: {same:,} exact and {alike:,} near "
+            f"pairs{meant} in {duplicated.groups:,} groups; without {drop} duplicates "
+            f"{int(duplicated.kept.sum()):,} are left"
             + (f", with --drop near {len(duplicated.items) - duplicated.near_drop:,}" if drop == "exact" else ""),
             soft_wrap=True,
         )

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from dissensus.arrays import Floats
     from dissensus_train.ood.results import OodResult
 
+INSIDE = ("id", "in-distribution")
+"""What in-distribution items are called in a table of scores."""
+
 
 @opt.command("ood")
 def ood(
@@ -119,19 +122,27 @@ def read_scores(path: str | Path) -> dict[str, dict[str, Floats]]:
     from dissensus_train.ood.measuring import IN_DISTRIBUTION
 
     table = read_rows(open_file(path)).table
-    if "set" not in table.columns or len(table.columns) < 2:
-        raise InputError(f"{path}: columns {', '.join(table.columns)}; give 'set' (id, or an OOD set) and scores")
     names = [name for name in table.columns if name not in ("set", "item")]
-    numbers = table.select(
-        pl.col("set").cast(pl.String), *(pl.col(name).cast(pl.Float64, strict=False) for name in names)
-    )
-    wrong = next((name for name in names if not numbers[name].is_finite().fill_null(value=False).all()), None)
-    if wrong is not None:
-        raise InputError(f"{path}: the column '{wrong}' is not a finite number in every row; fill or remove it")
-    ours = (
-        pl.when(pl.col("set").is_in(["id", "in-distribution"])).then(pl.lit(IN_DISTRIBUTION)).otherwise(pl.col("set"))
-    )
-    sets = numbers.with_columns(set=ours).partition_by("set", as_dict=True, maintain_order=True)
+    if "set" not in table.columns or not names:
+        raise InputError(f"{path}: columns {', '.join(table.columns)}; give 'set' (id, or an OOD set) and scores")
+    ours = pl.col("set").cast(pl.String).str.strip_chars().replace(dict.fromkeys(INSIDE, IN_DISTRIBUTION))
+    numbers = table.select(ours, *(pl.col(name).cast(pl.Float64, strict=False) for name in names))
+    for name in ("set", *names):
+        told = numbers["set"].is_not_null() if name == "set" else numbers[name].is_finite().fill_null(value=False)
+        if not told.all():
+            what = "empty" if name == "set" else "no finite number"
+            raise InputError(
+                f"{path}: '{name}' is {what} in row {(told.arg_min() or 0) + 1:,}; fill or remove that row"
+            )
+    if "item" in table.columns:
+        item, inside = table["item"].cast(pl.String), numbers["set"] == IN_DISTRIBUTION
+        # An OOD item may be in two OOD sets, and nothing is in and out of distribution.
+        twice = pl.DataFrame([item, numbers["set"]]).is_duplicated() | (
+            ~inside & item.is_in(item.filter(inside).implode())
+        )
+        if twice.any():
+            raise InputError(f"{path}: item '{item[twice.arg_max() or 0]}' is there twice; give each item once")
+    sets = numbers.partition_by("set", as_dict=True, maintain_order=True)
     return {str(key): {name: of[name].to_numpy() for name in names} for (key,), of in sets.items()}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from dissensus.bootstrap import Estimate  # noqa: TC001 (likewise)
 from dissensus.errors import InputError
 from dissensus.frames import Framed
+from dissensus.votes.echo import number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,13 +161,14 @@ class OodResult(Framed):
     def notes(self) -> list[str]:
         """What a reader should know before the numbers: scores left out, items in both sets, few or identical items."""
         alike = [
-            f"{summary.name}: its {summary.items:,} OOD items are {summary.distinct:,} to every model: their inputs "
-            "are the same (an encoder knows no word of theirs, or images are blank); give others"
+            f"{summary.name}: its {summary.items:,} OOD items have {summary.distinct:,} different scores: their inputs "
+            "may be the same (an encoder knows no word of theirs, or images are blank); give others"
             for summary in self.sets
             if 0 < summary.distinct < summary.items
         ]
         few = [
-            f"{summary.name}: with {summary.items:,} OOD items hardly anything can be told; give 20 or more, better 100"
+            f"{summary.name}: with {number(summary.items, 'OOD item')} hardly anything can be told; give 20 or more, "
+            "better 100"
             for summary in self.sets
             if summary.items < 20
         ]

@@ -37,12 +37,14 @@ def duplicates_page(found: Duplicates, sources: Sequence[Source]) -> str:
     order = np.argsort(least, kind="stable")[:GROUPS]
     members = np.split(np.argsort(found.group, kind="stable"), np.cumsum(np.bincount(found.group + 1))[:-1])[1:]
     place = places(found.items, listed(sources))
+    similarity = dict(zip(zip(found.one.tolist(), found.other.tolist(), strict=True), found.similarity, strict=True))
     samples = {}
     for number in order.tolist():
         rows = sorted(members[number].tolist(), key=lambda row: (not found.kept[row], row))
         alike = f"{least[number]:.3f}" if least[number] < 1 else "1"
         heading = f"Group {number}: {len(rows)} items, similarity {alike}{'' if len(rows) == 2 else ' or more'}"
-        samples[heading] = _cards(found, sources, place, rows)
+        shown = [_shown(sources, int(place[row])) for row in rows[:MEMBERS]]
+        samples[heading] = _cards(found, rows, shown, similarity)
     dropped = int((~found.kept).sum())
     return render_small_page(
         "Duplicates",
@@ -56,12 +58,14 @@ def duplicates_page(found: Duplicates, sources: Sequence[Source]) -> str:
     )
 
 
-def _cards(found: Duplicates, sources: Sequence[Source], place: Any, rows: Sequence[int]) -> list[Card]:
-    shown = [_shown(sources, int(place[row])) for row in rows[:MEMBERS]]
-    similarity = dict(zip(zip(found.one.tolist(), found.other.tolist(), strict=True), found.similarity, strict=True))
+def _cards(
+    found: Duplicates, rows: Sequence[int], shown: Sequence[Any], similarity: dict[tuple[int, int], float]
+) -> list[Card]:
     cards = []
     for row, what in zip(rows, shown, strict=False):
-        about = [f"{found.items.sources[row]}: {found.items.items[row]}", "kept" if found.kept[row] else "dropped"]
+        # An image has its name below it.
+        name = f": {found.items.items[row]}" if isinstance(what, str) else ""
+        about = [f"{found.items.sources[row]}{name}", "kept" if found.kept[row] else "dropped"]
         for name in ("split", "label"):
             about += [f"{name} {found.items.columns[name][row]}"] if name in found.items.columns else []
         alike = similarity.get((min(row, rows[0]), max(row, rows[0])))
@@ -108,14 +112,13 @@ def differing(one: Any, other: Any) -> str:
             if kind != "equal"
         ]
         return clipped(", ".join(parts) or "in white space alone" if one != other else "the same text", 300)
-    sizes = [
-        f"{pixels.shape[2]} x {pixels.shape[1]}{'' if len(pixels) == 1 else ' in colour'}" for pixels in (one, other)
-    ]
-    light = [float(pixels.mean()) for pixels in (one, other)]
-    parts = [f"{sizes[1]}, not {sizes[0]}"] if sizes[0] != sizes[1] else []
-    parts += [f"{'brighter' if light[1] > light[0] else 'darker'} by {abs(light[1] - light[0]):.0f} of 255"] * (
-        abs(light[1] - light[0]) >= 0.5
-    )
+    (mine, *size), (theirs, *other_size) = one.shape, other.shape
+    parts = [] if size == other_size else [f"{other_size[1]} x {other_size[0]}, not {size[1]} x {size[0]}"]
+    if mine != theirs:
+        parts.append("grey, not in colour" if theirs == 1 else "in colour, not grey")
+    lighter = float(other.mean()) - float(one.mean())
+    if abs(lighter) >= 0.5:
+        parts.append(f"{'brighter' if lighter > 0 else 'darker'} by {abs(lighter):.0f} of 255")
     if one.shape == other.shape:
         away = (one != other).any(axis=0).mean()
         parts.append(f"{away:.0%} of pixels differ" if away else "the same pixels")

@@ -67,7 +67,7 @@ def colour_of(name: str) -> tuple[int, int, int]:
 
 def image_paths(folder: Path) -> list[Path]:
     """The image files of a folder and its sub-folders, in the order of their names; refused where there are none."""
-    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file())
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES and not path.is_dir())
     if not paths:
         raise InputError(f"{folder}: no image in it; images end in {', '.join(IMAGE_SUFFIXES)}")
     return paths
