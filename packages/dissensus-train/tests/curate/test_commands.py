@@ -78,7 +78,7 @@ def test_from_sources_to_a_datasheet(sources: Path) -> None:
     page = (folder / "duplicates.html").read_text()
     assert page.index("Group 2: 2 items") < page.index("Group 0: 2 items")  # the least alike first
     assert page.count("data:image/png;base64,") == 6
-    assert "train: 0; dropped; split train; label " in page
+    assert "train; dropped; split train; label " in page
     assert "similarity 1.000; the same pixels" in page
     assert run("duplicates", *paths, "-o", folder / "near.csv", "--drop", "near").exit_code == 0
     assert pl.read_csv(folder / "near.csv").height == 97
