@@ -47,3 +47,7 @@ def test_the_citation_file_says_the_same() -> None:
     assert plain["author"] == " and ".join(authors)
     assert licence[1] in plain["howpublished"]
     assert plain["note"] == "Version VERSION"
+    page = (ROOT / "docs/about/cite.md").read_text(encoding="utf-8")
+    entry = re.search(r"```bibtex\n(.*?)\n```", page, re.DOTALL)
+    assert entry is not None
+    assert entry[1] in (ROOT / "packages/dissensus/src/dissensus/report/references.bib").read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,6 +89,25 @@ def test_init_writes_over_nothing_and_refuses_items_that_do_not_fit(
         assert called("study", "init", "votes.csv", items, "-o", "new.toml") == 2
         assert sentence in capsys.readouterr().err.replace("\n", " ")
         assert not (folder / "new.toml").exists()
+
+
+def test_init_takes_columns_of_any_name_and_the_study_reads_them_again(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Votes and texts in one file; the label's column is found as the only one that it could be."""
+    rows = [f"r{i},{who},{('up', 'down')[(i + k) % 2]},Words {i}" for i in range(12) for k, who in enumerate("abc")]
+    (folder / "one.csv").write_text("\n".join(["review_id,annotator,sentiment,text", *rows, ""]))
+    assert called("study", "init", "one.csv", "one.csv", "-o", "one.toml") == 0
+    assert study_data(read_study(folder / "one.toml")).human.classes == ("down", "up")
+    odd = [f"{';'.join(row.split(',')[:3])};source {row[1]};{row.split(',')[3]}" for row in rows]
+    (folder / "odd.csv").write_text("\n".join(["Ref;Who;Vote;Source;Wording", *odd, ""]))
+    typed = ("study", "init", "odd.csv", "odd.csv", "--item", "Ref", "--label", "Vote", "-o", "odd.toml")
+    assert called(*typed) == 2
+    line = next(line for line in capsys.readouterr().err.splitlines() if "--text Wording" in line)
+    assert called(*shlex.split(line, comments=True)[1:]) == 0
+    study = read_study(folder / "odd.toml")
+    assert (study.text, study.item) == (("Wording",), "Ref")
+    assert study_data(study).items.texts[0][0] == "Words 0"
 
 
 STUDY = """\

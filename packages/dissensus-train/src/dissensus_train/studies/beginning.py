@@ -49,6 +49,7 @@ def first_study(
     Raises:
         InputError: where a file cannot be read, or an item with votes has no text, image or features.
     """
+    from dissensus.votes.columns import guess
     from dissensus.votes.reading import understand
 
     reading = understand(votes, options)
@@ -64,6 +65,10 @@ def first_study(
     )
     kept = () if options is None else options.given(*(set(options.__dataclass_fields__) - {"format", "dropped"}))
     given = {name: getattr(options, name) for name in kept}
+    label = reading.columns.get("label")
+    if reading.format == "long" and label is not None and guess("label", [*reading.columns.values()]) != label:
+        # Found as the only column that it could be, which is not looked for once the format is stated.
+        given["label"] = label
     texts = shown is not None and shown.kind == "texts"
     models = f'models = ["simple-ffn"]    # or linear, deeper-ffn{"" if texts else ", lenet"}, "nets.py:my_net"'
     if said.pairs:
