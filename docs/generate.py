@@ -55,7 +55,12 @@ def on_files(files: Any, config: Any) -> Any:
             made |= notebook_page(path)
     for place, content in made.items():
         files.append(File.generated(config, place, content=content))
+    LIVE.update(place for place in made if place.startswith("gallery/"))
     return files
+
+
+LIVE: set[str] = set()
+"""Live pages that this build made; a notebook whose data cannot be had writes none."""
 
 
 BOOST = {
@@ -73,8 +78,14 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     for begins, boost in BOOST.items():
         if page.file.src_uri.startswith(begins):
             page.meta["search"] = {"boost": boost}
+    markdown = re.sub(r"\[([^\]]+)\]\((?:\.\./)*(gallery/[^)]+\.html)\)", linked, markdown)
     shown = re.sub(r"^```math\n(.*?)^```\n", lambda found: f"\n{formula(found[1])}\n\n", markdown, flags=re.M | re.S)
     return re.sub(r"^```\n(?=.)", "```\n\n", shown, flags=re.M)
+
+
+def linked(link: re.Match[str]) -> str:
+    """A link to a live page, or, where this build did not make it, its words."""
+    return link[0] if link[2] in LIVE else f"{link[1]} (not made here: its data were not at hand)"
 
 
 def formula(latex: str) -> str:
