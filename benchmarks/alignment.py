@@ -44,7 +44,7 @@ def keep(path: Path, result: RunResult, data: TrainingData) -> None:
         test=data.splits["test"],
         normalisation=np.array(data.normalisation),
         human=data.human.probabilities.astype(np.float32),
-        **{f"weights/{name}": value for name, value in result.weights.items()},
+        **{f"weights/{name}": value for name, value in result.weights.items()},  # type: ignore[arg-type]
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
+from scipy.cluster.hierarchy import DisjointSet
 from scipy.optimize import linear_sum_assignment
 from torch import fx, nn
 from torch.nn import functional as F
@@ -129,20 +130,10 @@ def unit_groups(model: nn.Module) -> list[tuple[Place, ...]]:
     except Exception as error:  # Whatever a network does that cannot be followed.
         raise InputError(f"alignment: the network cannot be followed ({error}); leave alignment out") from error
     modules = dict(model.named_modules())
-    parent, width = [0], [0]
+    joined, width = DisjointSet([0]), [0]
     places: list[list[Place]] = [[]]
     units: dict[fx.Node, int] = {}
     used: set[str] = set()
-
-    def root(group: int) -> int:
-        while parent[group] != group:
-            group = parent[group]
-        return group
-
-    def join(one: int, other: int) -> int:
-        one, other = sorted((root(one), root(other)))
-        parent[other] = one
-        return one
 
     for node in graph.nodes:
         before = [units[argument] for argument in node.all_input_nodes if argument in units]
@@ -152,17 +143,17 @@ def unit_groups(model: nn.Module) -> list[tuple[Place, ...]]:
             units[node] = 0
         elif node.op == "output":
             for group in before:
-                join(0, group)
+                joined.merge(0, group)
         elif isinstance(module, LAYERS) and getattr(module, "groups", 1) == 1:
             into = before[0]
             each = module.weight.shape[1] // width[into] if width[into] else 1
             places[into].append(Place(f"{node.target}.weight", 1, each, weighs=True))
-            parent.append(len(parent))
+            units[node] = len(width)
+            joined.add(len(width))
             width.append(module.weight.shape[0])
             places.append([Place(f"{node.target}.weight", 0, 1, weighs=True)])
             if module.bias is not None:
                 places[-1].append(Place(f"{node.target}.bias", 0, 1, weighs=True))
-            units[node] = len(parent) - 1
         elif isinstance(module, NORMS):
             tensors = (*module.named_parameters(recurse=False), *module.named_buffers(recurse=False))
             places[before[0]] += [
@@ -172,7 +163,8 @@ def unit_groups(model: nn.Module) -> list[tuple[Place, ...]]:
             ]
             units[node] = before[0]
         elif node.target in SUMS and len(before) == 2:
-            units[node] = join(*before)
+            joined.merge(*before)
+            units[node] = before[0]
         elif isinstance(module, BY_UNIT) or (node.target in BY_UNIT_FUNCTIONS and len(before) == 1):
             units[node] = before[0]
         else:
@@ -180,10 +172,9 @@ def unit_groups(model: nn.Module) -> list[tuple[Place, ...]]:
                 "alignment follows linear layers, convolutions, batch normalisation, activations, pooling and sums, "
                 f"each used once, and '{node.target if module is None else type(module).__name__}' is none of these"
             )
-    together: dict[int, list[Place]] = {}
-    for group, listed in enumerate(places):
-        together.setdefault(root(group), []).extend(listed)
-    return [tuple(listed) for group, listed in together.items() if group != root(0)]
+    return [
+        tuple(place for group in sorted(one) for place in places[group]) for one in joined.subsets() if 0 not in one
+    ]
 
 
 def _by_unit(values: Tensor, place: Place, size: int) -> Tensor:

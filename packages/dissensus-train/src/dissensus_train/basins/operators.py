@@ -112,7 +112,31 @@ def gauss_newton(
     It is what the Hessian would be if the logits were linear in the weights; for cross-entropy it has no negative
     eigenvalue, and it is the Fisher information. Arguments as for `hessian`.
     """
-    return gauss_newton_of(objective(model, inputs, targets, **options), memory=memory)
+    measured = objective(model, inputs, targets, **options)
+
+    def of_logits(z: Tensor, t: Tensor, share: Tensor) -> Tensor:
+        return (measured.loss(z, t) * share).sum()
+
+    def forwards(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+        z, moved = jvp(lambda w: measured.logits(w, x, buffers=b), (weights,), (vector,))[:2]
+        curved = jvp(lambda u: grad(of_logits)(u, t, share), (z,), (moved,))[1]
+        return vjp(lambda w: measured.logits(w, x, buffers=b), weights)[1](curved)[0]  # type: ignore[no-any-return]
+
+    def backwards(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+        z, back = vjp(lambda w: measured.logits(w, x, buffers=b), weights)[:2]
+        # The transpose of the transpose: reverse mode twice gives the forward product.
+        moved = vjp(lambda u: back(u)[0], torch.zeros_like(z))[1](vector)[0]
+        return back(vjp(lambda u: grad(of_logits)(u, t, share), z)[1](moved)[0])[0]  # type: ignore[no-any-return]
+
+    def second_derivative(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
+        z, moved = jvp(lambda w: measured.logits(w, x, buffers=b), (weights,), (vector,))[:2]
+
+        def slope(u: Tensor) -> Tensor:
+            return jvp(lambda y: of_logits(y, t, share), (u,), (moved,))[1]  # type: ignore[no-any-return]
+
+        return jvp(slope, (z,), (moved,))[1]  # type: ignore[no-any-return]
+
+    return _operator("Gauss-Newton", measured, (forwards, backwards), second_derivative, memory=memory, traces=None)
 
 
 def hessian_of(measured: Objective, *, memory: int | None = None, traces: Traces | None = None) -> Operator:
@@ -145,34 +169,6 @@ def hessian_of(measured: Objective, *, memory: int | None = None, traces: Traces
         memory=memory,
         traces=traces,
     )
-
-
-def gauss_newton_of(measured: Objective, *, memory: int | None = None, traces: Traces | None = None) -> Operator:
-    """The Gauss-Newton matrix of an objective at its weights; arguments as for `hessian_of`."""
-
-    def of_logits(z: Tensor, t: Tensor, share: Tensor) -> Tensor:
-        return (measured.loss(z, t) * share).sum()
-
-    def forwards(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
-        z, moved = jvp(lambda w: measured.logits(w, x, buffers=b), (weights,), (vector,))[:2]
-        curved = jvp(lambda u: grad(of_logits)(u, t, share), (z,), (moved,))[1]
-        return vjp(lambda w: measured.logits(w, x, buffers=b), weights)[1](curved)[0]  # type: ignore[no-any-return]
-
-    def backwards(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
-        z, back = vjp(lambda w: measured.logits(w, x, buffers=b), weights)[:2]
-        # The transpose of the transpose: reverse mode twice gives the forward product.
-        moved = vjp(lambda u: back(u)[0], torch.zeros_like(z))[1](vector)[0]
-        return back(vjp(lambda u: grad(of_logits)(u, t, share), z)[1](moved)[0])[0]  # type: ignore[no-any-return]
-
-    def second_derivative(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
-        z, moved = jvp(lambda w: measured.logits(w, x, buffers=b), (weights,), (vector,))[:2]
-
-        def slope(u: Tensor) -> Tensor:
-            return jvp(lambda y: of_logits(y, t, share), (u,), (moved,))[1]  # type: ignore[no-any-return]
-
-        return jvp(slope, (z,), (moved,))[1]  # type: ignore[no-any-return]
-
-    return _operator("Gauss-Newton", measured, (forwards, backwards), second_derivative, memory=memory, traces=traces)
 
 
 @dataclass(eq=False)

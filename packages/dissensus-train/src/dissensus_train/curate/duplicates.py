@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from dissensus.errors import InputError, choices
 from dissensus.items.pictures import as_seen, decoded
@@ -19,7 +18,7 @@ from dissensus.items.shown import Items
 from dissensus.progress import Step, silent
 from dissensus_train.curate.item_list import ItemList, listed
 from dissensus_train.curate.near_drawings import near_drawings
-from dissensus_train.curate.near_images import SIDE, are_drawn, canvas, near_images, own_threads
+from dissensus_train.curate.near_images import SIDE, are_drawn, canvas, joined, near_images, own_threads
 from dissensus_train.curate.near_texts import near_texts, plain_forms
 from dissensus_train.encoders.encoding import encoded, fit_encoder
 
@@ -228,7 +227,7 @@ def find_duplicates(
     if encoder is not None and shown is not None:
         (one, other, exact, share), semantic = _with_meaning(pairs, shown, encoder, meaning, progress)
     group = _all_alike(one, other, share, len(items))
-    same = group if drop == "near" else _numbered(_joined(one[exact], other[exact], len(items)))
+    same = group if drop == "near" else _numbered(joined(one[exact], other[exact], len(items)))
     return Duplicates(
         items=items,
         one=one,
@@ -400,12 +399,6 @@ def _chained(content: Ints) -> tuple[Ints, Ints]:
     return order[same], order[same + 1]
 
 
-def _joined(one: Ints, other: Ints, items: int) -> Ints:
-    """(items,) a number for all items that pairs join, directly or not."""
-    joined = sparse.coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(items, items))
-    return np.asarray(csgraph.connected_components(joined.tocsr(), directed=False)[1])
-
-
 def _numbered(group: Ints) -> Ints:
     """(items,) the groups of two items or more, numbered by their first item; -1 for an item by itself."""
     _, first, member, count = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
@@ -418,7 +411,7 @@ def _all_alike(one: Ints, other: Ints, similarity: Floats, items: int) -> Ints:
 
     Items that pairs of similarity 1 join count as one: of those, not every pair is listed.
     """
-    cluster = _joined(one[similarity >= 1], other[similarity >= 1], items)
+    cluster = joined(one[similarity >= 1], other[similarity >= 1], items)
     a, b = cluster[one], cluster[other]
     order = np.argsort(-similarity, kind="stable")
     order = order[a[order] != b[order]]

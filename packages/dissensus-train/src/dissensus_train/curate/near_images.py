@@ -161,8 +161,7 @@ def near_images(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, I
     """
     one, other, evidence, background = judged_pairs(planes, progress=progress)
     found = _duplicates(one, other, evidence)
-    joined = sparse.coo_array((np.ones(len(found[0]), np.int8), found[:2]), shape=(len(planes), len(planes)))
-    component = csgraph.connected_components(joined.tocsr(), directed=False)[1]
+    component = joined(found[0], found[1], len(planes))
     size = np.bincount(component)
     for number in np.flatnonzero((size > _VERIFIED + 1) & (size <= _JOINED)).tolist():
         member = np.flatnonzero(component == number)
@@ -171,6 +170,12 @@ def near_images(planes: Planes, *, progress: Progress = silent) -> tuple[Ints, I
         found = tuple(np.concatenate([of_all, of_these]) for of_all, of_these in zip(found, more, strict=True))
     fresh = np.sort(np.unique(found[0] * len(planes) + found[1], return_index=True)[1])
     return found[0][fresh], found[1][fresh], found[2][fresh]
+
+
+def joined(one: Ints, other: Ints, items: int) -> Ints:
+    """(items,) a number for all items that pairs join, directly or not."""
+    pairs = sparse.coo_array((np.ones(len(one), dtype=np.int8), (one, other)), shape=(items, items))
+    return np.asarray(csgraph.connected_components(pairs.tocsr(), directed=False)[1])
 
 
 def _duplicates(one: Ints, other: Ints, evidence: PairEvidence) -> tuple[Any, ...]:

@@ -200,12 +200,11 @@ def measure_scores(sets: Mapping[str, Mapping[str, Any]], *, name: str = "model"
     wanted = OodSettings(sets=dict.fromkeys(outside, ""), **settings)
     values = {of: {score: np.asarray(column)[None] for score, column in scores.items()} for of, scores in sets.items()}
     items = {of: len(next(iter(sets[of].values()))) for of in outside}
-    about = {"path": "", "how": "scores as they were given", "in_distribution_too": 0, "trained_on": 0}
-    summaries = [
-        OodSetSummary(name=of, kind=wanted.kind_of(of), items=count, there=count, **about)  # type: ignore[arg-type]
+    summaries = tuple(
+        OodSetSummary(name=of, kind=wanted.kind_of(of), items=count, there=count, how="scores as they were given")
         for of, count in items.items()
-    ]
-    return detection({name: values}, {name: (0,)}, wanted, summaries=tuple(summaries))
+    )
+    return detection({name: values}, {name: (0,)}, wanted, summaries=summaries)
 
 
 def _refuse_two_models(everything: Mapping[str, GivenOutputs]) -> None:

@@ -23,12 +23,12 @@ class OodSetSummary:
 
     name: str
     kind: str
-    path: str
     items: int
     there: int
     how: str
-    in_distribution_too: int
-    trained_on: int
+    path: str = ""
+    in_distribution_too: int = 0
+    trained_on: int = 0
     distinct: int = 0
 
 

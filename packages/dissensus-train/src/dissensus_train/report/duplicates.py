@@ -15,7 +15,7 @@ from dissensus.report.page import render_small_page
 from dissensus_train.curate.item_list import listed, places
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dissensus.datasets.sources import Source
     from dissensus_train.curate.duplicates import Duplicates
@@ -59,7 +59,7 @@ def duplicates_page(found: Duplicates, sources: Sequence[Source]) -> str:
 
 
 def _cards(
-    found: Duplicates, rows: Sequence[int], shown: Sequence[Any], similarity: dict[tuple[int, int], float]
+    found: Duplicates, rows: Sequence[int], shown: Sequence[Any], similarity: Mapping[tuple[int, int], float]
 ) -> list[Card]:
     cards = []
     for row, what in zip(rows, shown, strict=False):

@@ -321,7 +321,7 @@ def _fingerprint(path: Path) -> str:
     """A hash of a file's bytes, or of the names, sizes and dates of a folder's files."""
     digest = hashlib.sha256()
     if path.is_dir():
-        for file in sorted(path.rglob("*")):
+        for file in sorted(file for file in path.rglob("*") if file.exists()):
             state = file.stat()
             digest.update(f"{file.relative_to(path)} {state.st_size} {state.st_mtime_ns}\n".encode())
     elif path.is_file():
