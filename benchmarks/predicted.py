@@ -36,9 +36,9 @@ from dissensus_train.studies.text_sets import chaosnli, lewidi, text_set
 
 if TYPE_CHECKING:
     from dissensus.arrays import Ints
-    from dissensus.datasets import LabelledItems
     from dissensus.evaluation.probabilities import Runs
     from dissensus.votes.table import Votes
+    from dissensus_train.studies.labelled import LabelledItems
 
 SETS = ("words", "popquorn", "chaosnli-s", "chaosnli-m", "ferplus", "cifar-10h", "md-agreement")
 ALSO = ("words-majority",)

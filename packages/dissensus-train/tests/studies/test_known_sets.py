@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from dissensus.datasets.labelled import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.schemes import frequency
 from dissensus.together.sets import mass_before, set_thresholds
@@ -22,6 +21,7 @@ from dissensus.votes.cifar import read_cifar_10n_labels
 from dissensus.votes.simulate import simulate_votes
 from dissensus_train.studies import read_study
 from dissensus_train.studies.data import study_data
+from dissensus_train.studies.labelled import LabelledItems
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
 from dissensus_train.studies.spec import SHARES
 from dissensus_train.studies.splitting import study_splits

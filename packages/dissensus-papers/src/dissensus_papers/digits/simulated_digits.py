@@ -17,7 +17,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from dissensus.datasets import LabelledItems, Source, cache_folder
+from dissensus.datasets import Source, cache_folder
 from dissensus.errors import InputError
 from dissensus.labels import label
 from dissensus.randomness import Purpose, stream
@@ -27,6 +27,7 @@ from dissensus_papers.digits.ambiguous import Blending, ambiguous_digits
 from dissensus_papers.digits.digits import DIGITS, read_digits
 from dissensus_papers.digits.panel import HABITS, Eyes, perceive, simulate_panel
 from dissensus_train.curate import Floor, ItemList, find_duplicates, map_items, select_items, split_groups
+from dissensus_train.studies import LabelledItems
 from dissensus_train.training import one_thread
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dissensus.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from dissensus_train.studies.labelled import LabelledItems as LabelledItems
     from dissensus_train.studies.labelled_sets import LABELLED_SETS as LABELLED_SETS
     from dissensus_train.studies.measuring import StudyBasins as StudyBasins
     from dissensus_train.studies.measuring import stored_basins as stored_basins

@@ -11,11 +11,11 @@ import numpy as np
 from dissensus.array_file import read_npz
 from dissensus.datasets.catalogue import data_file, data_folder, find
 from dissensus.datasets.images import read_cifar_batch
-from dissensus.datasets.labelled import LabelledItems
 from dissensus.errors import InputError
 from dissensus.items.shown import Items
 from dissensus.votes.cifar import CIFAR_CLASSES, THREE_LABELS, read_cifar_10n_labels
 from dissensus.votes.table import votes_from_counts
+from dissensus_train.studies.labelled import LabelledItems
 
 if TYPE_CHECKING:
     from dissensus.items.pictures import Images

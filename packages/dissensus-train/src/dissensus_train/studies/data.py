@@ -10,7 +10,6 @@ import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.datasets.catalogue import cache_folder
-from dissensus.datasets.labelled import ORIGINAL, LabelledItems, original_labels
 from dissensus.errors import InputError, MissingItemsError, choices
 from dissensus.items.pictures import ImageReading
 from dissensus.items.shown import Items
@@ -23,6 +22,7 @@ from dissensus.votes.sampling import subsample
 from dissensus.votes.shown_pairs import shown_pairs
 from dissensus_train.encoders.encoding import encoded, fit_encoder
 from dissensus_train.encoders.reading import places_in_file, read_features, read_images, read_texts
+from dissensus_train.studies.labelled import ORIGINAL, LabelledItems, original_labels
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
 from dissensus_train.studies.splitting import study_splits
 from dissensus_train.studies.writing import toml_value

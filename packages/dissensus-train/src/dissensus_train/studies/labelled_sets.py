@@ -14,7 +14,7 @@ from dissensus_train.studies.text_sets import LEWIDI, chaosnli, emobank_valence,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.datasets import LabelledItems
+    from dissensus_train.studies.labelled import LabelledItems
 
 SPLITS: Final = ("train", "validation", "test")
 

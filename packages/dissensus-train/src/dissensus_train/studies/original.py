@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.datasets.labelled import ORIGINAL
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics.registry import reported
+from dissensus_train.studies.labelled import ORIGINAL
 from dissensus_train.studies.mode_audit import mode_shift
 from dissensus_train.studies.scored import AGREEMENT, trains_on_majority
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.arrays import first_listed
-from dissensus.datasets import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.table_file import open_file, read_rows
 from dissensus.votes.table import NONE
+from dissensus_train.studies.labelled import LabelledItems
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints, Names, Table

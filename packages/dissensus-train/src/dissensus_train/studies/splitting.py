@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Codes, Ints, Names
-    from dissensus.datasets import LabelledItems
+    from dissensus_train.studies.labelled import LabelledItems
     from dissensus_train.studies.spec import Study
 
 SPELLINGS: Final = {**{name: name for name in SPLITS}, "dev": "validation", "val": "validation", "valid": "validation"}

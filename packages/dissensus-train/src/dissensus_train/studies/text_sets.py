@@ -12,12 +12,12 @@ import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.datasets.catalogue import data_file, find
-from dissensus.datasets.labelled import LabelledItems
 from dissensus.datasets.vader import whole_texts, word_texts
 from dissensus.errors import InputError
 from dissensus.items.shown import Items
 from dissensus.votes.table import Annotators, Votes
 from dissensus_train.encoders.reading import read_texts
+from dissensus_train.studies.labelled import LabelledItems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from dissensus.datasets.catalogue import load_labelled as load_labelled
     from dissensus.datasets.images import read_cifar_batch as read_cifar_batch
     from dissensus.datasets.images import read_idx as read_idx
-    from dissensus.datasets.labelled import LabelledItems as LabelledItems
     from dissensus.datasets.sample import write_sample as write_sample
     from dissensus.datasets.sources import Source as Source
     from dissensus.datasets.sources import read_source as read_source

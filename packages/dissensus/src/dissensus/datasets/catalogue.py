@@ -12,12 +12,11 @@ import urllib.error
 import urllib.request
 import zipfile
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from dissensus.datasets.cifar_10s import read_cifar_10s
 from dissensus.datasets.sources import read_source
 from dissensus.datasets.vader import read_snippets, read_words
 from dissensus.errors import InputError, choices
@@ -28,7 +27,6 @@ from dissensus.votes.cifar import read_cifar_10h_counts
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from dissensus.datasets.labelled import LabelledItems
     from dissensus.progress import Progress
     from dissensus.votes.table import Votes
 
@@ -104,12 +102,12 @@ class Dataset:
             )
         return cast("Votes", self.contents())
 
-    def load_labelled(self) -> LabelledItems:
-        """The items with their label distributions, of a set that was published in this form."""
+    def load_labelled(self) -> Any:
+        """The items with their label distributions (`dissensus_train.studies.LabelledItems`), of a set published so."""
         if self.holds != "labels":
             holds = "votes; use dissensus.datasets.load" if self.holds == "votes" else "items without labels of people"
             raise InputError(f"{self.name}: this is a set of {holds}")
-        return cast("LabelledItems", self.contents())
+        return self.contents()
 
     def contents(self) -> Any:
         """What the set holds, read and checked: votes, labelled items, or items."""
@@ -129,16 +127,18 @@ class Dataset:
         )
 
 
+def _by_train(name: str, path: Path) -> Any:
+    """A set that was published as label distributions, which studies alone are made of."""
+    return joined("joins", f"set.{name}", part="train", wanted_by=name)(path)
+
+
 _READERS: Final[dict[str, dict[str, Any]]] = {
     "words": {"read": lambda _: read_words()},
     "words-9": {"read": lambda _: read_words(classes=9)},
     "snippets": {"read": read_snippets},
     "cifar-votes": {"read": read_cifar_10h_counts},
-    "soft-digits": {
-        "read": lambda path: joined("joins", "set.soft-digits", part="train", wanted_by="soft-digits")(path),
-        "holds": "labels",
-    },
-    "cifar-10s": {"read": read_cifar_10s, "holds": "labels"},
+    "soft-digits": {"read": partial(_by_train, "soft-digits"), "holds": "labels"},
+    "cifar-10s": {"read": partial(_by_train, "cifar-10s"), "holds": "labels"},
     "items": {"read": read_source, "holds": "items"},
 }
 """What reads the sets of `catalogue.toml` whose `reader` is no format of `read_votes`."""
@@ -204,7 +204,7 @@ def load(name: str) -> Votes:
     return find(name).load()
 
 
-def load_labelled(name: str) -> LabelledItems:
+def load_labelled(name: str) -> Any:
     """The items of a known set that was published as label distributions: `load_labelled("soft-digits")`."""
     return find(name).load_labelled()
 

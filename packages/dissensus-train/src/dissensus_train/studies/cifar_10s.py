@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dissensus.datasets.labelled import LabelledItems
 from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.votes.cifar import CIFAR_CLASSES
+from dissensus_train.studies.labelled import LabelledItems
 
 LAST_IMAGE = 9_999
 """Items are places in the CIFAR-10 test set."""
