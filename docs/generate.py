@@ -418,6 +418,11 @@ def plain_python(text: str) -> str:
 
 def shown(output: Any, figure: str, alt: str, made: dict[str, str | bytes]) -> list[str]:
     """One output of a cell in Markdown; a figure goes into a file beside the page."""
+    if output.output_type == "stream" and output.name == "stderr":
+        # Warnings without the place of the line on this machine; nobody reads a progress bar that is over.
+        output.text = "\n".join(re.findall(r"^\S+:\d+: (\w*Warning: .*)$", output.text, re.M))
+        if not output.text:
+            return []
     if output.output_type == "stream":
         return ["```{ .text .output }", output.text.rstrip(), "```", ""]
     for kind, ending in (("image/svg+xml", "svg"), ("image/png", "png")):
@@ -486,5 +491,6 @@ def startup() -> Path:
     folder = BUILD / "ipython"
     place = folder / "profile_default" / "startup" / "figures.py"
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text('import altair\n\naltair.renderers.enable("svg")\n', encoding="utf-8")
+    quiet = 'import warnings\n\nwarnings.filterwarnings("ignore", message="IProgress not found")\n'
+    place.write_text(f'{quiet}import altair\n\naltair.renderers.enable("svg")\n', encoding="utf-8")
     return folder

@@ -24,9 +24,9 @@ train, test = np.arange(400), np.arange(400, 600)
 
 folder = minilm_folder()
 tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-texts = datasets.Dataset.from_dict({"item": labels.items.tolist(), "text": labels.items.tolist()})
-texts = texts.map(lambda rows: tokenizer(rows["text"]), batched=True)
-print(labels.items[0], tokenizer.tokenize(labels.items[0]))
+words = labels.items.tolist()
+texts = datasets.Dataset.from_dict({"item": words, **tokenizer(words)})
+print(words[0], tokenizer.tokenize(words[0]))
 
 # %% [markdown]
 # ## A pretrained encoder

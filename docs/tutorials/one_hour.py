@@ -75,11 +75,17 @@ print(dis.inspect(votes, resamples=200))
 
 # %% [markdown]
 # ## Soft labels
-# The share of people who chose each class, for each post: the *label distribution*, or soft label.
+# The share of people who chose each class, for each post: the *label distribution*, or soft label. If people agreed, only the two outer bars would be
+# there; a majority vote pretends that they are.
 
-# %% alt="A histogram of the share of annotators who call a post hate speech, from none to all."
+# %% alt="A histogram of posts by the share of people who call them hate speech, from 0 to 1."
+import altair as alt
+
 labels = dis.label(votes)
-dis.plot.disagreement(labels)
+shares = pd.DataFrame(labels.probabilities, columns=labels.classes)
+alt.Chart(shares, width=420, height=160).mark_bar().encode(
+    alt.X("hate", bin=alt.Bin(step=0.1), title="share of people who say hate"), alt.Y("count()", title="posts")
+)
 
 # %% [markdown]
 # ## Fine-tune
@@ -130,7 +136,7 @@ scored
 from pathlib import Path
 
 dis.report(scored, "out/report.html")
-print(*sorted(file.name for file in Path("out/report-files").glob("*-column.pdf")))
+print(*sorted(file.name for file in Path("out/report-files").glob("*-column.pdf")), sep="\n")
 print(Path("out/report-files/comparison-all.tex").read_text())
 
 # %% [markdown]
@@ -175,7 +181,8 @@ import urllib.error
 import urllib.request
 
 running = subprocess.Popen([sys.executable, "-m", "uvicorn", "serve:app", "--port", "8765", "--log-level", "error"])
-asked = json.dumps(["I prefer chicken katsu curry.", "They all deserve to be thrown out."]).encode()
+texts = ["I prefer chicken katsu curry.", "They all deserve to be thrown out."]
+asked = json.dumps(texts).encode()
 request = urllib.request.Request("http://127.0.0.1:8765/predict", asked, {"Content-Type": "application/json"})
 for _ in range(600):  # until it has loaded the model
     try:
@@ -186,7 +193,8 @@ for _ in range(600):  # until it has loaded the model
         time.sleep(0.2)
 running.terminate()
 running.wait()
-print(answered)
+for text, chances in zip(texts, answered):
+    print(text, {name: round(chance, 2) for name, chance in chances.items()})
 
 # %% [markdown]
 # Next: [annotators as people](../people.md) asks whether the five countries answer alike, [evaluation](../evaluation.md) explains every number, and

@@ -10,6 +10,7 @@ commands that take longest.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "results" not in path.parts)]
+
+NOTEBOOKS = sorted([*DOCS.glob("tutorials/*.py"), *DOCS.glob("gallery/*.py")])
 
 NOT_RUN = {
     "pip install ": "the environment is there",
@@ -195,14 +198,41 @@ def _run(code: Any, names: dict[str, Any]) -> dict[str, Any]:
     return names
 
 
+def generator() -> Any:
+    """docs/generate.py, which MkDocs calls."""
+    about = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert about is not None
+    assert about.loader is not None
+    module = importlib.util.module_from_spec(about)
+    about.loader.exec_module(module)
+    return module
+
+
+def run_whole(path: Path) -> str:
+    """Run a page or a notebook as its reader does, in the current folder, and say what was run."""
+    if path.suffix == ".py":
+        program = generator().plain_python(path.read_text("utf-8"))
+        beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PATH": beside},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{path.name}: {done.stderr}"
+        return "a program"
+    kinds = [language for language, _ in blocks(path)]
+    run_page(path, whole=True)
+    return f"{kinds.count('python')} blocks of Python, {kinds.count('sh')} for the shell"
+
+
 if __name__ == "__main__":
-    for page in [path for path in PAGES if not sys.argv[1:] or path.stem in sys.argv[1:]]:
-        kinds = [language for language, _ in blocks(page)]
-        if {"python", "sh"} & set(kinds):
+    for each in [path for path in (*PAGES, *NOTEBOOKS) if not sys.argv[1:] or path.stem in sys.argv[1:]]:
+        if each.suffix == ".py" or {"python", "sh"} & {language for language, _ in blocks(each)}:
             with tempfile.TemporaryDirectory() as folder:
                 os.chdir(folder)
                 begun = time.perf_counter()
-                run_page(page, whole=True)
-                ran = f"{kinds.count('python')} blocks of Python, {kinds.count('sh')} for the shell"
-                print(f"{page.relative_to(ROOT)}: {ran}, {time.perf_counter() - begun:.0f} s", flush=True)
+                ran = run_whole(each)
+                print(f"{each.relative_to(ROOT)}: {ran}, {time.perf_counter() - begun:.0f} s", flush=True)
                 os.chdir(ROOT)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,12 +18,23 @@ import dissensus as dis
 from dissensus.cli import app
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus_train.training.store import RunStore
-from tests.docs.running import DOCS, NOT_RUN, PAGES, blocks, lines_of, run_notebook, run_page, unknown_options
+from tests.docs.running import (
+    DOCS,
+    NOT_RUN,
+    NOTEBOOKS,
+    PAGES,
+    blocks,
+    generator,
+    lines_of,
+    run_notebook,
+    run_page,
+    run_whole,
+    unknown_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NOTEBOOKS = sorted([*DOCS.glob("tutorials/*.py"), *DOCS.glob("gallery/*.py")])
 NEEDED = {
     "figures": ("sklearn",),
     "bundles": ("onnx", "onnxruntime", "onnxscript", "sklearn"),
@@ -60,13 +69,7 @@ def needed(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def generate() -> Any:
-    """docs/generate.py, which MkDocs calls."""
-    about = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    assert about is not None
-    assert about.loader is not None
-    module = importlib.util.module_from_spec(about)
-    about.loader.exec_module(module)
-    return module
+    return generator()
 
 
 @pytest.mark.parametrize("path", [path for path in NOTEBOOKS if path != COLLECTING], ids=lambda path: path.stem)
@@ -84,12 +87,8 @@ def test_a_notebook_is_a_program_too(generate: Any) -> None:
         program = generate.plain_python(path.read_text("utf-8"))
         compile(program, path.name, "exec")
         assert "# !" not in program
-    program = generate.plain_python(COLLECTING.read_text("utf-8")).replace(
-        "dissensus collect", f"{sys.executable} -m dissensus collect"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].startswith("review-")
+    assert run_whole(COLLECTING) == "a program"
+    assert Path("out/votes.parquet").is_file()
 
 
 def test_a_notebook_whose_data_cannot_be_had_says_so(generate: Any) -> None:
@@ -99,6 +98,16 @@ def test_a_notebook_whose_data_cannot_be_had_says_so(generate: Any) -> None:
     assert title.startswith("# ")
     assert said.startswith("**Not run when this site was built**")
     assert not any(cell.get("outputs") for cell in notebook.cells)
+
+
+def test_of_what_a_notebook_says_aside_its_warnings_are_shown(generate: Any) -> None:
+    class Stream:
+        output_type, name = "stream", "stderr"
+        text = "/a/b.py:3: VotesWarning: 7 rows left out\n  votes = read()\nLoading:  10%|#  | 1/9\rLoading: 100%\n"
+
+    assert generate.shown(Stream(), "", "", {})[1] == "VotesWarning: 7 rows left out"
+    Stream.text = "Loading: 100%|###| 9/9\n"
+    assert generate.shown(Stream(), "", "", {}) == []
 
 
 def pytorch_loop(left: Any) -> None:
