@@ -229,7 +229,7 @@ def run_whole(path: Path) -> str:
 
 if __name__ == "__main__":
     for each in [path for path in (*PAGES, *NOTEBOOKS) if not sys.argv[1:] or path.stem in sys.argv[1:]]:
-        if each.suffix == ".py" or {"python", "sh"} & {language for language, _ in blocks(each)}:
+        if each.suffix == ".py" or {"python", "sh", "console"} & {language for language, _ in blocks(each)}:
             with tempfile.TemporaryDirectory() as folder:
                 os.chdir(folder)
                 begun = time.perf_counter()
