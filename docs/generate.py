@@ -462,7 +462,7 @@ def executed(path: Path) -> tuple[Any, Path]:
             notebook,
             kernel_name="python3",
             startup_timeout=300,
-            timeout=300,
+            timeout=1800,
             resources={"metadata": {"path": folder}},
             # Below errors, a kernel only has to say that it talks to us without encryption, on this machine.
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
