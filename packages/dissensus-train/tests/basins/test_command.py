@@ -40,7 +40,6 @@ def test_the_table_and_the_json_say_what_was_measured(plan: OpenStudy, tmp_path:
 
 
 def test_the_help_names_the_study_s_table() -> None:
-    # Square brackets are markup where they are not escaped.
     shown = " ".join(CliRunner().invoke(app, ["basins", "--help"], env={"COLUMNS": "120"}).stdout.split())
     assert "the study's own [basins] table" in shown
 

@@ -37,9 +37,9 @@ def basins(
     address: opt.Address = None,
     json: opt.JsonTo = None,
 ) -> None:
-    r"""Measure curvature and sharpness of stored runs on one loss and the same items, and the paths between runs.
+    """Measure curvature and sharpness of stored runs on one loss and the same items, and the paths between runs.
 
-    An option that is not given is taken from the study's own \[basins] table.
+    An option that is not given is taken from the study's own [basins] table.
     """
     from dataclasses import replace
 
