@@ -42,7 +42,7 @@ print({name: answers["1024000000__ambiance"] for name, answers in llms.items()})
 # %%
 panel = dis.label(dis.read_votes("cebab.llm_annotations.json").models_as_people())
 systems = {"gpt-4o": llms["gpt-4o"], "six LLMs": panel}
-dis.evaluate(votes, systems, reference="gpt-4o", resamples=200)
+dis.evaluate(votes, systems, reference="gpt-4o", resamples=100)
 
 # %% [markdown]
 # ## Calibrated
@@ -62,7 +62,7 @@ dis.evaluate(
     {"as they are": said[~half], "calibrated": calibrator(said[~half])},
     classes=people.classes,
     reference="as they are",
-    resamples=200,
+    resamples=100,
 )
 
 # %% [markdown]
@@ -71,7 +71,7 @@ dis.evaluate(
 
 # %%
 for name in ("gpt-4o", "mistral-v03"):
-    print(name, "-", dis.combine(votes, {name: llms[name]}, resamples=200).verdict[1])
+    print(name, "-", dis.combine(votes, {name: llms[name]}, resamples=100).verdict[1])
 
 # %% [markdown]
 # ## May it take a person's place?

@@ -49,8 +49,9 @@ COLLECTING = DOCS / "tutorials" / "collecting.py"
 """The notebook that reads what its commands wrote: it is run as a program."""
 
 SMALLER = {
+    "images": {"epochs = 20": "epochs = 3"},
     "hugging_face": {"num_train_epochs=4": "num_train_epochs=1"},
-    "one_hour": {"short.sample(400,": "short.sample(60,", "epochs = 4": "epochs = 1", "resamples=200": "resamples=20"},
+    "one_hour": {"short.sample(400,": "short.sample(40,", "epochs = 4": "epochs = 1", "resamples=200": "resamples=20"},
 }
 """What tests replace in a notebook to save time; `make docs` and `python -m tests.docs.running` run it as printed."""
 

@@ -323,8 +323,7 @@ _MOMENT: Final = r"^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2}(?:\.\d{1,9})?
 
 
 def _is_empty(cells: pl.Series) -> pl.Series:
-    empty = cells.is_null()
-    return empty | (cells == "").fill_null(value=False) if cells.dtype == pl.String else empty
+    return cells.is_null() if cells.dtype != pl.String else (cells == "").fill_null(value=True)
 
 
 def describe(cells: pl.Series, code: Codes, *, names: Names, what: str, where: Where) -> Names:
@@ -339,12 +338,11 @@ def describe(cells: pl.Series, code: Codes, *, names: Names, what: str, where: W
     kept = values.gather(first)
     other = said[(kept.gather(code[said]) != values.gather(said)).to_numpy()]
     if other.size:
-        row = int(other[-1])
-        who = code[row]
+        row, who = int(other[-1]), int(code[other[-1]])
         elsewhere = "; one of items is named with item_attributes=" if what == "annotator" else ""
         raise InputError(
             f"{where(row)}: {what} '{names[who]}' has '{cells[row]}' in column '{cells.name}', and "
-            f"'{kept[int(who)]}' before; an attribute has one value per {what}{elsewhere}"
+            f"'{kept[who]}' before; an attribute has one value per {what}{elsewhere}"
         )
     return to_names(kept)
 
