@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +82,12 @@ def test_several_models_by_name_each_have_a_strength() -> None:
     noise = np.random.default_rng(2).dirichlet(np.ones(3), len(TRUTH))
     both = dis.combine(votes_of(COUNTS), {"good": TRUTH, "noise": noise}, resamples=0)
     assert both.strengths["good"] > 5 * both.strengths["noise"]
+    # The models' parts add up to what is said of an ordinary item, also where predictions count for nothing on most.
+    nothing = np.where(np.arange(len(both.strength)) % 3 < 2, 0.0, both.strength)
+    told = replace(both, strength=nothing, strengths=dict.fromkeys(both.strengths, 0.0)).verdict[0]
+    assert told.startswith("On an ordinary item predictions count for 0.0 people (good 0, noise 0), ")
+    (middle,) = re.findall(r"count for ([\d.]+) people", both.verdict[0])
+    assert float(middle) == pytest.approx(sum(both.strengths.values()), abs=0.05)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ class Combined(Framed):
         strengths: by model, its part in the people that predictions count for on an ordinary (median) item.
         strength: (items,) people: how many votes would tell as much of the item's label distribution as its predictions
             do.
+        predicted: (items,) whether any model says something of the item.
         notes: sentences that belong beside it.
         mass: (items, classes) sums of the judgements that there are.
         forecast: of (items, classes) judgements of all these items, the label distributions that they would make.
@@ -58,6 +59,7 @@ class Combined(Framed):
     labels: LabelDistribution
     strengths: Mapping[str, float]
     strength: Floats
+    predicted: Mask
     notes: tuple[str, ...]
     mass: Table
     forecast: Forecast
@@ -73,8 +75,7 @@ class Combined(Framed):
     @property
     def verdict(self) -> tuple[str, ...]:
         """What the two are worth together, in sentences."""
-        known = self.strength[self.strength > 0] if self.strength.any() else np.zeros(1)
-        low, middle, high = np.quantile(known, (0.05, 0.5, 0.95))
+        low, middle, high = np.quantile(self.strength[self.predicted], (0.05, 0.5, 0.95))
         parts = ", ".join(f"{name} {people:.2g}" for name, people in self.strengths.items())
         counted = f"{middle:.1f} people{f' ({parts})' if len(self.strengths) > 1 else ''}"
         lines = [f"On an ordinary item predictions count for {counted}, on 90 % of items for {low:.1f} to {high:.1f}."]
@@ -165,12 +166,13 @@ def combine(
             out[rows] = combination.forecast(pseudo, mass[rows])
         return out
 
-    ordinary = np.median(strength[np.any([np.isfinite(model[0, :, 0]) for model in models], axis=0)])
-    people = everybody.strengths / everybody.strengths.sum() * ordinary
+    predicted = np.any([np.isfinite(model[0, :, 0]) for model in models], axis=0)
+    people = everybody.strengths / everybody.strengths.sum() * np.median(strength[predicted])
     return Combined(
         labels=replace(labels, probabilities=forecast(mass), scheme=COMBINED, model=None),
         strengths=dict(zip(given.names, people.tolist(), strict=True)),
         strength=strength,
+        predicted=predicted,
         notes=given.notes,
         mass=mass,
         forecast=forecast,
