@@ -472,7 +472,7 @@ def executed(path: Path) -> tuple[Any, Path]:
         except CellExecutionError as error:
             if error.ename != "URLError":
                 raise
-            notebook = not_run(jupytext.read(path))
+            return not_run(jupytext.read(path)), folder  # tried again the next time
         nbformat.write(notebook, kept)
     return nbformat.read(kept, as_version=4), folder
 
