@@ -59,6 +59,9 @@ SECONDS_A_RUN = 24.0
 JOB_GROUP = 12
 """Runs of a job in a file."""
 
+MANY = 20_000
+"""Training items whose predictions are left behind."""
+
 OVERHEAD = 25.0
 """Seconds that a group takes beside its steps: compiling, recording, predicting, writing."""
 
@@ -274,31 +277,49 @@ def write(results: Sequence[RunResult], folder: Path, *, kind: str) -> None:
             "versions": dict(result.versions),
             "failed": result.failed,
         }
-        for part in ("history", "predictions", "dynamics"):
-            arrays |= {f"{key}/{part}/{name}": values for name, values in getattr(result, part).items()}
-    held = io.BytesIO()
-    np.savez_compressed(held, about=np.array(json.dumps(about)), **arrays)
+        # What claims ask of: dynamics of training items, and not what a model says of 50,000 of them.
+        held = {
+            "history": result.history,
+            "predictions": {
+                name: values for name, values in result.predictions.items() if name != TRAIN or len(values) < MANY
+            },
+            "dynamics": {name: values for name, values in result.dynamics.items() if name == TRAIN},
+        }
+        for part, columns in held.items():
+            arrays |= {f"{key}/{part}/{name}": values for name, values in columns.items()}
+    file = io.BytesIO()
+    np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
     name, tar, part = f"runs-{results[0].run.key}.npz", folder / f"{kind}.tar", folder / f"{kind}.part"
     if tar.exists():
         shutil.copy(tar, part)
     entry = tarfile.TarInfo(name)
-    entry.size = held.tell()
-    held.seek(0)
-    with tarfile.open(part, "a") as file:
-        file.addfile(entry, held)
+    entry.size = file.tell()
+    file.seek(0)
+    with tarfile.open(part, "a") as archive:
+        archive.addfile(entry, file)
     part.replace(tar)
     print(f"{name}: {entry.size / 2**20:.1f} MiB", flush=True)
 
 
-def keep_weights(results: Sequence[RunResult], folder: Path) -> None:
-    """The weights of soft runs stay on the machine, for what is measured of them there."""
+def keep_weights(carried: Carried, group: Sequence[Waiting], results: Sequence[RunResult], folder: Path) -> None:
+    """The weights of soft runs stay on the machine, for what is measured of them there (benchmarks/alignment.py)."""
     folder.mkdir(parents=True, exist_ok=True)
+    waiting = {one.key: one for one in group}
     for result in results:
         if result.run.delivery == "soft" and not result.run.options:
-            np.savez(folder / f"{result.run.key}.npz", spec=np.array(json.dumps(result.run.spec())), **result.weights)
+            data = carried.data([waiting[result.run.key]])
+            np.savez(
+                folder / f"{waiting[result.run.key].study}-seed-{result.run.seed}.npz",
+                human=data.human.probabilities.astype(np.float32),
+                normalisation=np.array(data.normalisation),
+                **{name: data.splits[name] for name in ("train", "test")},
+                **{f"weights/{name}": value for name, value in result.weights.items()},
+            )
 
 
-def train_job(name: str, folder: Path, out: Path, *, device: str, seeds: Sequence[int], pixels: Path) -> None:
+def train_job(
+    name: str, folder: Path, out: Path, *, kind: str, device: str, seeds: Sequence[int], pixels: Path
+) -> None:
     """Train a whole study, a seed after the other on a GPU; what is done is written at once."""
     began = time.monotonic()
     with gzip.open(folder / f"{name}.pickle.gz", "rb") as file:
@@ -319,10 +340,10 @@ def train_job(name: str, folder: Path, out: Path, *, device: str, seeds: Sequenc
             held.append(result)
             # A file that comes back may have 16 MiB, and dynamics are the bulk of it.
             if len(held) == JOB_GROUP:
-                write(held, out, kind=f"{name}-{result.run.key[:4]}" if result.dynamics else name)
+                write(held, out, kind=f"{kind}-{result.run.key[:4]}" if result.dynamics else kind)
                 held = []
         if held:
-            write(held, out, kind=f"{name}-{held[0].run.key[:4]}" if held[0].dynamics else name)
+            write(held, out, kind=f"{kind}-{held[0].run.key[:4]}" if held[0].dynamics else kind)
         print(f"{name}: {len(group)} runs, {time.monotonic() - began:.0f} s", flush=True)
 
 
@@ -359,7 +380,7 @@ def train(folder: Path, out: Path, *, seconds: float, device: str, most: int) ->
         if len(group) > 2:
             a_run = max(took - OVERHEAD, 0.0) / len(group) + 0.5
         write(results, out, kind="queue")
-        keep_weights(results, folder / "weights")
+        keep_weights(carried, group, results, folder / "weights")
         # The next call on this machine goes on from here.
         with (folder / "done" / f"{os.getpid()}.txt").open("a", encoding="utf-8") as file:
             file.writelines(f"{result.run.key}\n" for result in results)
@@ -386,6 +407,7 @@ def main() -> None:
     there.add_argument("--seconds", type=float, default=570.0)
     there.add_argument("--group", type=int, default=4, help="runs at once: few lose little where the end comes early")
     job.add_argument("study")
+    job.add_argument("--name", help="of what comes back; the study's if not given")
     job.add_argument("--seeds", type=int, nargs="*", default=())
     job.add_argument("--images", type=Path, default=CARRIED / "jobs" / "train-images.npz", help="CIFAR-10N's, as JPEG")
     for verb in (there, job):
@@ -407,7 +429,8 @@ def main() -> None:
     elif given.verb == "train":
         train(given.folder, given.out, seconds=given.seconds, device=given.device, most=given.group)
     else:
-        train_job(given.study, given.folder, given.out, device=given.device, seeds=given.seeds, pixels=given.images)
+        kind, about = given.name or given.study, {"device": given.device, "seeds": given.seeds, "pixels": given.images}
+        train_job(given.study, given.folder, given.out, kind=kind, **about)
 
 
 if __name__ == "__main__":
