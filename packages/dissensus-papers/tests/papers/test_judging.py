@@ -13,8 +13,8 @@ from scipy import stats
 from dissensus.bootstrap import Estimate
 from dissensus_papers.papers.claims import Claim, Paper, read_paper
 from dissensus_papers.papers.judging import judge, judge_paper
+from dissensus_papers.papers.measured import Measured
 from dissensus_papers.papers.pages import counted
-from dissensus_papers.papers.quantities import Measured
 from dissensus_papers.papers.summary import StudySummary
 
 if TYPE_CHECKING:

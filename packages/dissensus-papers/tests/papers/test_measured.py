@@ -79,7 +79,7 @@ def test_what_the_store_has_is_judged_where_the_weights_are_gone(folder: Path, t
         shutil.rmtree(made / "store" / "measured" / kind)
     with (made / "claims.toml").open("a") as file:
         for name, quantity, about in (
-            ("sharp", "basin value", 'measure = "trace"'),
+            ("sharp", "basin ratio", 'measure = "trace"\nagainst = "majority"'),
             ("maps", "explanation difference", 'measure = "cosine"\nagainst = "majority"'),
         ):
             file.write(

@@ -14,7 +14,8 @@ from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics import soft_nll
 from dissensus_papers.papers.evidence import Evidence
-from dissensus_papers.papers.quantities import measure, over_splits
+from dissensus_papers.papers.measured import over_seeds
+from dissensus_papers.papers.quantities import measure
 from dissensus_train.studies import open_study, read_study
 from dissensus_train.studies.original import scores_against
 from tests.study_report.studies import finished
@@ -175,7 +176,7 @@ def test_dynamics_are_of_the_last_epochs(measured: Evidence) -> None:
     [
         ("score", {"metric": "kl", "system": "nobody"}, "there is no kl of 'nobody' in this study; its systems are"),
         ("score", {"metric": "kl", "system": SOFT, "stratum": "odd"}, "no item is in the stratum 'odd' by agreement"),
-        ("basin value", {"measure": "trace", "system": SOFT}, "its basins were not measured"),
+        ("basin ratio", {"measure": "trace", **TWO}, "its basins were not measured"),
         ("explanation difference", {"measure": "cosine", **TWO}, "its basins were not measured"),
         ("ood ahead", {"ood_set": "x", "scores": ["msp"], **TWO}, "out-of-distribution detection was not measured"),
         ("mode shift", {"measure": "mode", "system": "nobody"}, "no mode-shift audit of 'nobody' in 'all'"),
@@ -191,14 +192,14 @@ def test_what_a_study_does_not_have_is_refused(
 def test_seeds_on_splits_of_their_own_have_the_corrected_interval() -> None:
     """Nadeau, Bengio 2003, written out; and it is wider than Student's, since splits share items."""
     values = np.array([-0.31, -0.24, -0.28, -0.35])
-    found = over_splits(values, tested_share=0.25, null=0.0)
+    found = over_seeds(values, tested_share=0.25, null=0.0)
     half = stats.t.ppf(0.975, 3) * values.std(ddof=1) * np.sqrt(1 / 4 + 0.25)
     assert found.value.value == pytest.approx(values.mean())
     assert found.value.low == pytest.approx(values.mean() - half)
     assert found.p == pytest.approx(
         2 * stats.t.sf(abs(values.mean()) / (values.std(ddof=1) * np.sqrt(0.5)), 3), rel=1e-6
     )
-    alone = over_splits(values[:1], tested_share=0.25)
+    alone = over_seeds(values[:1], tested_share=0.25)
     assert (alone.value.low, alone.over) == (None, "seeds, each on a split of its own")
 
 

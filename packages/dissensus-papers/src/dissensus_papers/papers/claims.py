@@ -50,14 +50,13 @@ class Claim(TomlTable, kw_only=True):
         mark: where that is from; one of `MARKS`.
         quantity: a name in `QUANTITIES`.
         about: what the quantity is of: by key, a metric, systems, a stratum; as the quantity asks.
-        study: whose runs are measured; empty where the quantity is of other claims, or is not measured.
+        study: whose runs are measured; empty where the quantity is of other claims.
         paper: the paper's value; None where it prints none.
         reproduced: lowest and highest value that counts as reproduced, if the whole interval lies in `in_direction`.
         in_direction: lowest and highest value that counts as in the paper's direction.
         equal: of a claim that nothing differs, in place of both: the range that the whole interval must lie in.
         tested_on: one of `TESTED_ON`.
         note: what a reader must know beside the verdict.
-        why: the reason, where it is not measured.
         percent: whether its values are shares that are shown in per cent.
     """
 
@@ -73,7 +72,6 @@ class Claim(TomlTable, kw_only=True):
     equal: Range | None = None
     tested_on: str = ""
     note: str = ""
-    why: str = ""
     percent: bool = False
 
     def text_of(self, value: float) -> str:
@@ -229,10 +227,6 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
             raise TableError(key, f"is missing; this quantity {asks}")
     if quantity.measure and not claim.study:
         raise TableError("study", "is missing; name the study that is measured")
-    if claim.quantity == "unmeasured":
-        if not claim.why:
-            raise TableError("why", "is missing; say why it is not measured")
-        return
     for key in ("reproduced", "in_direction") if claim.equal is None else ("equal",):
         least, most = getattr(claim, key)
         if key not in table or not least <= most:

@@ -19,7 +19,7 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.evaluation import Estimate, holm, wilcoxon
 from dissensus_papers.papers.claims import STAND_IN
-from dissensus_papers.papers.quantities import Measured
+from dissensus_papers.papers.measured import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,6 +52,7 @@ class JudgedClaim:
         why: in one sentence.
         measured: our value; None where there is none.
         seeds: on how many seeds our value lies on the claim's side, and how many there are; None where it has no side.
+        of_seeds: how many its study has; 0 where it is about other claims.
         wilcoxon: exact one-sided p-value over seeds that our value lies on the claim's side; None likewise.
         instead: whether another study stands in for the one that the claim is about.
         cautions: what a reader must know of the data behind it: that people were simulated, say.
@@ -62,6 +63,7 @@ class JudgedClaim:
     why: str
     measured: Measured | None = None
     seeds: tuple[int, int] | None = None
+    of_seeds: int = 0
     wilcoxon: float | None = None
     instead: bool = False
     cautions: tuple[str, ...] = ()
@@ -84,6 +86,7 @@ class JudgedClaim:
             "why": self.why,
             "ours": None if self.measured is None else self.measured.to_dict(),
             "seeds_on_its_side": self.seeds,
+            "seeds": self.of_seeds,
             "wilcoxon_one_sided": self.wilcoxon,
             "on_a_stand_in": self.instead,
             "cautions": list(self.cautions),
@@ -113,8 +116,6 @@ def judge_paper(paper: Paper, summaries: Mapping[str, StudySummary]) -> tuple[Ju
 
 
 def _of_study(claim: Claim, summaries: Mapping[str, StudySummary]) -> JudgedClaim:
-    if claim.quantity == "unmeasured":
-        return JudgedClaim(claim=claim, verdict=claim.about.get("verdict", NOT_TESTABLE), why=claim.why)
     summary = summaries.get(claim.study)
     why = _why_not_run(claim, summary)
     if summary is None or why:
@@ -125,7 +126,8 @@ def _of_study(claim: Claim, summaries: Mapping[str, StudySummary]) -> JudgedClai
         judged = JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
     else:
         judged = judge(claim, msgspec.convert(answer["measured"], Measured))
-    return replace(judged, instead=judged.instead or summary.instead, cautions=summary.cautions)
+    instead, of_seeds = judged.instead or summary.instead, len(summary.seeds)
+    return replace(judged, instead=instead, of_seeds=of_seeds, cautions=summary.cautions)
 
 
 def _why_not_run(claim: Claim, summary: StudySummary | None) -> str:

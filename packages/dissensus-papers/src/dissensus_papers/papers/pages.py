@@ -39,8 +39,8 @@ HOW: Final = (
     "states. In direction: the interval lies on the claim's side. Not reproduced: the whole interval lies on the other "
     "side. Inconclusive: the interval reaches both. A claim that nothing differs has a range, shown as =, in which the "
     "whole interval must lie. p is two-sided and takes other items and other seeds into account; the Wilcoxon p is "
-    "exact, one-sided and over seeds alone, as papers report it: with five seeds it cannot be below 0.031. Seeds: on "
-    "how many our value lies on the claim's side."
+    "exact, one-sided and over seeds alone, as papers report it: with five seeds it cannot be below 0.031, with three "
+    "0.125. Seeds: on how many our value lies on the claim's side."
 )
 
 FIGURE: Final = (
@@ -226,7 +226,9 @@ def _claims(judged: Sequence[JudgedClaim], heading: str, *, control: bool) -> li
     for row in ran:
         name, paper, ours, seeds, verdict = claim_cells(row)
         figure = Drawing(interval_plot(row, about=f"paper {paper}, ours {ours}"))
-        cards.append((verdict, row.claim.says, figure, paper, ours))
+        cards.append(
+            (verdict, row.claim.says, figure, paper, f"{ours}, {row.of_seeds} seeds" if row.of_seeds else ours)
+        )
         p = DASH if row.measured is None else _p(row.measured.p)
         # That people were simulated, or another study measured, belongs to every verdict.
         why = "; ".join((row.why, *row.cautions))

@@ -5,18 +5,16 @@ Scores and their resamples are those of the scored study; nothing is scored a se
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
-from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
 import numpy as np
 
 from dissensus.dynamics import data_maps, epoch_divergence, resampled_spearman, uncertainty_correlations
 from dissensus.errors import InputError, choices
 from dissensus.evaluation import METRICS, Estimate, Spread, estimate_within, make_strata, spread_over_seeds
 from dissensus_papers.papers.evidence import ALL, NotMeasuredError
+from dissensus_papers.papers.measured import ITEMS_AND_SEEDS, Measured, listed, over_seeds, with_interval
 from dissensus_train.basins import QUANTITIES as OF_BASINS
 
 if TYPE_CHECKING:
@@ -29,40 +27,12 @@ if TYPE_CHECKING:
     About = Mapping[str, Any]
     """What a quantity is of, by the keys that it asks for."""
 
-ITEMS_AND_SEEDS: Final = "items and seeds"
-SEEDS: Final = "seeds"
-SPLITS: Final = "seeds, each on a split of its own"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """A quantity as our runs have it.
-
-    Attributes:
-        value: with its 95 % interval, where it has one.
-        by_seed: the same of each seed (or pair of runs), in the order of the study's seeds; empty where there is none.
-        over: what the interval is over.
-        p: two-sided p-value of the null value, from the same variance as the interval; None where it is not tested.
-        null: the value of no effect: 0 for a difference, 1 for a ratio; None where there is none.
-    """
-
-    value: Estimate
-    by_seed: tuple[float, ...] = ()
-    over: str = ""
-    p: float | None = None
-    null: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, ready for JSON; `msgspec.convert` reads them."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain
-
 
 class Quantity(NamedTuple):
     """Something that can be measured.
 
     Attributes:
-        measure: of a study; None where it is of other claims or is not measured.
+        measure: of a study; None where it is of other claims.
         keys: what it asks for; `DEFAULTS` has those that may be left out.
         percent: whether it is a share that is shown in per cent.
     """
@@ -86,44 +56,8 @@ def measure(evidence: Evidence, quantity: str, about: About) -> Measured:
     parts = [measure(split, quantity, about) for split in evidence.splits]
     values = np.array([part.value.value for part in parts])
     if not parts[0].over:
-        return Measured(value=Estimate(float(values.mean())), by_seed=_listed(values), null=parts[0].null)
-    return over_splits(values, tested_share=evidence.tested_share, null=parts[0].null)
-
-
-def over_splits(values: Floats, *, tested_share: float, null: float | None = None) -> Measured:
-    """The mean over seeds that each have a split of their own, with the corrected resampled t interval.
-
-    Splits share items, so that their values are less independent than they look: the variance of the mean is
-    (1 / n + tested / trained) times that between splits (Nadeau, Bengio 2003).
-    """
-    n = len(values)
-    spread = Spread(((float(values.var(ddof=1)) * (1 / n + tested_share), n - 1),)) if n > 1 else None
-    return _measured(float(values.mean()), spread, values, SPLITS, null=null)
-
-
-def _measured(
-    value: float,
-    spread: Spread | None,
-    by_seed: Floats,
-    over: str,
-    *,
-    null: float | None = 0.0,
-    resamples: int = 0,
-    bounds: tuple[float, float] = (-inf, inf),
-) -> Measured:
-    estimate = estimate_within(value, spread, level=0.95, low=bounds[0], high=bounds[1], resamples=resamples)
-    p = None if null is None or spread is None or len(by_seed) == 1 else spread.p_value(value - null)
-    return Measured(value=estimate, by_seed=_listed(by_seed), over=over, p=p, null=null)
-
-
-def _over_seeds(values: Floats, *, null: float | None = 0.0) -> Measured:
-    """The mean over seeds with Student's interval."""
-    spread = Spread(((float(values.var(ddof=1)) / len(values), len(values) - 1),)) if len(values) > 1 else None
-    return _measured(float(values.mean()), spread, values, SEEDS, null=null)
-
-
-def _listed(values: Iterable[Any]) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
+        return Measured(value=Estimate(float(values.mean())), by_seed=listed(values), null=parts[0].null)
+    return over_seeds(values, tested_share=evidence.tested_share, null=parts[0].null)
 
 
 # --- scores -------------------------------------------------------------------------------------------------------
@@ -172,24 +106,24 @@ def _score(evidence: Evidence, about: About) -> Measured:
     values = _values(evaluation, about, about["system"])
     metric, spread = METRICS[about["metric"]], _spread(evaluation, about, values)
     mean, resamples, bounds = float(values[0].mean()), len(values) - 1, (metric.low, metric.high)
-    return _measured(mean, spread, values[0], _over(values), null=None, resamples=resamples, bounds=bounds)
+    return with_interval(mean, spread, values[0], _over(values), null=None, resamples=resamples, bounds=bounds)
 
 
 def _difference(evidence: Evidence, about: About) -> Measured:
     """The score of a system less another's."""
     evaluation = evidence.against(about["target"])
     ours, theirs = _paired(evaluation, about)
-    gap = ours - theirs
-    spread = _widened(evaluation, about, _spread(evaluation, about, gap))
-    return _measured(float(gap[0].mean()), spread, gap[0], _over(gap), resamples=len(gap) - 1)
+    return _of_gap(ours - theirs, _widened(evaluation, about, _spread(evaluation, about, ours - theirs)))
+
+
+def _of_gap(gap: Table, spread: Spread | None) -> Measured:
+    return with_interval(float(gap[0].mean()), spread, gap[0], _over(gap), resamples=len(gap) - 1)
 
 
 def _score_shift(evidence: Evidence, about: About) -> Measured:
     """The score of a system against people, less its score against one of the study's targets."""
     people, other = (_values(evidence.against(of), about, about["system"]) for of in ("", about["target"]))
-    gap = people - other
-    spread = _spread(evidence.evaluation, about, gap)
-    return _measured(float(gap[0].mean()), spread, gap[0], _over(gap), resamples=len(gap) - 1)
+    return _of_gap(people - other, _spread(evidence.evaluation, about, people - other))
 
 
 def _between_runs(evidence: Evidence, about: About) -> Measured:
@@ -208,7 +142,7 @@ def _between_runs(evidence: Evidence, about: About) -> Measured:
     ratio = float(ours.mean() / theirs.mean())
     residual = (ours - ratio * theirs) / theirs.mean()
     spread = Spread(((float(residual.var(ddof=1)) / residual.size, residual.size - 1),))
-    return _measured(ratio - 1, spread, np.zeros(0), "items, given these seeds")
+    return with_interval(ratio - 1, spread, np.zeros(0), "items, given these seeds")
 
 
 def _relative_change(evidence: Evidence, about: About) -> Measured:
@@ -222,7 +156,7 @@ def _relative_change(evidence: Evidence, about: About) -> Measured:
         )
     ratio = float(ours[0].mean()) / base
     spread = _widened(evaluation, about, _spread(evaluation, about, (ours - ratio * theirs) / base), unit=base)
-    return _measured(ratio - 1, spread, ours[0] / theirs[0] - 1, _over(ours), resamples=len(ours) - 1)
+    return with_interval(ratio - 1, spread, ours[0] / theirs[0] - 1, _over(ours), resamples=len(ours) - 1)
 
 
 def _widened(evaluation: Evaluation, about: About, spread: Spread | None, *, unit: float = 1.0) -> Spread | None:
@@ -279,7 +213,7 @@ def _gain_correlation(evidence: Evidence, about: About) -> Measured:
         raise InputError("claims: the targets of all items are what people said; there is no distance to go with")
     spread = spread_over_seeds([values[:, :1]], items=len(members))
     value = estimate_within(float(values[0, 0]), spread, level=0.95, low=-1.0, high=1.0, resamples=len(values) - 1)
-    return Measured(value=value, by_seed=_listed(values[0, 1:]), over="items, given these seeds", null=0.0)
+    return Measured(value=value, by_seed=listed(values[0, 1:]), over="items, given these seeds", null=0.0)
 
 
 def _system(evidence: Evidence, name: str) -> Any:
@@ -293,10 +227,8 @@ def _mode_shift(evidence: Evidence, about: About) -> Measured:
     """The accuracy gained over original labels (gain, and of it mode or softness); or the share of moved modes."""
     for audit in evidence.audits:
         if (audit.soft, audit.stratum) == (about["system"], about["stratum"]):
-            if about["measure"] == "moved":
+            if _known_measure(about, ("gain", "mode", "softness", "moved")) == "moved":
                 return Measured(value=Estimate(audit.moved))
-            if about["measure"] not in ("gain", "mode", "softness"):
-                raise InputError(f"claims: the audit has no '{about['measure']}'; choose gain, mode, softness or moved")
             return Measured(value=getattr(audit.shift, about["measure"]), over=ITEMS_AND_SEEDS, null=0.0)
     known = ", ".join(dict.fromkeys(audit.soft for audit in evidence.audits)) or "none"
     raise InputError(f"claims: no mode-shift audit of '{about['system']}' in '{about['stratum']}'; there is {known}")
@@ -312,7 +244,7 @@ def _uncertainty(evidence: Evidence, about: About) -> Measured:
     """
     if about["against"]:
         ours, theirs = (_uncertainty(evidence, {**about, "system": about[name], "against": ""}) for name in TWO)
-        return _over_seeds(np.array(ours.by_seed) - np.array(theirs.by_seed))
+        return over_seeds(np.array(ours.by_seed) - np.array(theirs.by_seed))
     scored = evidence.scored
     recorded, people = scored.dynamics(_system(evidence, about["system"])), scored.people_on_training_items
     maps = data_maps(recorded, people, epochs=min(5, *(len(run) for run in recorded), 5))
@@ -323,7 +255,7 @@ def _uncertainty(evidence: Evidence, about: About) -> Measured:
         estimates += [row.spearman for row in rows if (row.human, row.model) == wanted and row.spearman is not None]
     if len(estimates) != 1 + len(maps):
         raise InputError(f"claims: there is no correlation of {wanted[0]} with {wanted[1]} in this study")
-    return Measured(value=estimates[0], by_seed=_listed(estimates[1:]), over=ITEMS_AND_SEEDS, null=0.0)
+    return Measured(value=estimates[0], by_seed=listed(estimates[1:]), over=ITEMS_AND_SEEDS, null=0.0)
 
 
 def _early_divergence(evidence: Evidence, about: About) -> Measured:
@@ -339,24 +271,24 @@ def _early_divergence(evidence: Evidence, about: About) -> Measured:
         .mean(axis=(1, 2), dtype=np.float64)
         for name in TWO
     )
-    return _over_seeds(ours - theirs)
+    return over_seeds(ours - theirs)
 
 
 # --- basins and out-of-distribution detection -----------------------------------------------------------------------
 
 
+def _known_measure(about: About, known: Iterable[str]) -> str:
+    measure: str = about["measure"]
+    if measure not in known:
+        raise InputError(f"claims: there is no measure '{measure}' here; choose {', '.join(known)}")
+    return measure
+
+
 def _of_basins(evidence: Evidence, about: About, name: str) -> Floats:
-    systems = evidence.basins.systems
+    systems, of = evidence.basins.systems, OF_BASINS[_known_measure(about, OF_BASINS)]
     if name not in systems:
         raise NotMeasuredError(f"claims: the basins of '{name}' were not measured{choices(name, systems)}")
-    if about["measure"] not in OF_BASINS:
-        raise InputError(f"claims: '{about['measure']}' is not measured of basins; choose {', '.join(OF_BASINS)}")
-    return np.array([OF_BASINS[about["measure"]].read(basin)[0] for basin in systems[name]])
-
-
-def _basin_value(evidence: Evidence, about: About) -> Measured:
-    """A measure of basins, mean over seeds."""
-    return _over_seeds(_of_basins(evidence, about, about["system"]), null=None)
+    return np.array([of.read(basin)[0] for basin in systems[name]])
 
 
 def _basin_ratio(evidence: Evidence, about: About) -> Measured:
@@ -364,26 +296,25 @@ def _basin_ratio(evidence: Evidence, about: About) -> Measured:
     ours, theirs = (_of_basins(evidence, about, about[name]) for name in TWO)
     if len(ours) != len(theirs) or not (ours > 0).all() or not (theirs > 0).all():
         raise InputError(f"claims: {about['measure']} is not positive for every seed; a ratio says nothing")
-    logarithm = _over_seeds(np.log(ours / theirs))
+    logarithm = over_seeds(np.log(ours / theirs))
     value = logarithm.value
     low, high = (None if end is None else float(np.exp(end)) for end in (value.low, value.high))
     ratio = Estimate(float(np.exp(value.value)), low, high)
-    return Measured(value=ratio, by_seed=_listed(ours / theirs), over=SEEDS, p=logarithm.p, null=1.0)
+    return Measured(value=ratio, by_seed=listed(ours / theirs), over=logarithm.over, p=logarithm.p, null=1.0)
 
 
 def _pairs(evidence: Evidence, about: About, first: str, second: str) -> Floats:
     read = {"barrier": lambda pair: pair.barrier.value, "cka": lambda pair: pair.similarity.value}
-    if about["measure"] not in read:
-        raise InputError(f"claims: '{about['measure']}' is not measured of pairs; choose {', '.join(read)}")
+    of = read[_known_measure(about, read)]
     for systems in evidence.basins.pairs:
         if (systems.first, systems.second) == (first, second):
-            return np.array([read[about["measure"]](pair) for pair in systems.pairs])
+            return np.array([of(pair) for pair in systems.pairs])
     raise NotMeasuredError(f"claims: runs of {first} and {second} were not compared in this study")
 
 
 def _pair(evidence: Evidence, about: About) -> Measured:
     """Barrier or CKA between runs, mean over pairs."""
-    return _over_seeds(_pairs(evidence, about, about["system"], about["against"]), null=None)
+    return over_seeds(_pairs(evidence, about, about["system"], about["against"]), null=None)
 
 
 def _pair_difference(evidence: Evidence, about: About) -> Measured:
@@ -392,7 +323,7 @@ def _pair_difference(evidence: Evidence, about: About) -> Measured:
     parts = [(float(pairs.var(ddof=1)) / len(pairs), len(pairs) - 1) for pairs in (ours, theirs) if len(pairs) > 1]
     by_pair = ours - theirs if len(ours) == len(theirs) else np.zeros(0)
     spread = Spread(tuple(parts)) if len(parts) == 2 else None
-    return _measured(float(ours.mean() - theirs.mean()), spread, by_pair, "pairs of runs")
+    return with_interval(float(ours.mean() - theirs.mean()), spread, by_pair, "pairs of runs")
 
 
 def _explanation_difference(evidence: Evidence, about: About) -> Measured:
@@ -404,13 +335,8 @@ def _explanation_difference(evidence: Evidence, about: About) -> Measured:
     both, explanations = [], evidence.basins.explanations
     for name in TWO:
         if about[name] not in explanations:
-            known = ", ".join(explanations) or "none"
-            raise NotMeasuredError(
-                f"claims: the explanations of '{about[name]}' were not compared in this study; there are {known}"
-            )
-        if about["measure"] not in ("cosine", "correlation"):
-            raise InputError(f"claims: maps are not compared by '{about['measure']}'; choose cosine or correlation")
-        both.append(getattr(explanations[about[name]], about["measure"]))
+            raise NotMeasuredError(f"claims: the explanations of '{about[name]}' were not compared in this study")
+        both.append(getattr(explanations[about[name]], _known_measure(about, ("cosine", "correlation"))))
     ours, theirs = both
     gap = ours.value - theirs.value
     ends = (None, None)
@@ -435,7 +361,7 @@ def _ood_ahead(evidence: Evidence, about: About) -> Measured:
     """By how many OOD scores a system has the higher AUROC."""
     gaps = _ood_gaps(evidence, about)
     ahead = Estimate(float((gaps.mean(axis=1) > 0).sum()))
-    return Measured(value=ahead, by_seed=_listed((gaps > 0).sum(axis=0)))
+    return Measured(value=ahead, by_seed=listed((gaps > 0).sum(axis=0)))
 
 
 def _ood_difference(evidence: Evidence, about: About) -> Measured:
@@ -444,14 +370,14 @@ def _ood_difference(evidence: Evidence, about: About) -> Measured:
     if len(gaps) == 1:
         paired = evidence.ood.difference(about["ood_set"], about["scores"][0], system=about["system"])
         if paired is not None and paired.reference == about["against"]:
-            return Measured(value=paired.value, by_seed=_listed(gaps[0]), over=ITEMS_AND_SEEDS, null=0.0)
-    return _over_seeds(gaps.mean(axis=0))
+            return Measured(value=paired.value, by_seed=listed(gaps[0]), over=ITEMS_AND_SEEDS, null=0.0)
+    return over_seeds(gaps.mean(axis=0))
 
 
 TYPES: Final[dict[str, Any]] = {"epochs": int, **dict.fromkeys(("systems", "scores", "of"), tuple[str, ...])}
 """Of what quantities ask for; all else is a text."""
 
-DEFAULTS: Final = {"stratum": ALL, "by": "agreement", "target": "", "against": "", "verdict": "not testable here"}
+DEFAULTS: Final = {"stratum": ALL, "by": "agreement", "target": "", "against": ""}
 """What may be left out of what quantities ask for."""
 
 TWO: Final = ("system", "against")
@@ -468,7 +394,6 @@ QUANTITIES: Final = {
     "mode shift": Quantity(_mode_shift, ("measure", "system", "stratum")),
     "uncertainty correlation": Quantity(_uncertainty, ("measure", *TWO, "human")),
     "early divergence": Quantity(_early_divergence, (*TWO, "epochs")),
-    "basin value": Quantity(_basin_value, ("measure", "system")),
     "basin ratio": Quantity(_basin_ratio, ("measure", *TWO)),
     "pair": Quantity(_pair, ("measure", *TWO)),
     "pair difference": Quantity(_pair_difference, ("measure", *TWO)),
@@ -478,6 +403,5 @@ QUANTITIES: Final = {
     # Of other claims: the mean of their values; how many lie on their side, do so in every seed, or survive Holm.
     "average": Quantity(None, ("of",)),
     "count": Quantity(None, ("of", "counts")),
-    "unmeasured": Quantity(None, ("verdict",)),
 }
 """What claims can be judged by."""

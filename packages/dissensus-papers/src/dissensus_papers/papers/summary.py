@@ -19,7 +19,8 @@ from dissensus.datasets import data_folder
 from dissensus.errors import InputError
 from dissensus.pages import write_texts
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED, NotMeasuredError
-from dissensus_papers.papers.quantities import measure, over_splits
+from dissensus_papers.papers.measured import over_seeds
+from dissensus_papers.papers.quantities import measure
 from dissensus_train.basins import summarise_basins
 from dissensus_train.studies import stored_basins, stored_ood, study_toml
 
@@ -188,7 +189,7 @@ def _scores_of_splits(evidence: Evidence) -> list[dict[str, Any]]:
     rows = []
     for found in by_row.values():
         values = np.array([row["by_seed"][0] for row in found], dtype=np.float64)
-        over = over_splits(values, tested_share=evidence.tested_share).value
+        over = over_seeds(values, tested_share=evidence.tested_share).value
         rows.append({**found[0], "by_seed": rounded(values.tolist()), **rounded(_ends(over))})
     return rows
 
