@@ -105,9 +105,9 @@ def not_run(paper: Paper, summaries: Summaries) -> list[str]:
 def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> list[Block]:
     """The page, block by block."""
     cautions = list(dict.fromkeys(caution for summary in summaries.values() for caution in summary.cautions))
-    stand_ins = [f"{summary.study} for {name}" for name, summary in summaries.items() if summary.instead]
-    if stand_ins:
-        cautions.append(f"these studies stand in for others, whose data are not here: {'; '.join(stand_ins)}")
+    # Which they are stands beside their scores; a phone's first screen is for the verdict.
+    if any(summary.instead for summary in summaries.values()):
+        cautions.append("studies that stand in for others, whose data are not here, are counted apart")
     blocks = [
         Block("title", f"{paper.authors}: what could be reproduced"),
         Block("text", f"{paper.title} ({paper.link}). {paper.question}"),
