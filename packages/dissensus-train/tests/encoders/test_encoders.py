@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import types
 from pathlib import Path
@@ -14,6 +15,7 @@ from scipy.sparse import csr_matrix
 
 from dissensus.errors import InputError
 from dissensus.items import Items
+from dissensus.parts import install_line
 from dissensus.progress import Step
 from dissensus_train.encoders import Encoder, encoded, fit_encoder, restore_encoder
 from dissensus_train.encoders.pretrained import MINILM, hf_folder
@@ -322,7 +324,7 @@ def test_timm_networks_see_squares_scaled_as_timm_says(tmp_path: Path, monkeypat
 
 @pytest.mark.skipif(importlib.util.find_spec("timm") is not None, reason="timm is installed")
 def test_a_missing_library_is_named_with_the_extra_that_brings_it() -> None:
-    with pytest.raises(InputError, match=r"timm is not installed; get it with `pip install \"dissensus\[images\]\"`"):
+    with pytest.raises(InputError, match=re.escape(f"timm is not installed; get it with `{install_line('images')}`")):
         encoded(fit_encoder("timm:resnet18", image_items(), folder=Path()), image_items())
 
 

@@ -231,7 +231,7 @@ def test_the_next_step_reads_the_votes_as_before_and_quotes_names(tmp_path: Path
     done = dissensus(*line, *reading, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     hint = done.stderr.splitlines()[-1].removeprefix("next: ")
-    words = shlex.split(hint.partition(", ")[0])
+    words = shlex.split(hint, comments=True)
     assert words[0] == "dissensus"
     assert "my votes.csv" in words
     assert words[-len(reading) :] == reading

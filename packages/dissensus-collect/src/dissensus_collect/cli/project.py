@@ -12,8 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import typed
-from dissensus.cli.printing import console, json_alone, next_step, note, plain
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 from dissensus.errors import InputError
 from dissensus_collect.cli.shared import (
     DatabaseUrl,

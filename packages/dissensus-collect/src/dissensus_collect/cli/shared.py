@@ -11,7 +11,6 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import note
 from dissensus.errors import InputError, meant
-from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -102,4 +101,6 @@ def say_checks(checks: Iterable[Check]) -> None:
 
 def histogram(by_votes: Any) -> str:
     """How many items have how many votes."""
+    from dissensus.votes.echo import number
+
     return "with " + ", ".join(f"{number(votes, 'vote')}: {items:,}" for votes, items in sorted(by_votes.items()))

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import typed
-from dissensus.cli.printing import console, json_alone, next_step, note, plain
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 from dissensus.errors import InputError
 from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, new_folder, read_project
 

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dissensus.cli.inputs import typed
 from dissensus.cli.options import JsonTo, Seed, not_standard_output
-from dissensus.cli.printing import console, json_alone, next_step, note, plain
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 
 
 def ambiguous(

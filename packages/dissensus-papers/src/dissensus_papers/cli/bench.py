@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dissensus.cli.inputs import typed
 from dissensus.cli.options import Device, Engine, JsonTo, not_standard_output
-from dissensus.cli.printing import json_alone, next_step, note
+from dissensus.cli.printing import json_alone, next_step, note, typed
 from dissensus_papers.cli import Kept, Quick, Resamples, Seeds, Store, show_progress
 from dissensus_train.cli.progress import train_with_progress
 

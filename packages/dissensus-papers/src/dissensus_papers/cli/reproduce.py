@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dissensus.cli.inputs import typed
 from dissensus.cli.options import Device, Engine, JsonTo, not_standard_output
-from dissensus.cli.printing import console, json_alone, next_step, note, plain, table
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, table, typed
 from dissensus_papers.cli import Kept, Quick, Resamples, Seeds, Store, show_progress
 from dissensus_train.cli.progress import train_with_progress
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import typed, votes_named
+from dissensus.cli.inputs import votes_named
 from dissensus.cli.joining import joined_group
-from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, table, text_to
+from dissensus.cli.printing import console, json_alone, json_to, next_step, note, plain, table, text_to, typed
 from dissensus.errors import InputError
 from dissensus.votes.echo import number
 from dissensus_train.cli.item_lists import floors_of, named, numbers_of, read_sources, show_counts, splits_of

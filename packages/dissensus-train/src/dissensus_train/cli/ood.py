@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import typed
-from dissensus.cli.printing import console, json_to, next_step, note, plain, table, text_to
+from dissensus.cli.printing import console, json_to, next_step, note, plain, table, text_to, typed
 from dissensus.errors import InputError
 from dissensus_train.cli.stores import opened_study
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import typed
-from dissensus.cli.printing import console, json_alone, next_step, note, plain, progress_bar, table, text_to
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, progress_bar, table, text_to, typed
 from dissensus.errors import InputError
 from dissensus_train.cli.predict import compare, export
 from dissensus_train.cli.progress import show_status, status_dict, train_with_progress

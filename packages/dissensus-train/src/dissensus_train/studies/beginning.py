@@ -54,8 +54,9 @@ def first_study(
 
     reading = understand(votes, options)
     columns: dict[str, Any] = {"text": text} if text else {}
-    if options is not None and items.suffix.lower() in KINDS and options.item in columns_of(items):
-        columns["item"] = options.item
+    named = None if options is None else options.item
+    if named and items.is_file() and items.suffix.lower() in KINDS and named in columns_of(items):
+        columns["item"] = named
     people, models_left_out = people_alone(reading.votes)
     said, (key, remark, shown), dropped = with_items(
         in_order_of_names(people),

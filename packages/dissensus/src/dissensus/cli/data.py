@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import typed
-from dissensus.cli.printing import console, json_alone, next_step, note, progress_bar, table
+from dissensus.cli.printing import console, json_alone, next_step, note, progress_bar, table, typed
 
 app = typer.Typer(
     name="data",

@@ -11,7 +11,6 @@ from dissensus.cli.inputs import (
     read_systems,
     reading_dict,
     system_files,
-    typed,
     votes_beside_predictions,
 )
 from dissensus.cli.per_annotator import evaluate_per_annotator, score_lewidi
@@ -25,6 +24,7 @@ from dissensus.cli.printing import (
     short_table,
     table,
     text_to,
+    typed,
 )
 from dissensus.cli.together import print_deferral, print_sets, write_marked
 from dissensus.errors import InputError

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dissensus.cli.options import READING, Given, option_words, typed_name
+from dissensus.cli.options import READING, Given, typed_name
 from dissensus.cli.printing import note
 from dissensus.errors import InputError, choices
 
@@ -19,16 +18,6 @@ if TYPE_CHECKING:
     from dissensus.votes.reading import Options, Reading
     from dissensus.votes.shown_pairs import ShownPairs
     from dissensus.votes.table import Votes
-
-
-def typed(*words: object, reading: Options | None = None, **options: Any) -> str:
-    """A command as one types it: with options, but for those that were not given, and how to read the votes."""
-    given = {name: value for name, value in options.items() if value}
-    spelled = {name: [f"--{name.replace('_', '-')}"] for name in given}
-    for name in [] if reading is None else reading.given(*READING):
-        given[name], spelled[name] = getattr(reading, name), typed_name(name).split("/")
-    flags = [word for name, value in given.items() for word in option_words(name, value, *spelled[name])]
-    return shlex.join(["dissensus", *map(str, words), *flags])
 
 
 def is_known(source: str) -> bool:

@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from dissensus.cli.help_page import format_help
 from dissensus.errors import InputError
-from dissensus.parts import install_line, not_installed, registered
+from dissensus.parts import not_installed, registered
 
 
 def joined_group(listed: Mapping[str, tuple[str, str]], *, inside: str = "") -> type[TyperGroup]:
@@ -96,7 +96,7 @@ def _missing(name: str, part: str, panel: str) -> Any:
 
     @alone.command(
         name,
-        help=f"Not installed: {install_line(part)}",
+        help=f"Not installed: dissensus {name} says how to install it.",
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
         add_help_option=False,
     )

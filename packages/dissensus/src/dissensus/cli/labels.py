@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import is_known, read_files, system_files, typed, votes_beside_predictions, votes_named
-from dissensus.cli.printing import console, folded, json_to, next_step, note, plain, table
+from dissensus.cli.inputs import is_known, read_files, system_files, votes_beside_predictions, votes_named
+from dissensus.cli.printing import console, folded, json_to, next_step, note, plain, table, typed
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from dissensus.cli.inputs import (
     read_systems,
     reading_dict,
     system_files,
-    typed,
     votes_beside_predictions,
 )
-from dissensus.cli.printing import console, json_alone, next_step, note, say, short_table
+from dissensus.cli.printing import console, json_alone, next_step, note, say, short_table, typed
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 
     from dissensus.cli.whole_table import WholeTable
     from dissensus.progress import Progress
+    from dissensus.votes.reading import Options
 
-__all__ = ["console", "json_alone", "next_step", "note", "plain", "table"]
+__all__ = ["console", "json_alone", "next_step", "note", "plain", "table", "typed"]
 
 SHOWN: Final = 12
 """Classes or groups that are shown by themselves; the rest of a long list is folded into one line."""
@@ -55,6 +57,18 @@ def next_step(command: str, about: str = "") -> None:
         about: what it does, which a shell takes for a remark.
     """
     note(f"next: {command}{'  # ' if about else ''}{about}")
+
+
+def typed(*words: object, reading: Options | None = None, **options: Any) -> str:
+    """A command as one types it: with options, but for those that were not given, and how to read the votes."""
+    from dissensus.cli.options import READING, option_words, typed_name
+
+    given = {name: value for name, value in options.items() if value}
+    spelled = {name: [f"--{name.replace('_', '-')}"] for name in given}
+    for name in [] if reading is None else reading.given(*READING):
+        given[name], spelled[name] = getattr(reading, name), typed_name(name).split("/")
+    flags = [word for name, value in given.items() for word in option_words(name, value, *spelled[name])]
+    return shlex.join(["dissensus", *map(str, words), *flags])
 
 
 def plain(text: str) -> str:

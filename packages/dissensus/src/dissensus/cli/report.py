@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import read_systems, system_files, typed, votes_beside_predictions
-from dissensus.cli.printing import console, json_alone, next_step, note, plain
+from dissensus.cli.inputs import read_systems, system_files, votes_beside_predictions
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 from dissensus.errors import InputError
 from dissensus.votes.privacy import LEAST_PEOPLE, key_from, pseudonymous
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import system_files, typed, votes_beside_predictions
-from dissensus.cli.printing import console, json_alone, next_step, note, plain, say, short_table
+from dissensus.cli.inputs import system_files, votes_beside_predictions
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, say, short_table, typed
 from dissensus.errors import InputError, choices
 from dissensus.votes.privacy import LEAST_PEOPLE
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import is_known, reading_dict, typed, votes_named
-from dissensus.cli.printing import SHOWN, console, folded, json_alone, json_to, next_step, note, plain, table
+from dissensus.cli.inputs import is_known, reading_dict, votes_named
+from dissensus.cli.printing import SHOWN, console, folded, json_alone, json_to, next_step, note, plain, table, typed
 from dissensus.errors import InputError, choices
 from dissensus.votes.privacy import LEAST_PEOPLE, few_digits, groups_of, key_from, pseudonymous
 

@@ -33,7 +33,7 @@ class WholeTable(Table):
         wanted = [self._wanted(console, column) for column in self.columns]
         least = [min(size.minimum, console.width - self.gap) for size in wanted]
         if len(least) > 1:
-            least[0] = min(least[0], int(console.width * LARGEST_NAME))
+            least[0] = min(wanted[0].maximum, int(console.width * LARGEST_NAME))
         parts: list[list[int]] = [[]]
         for place in range(len(least)):
             if parts[-1] and sum(least[column] + self.gap for column in (*parts[-1], place)) > console.width:
