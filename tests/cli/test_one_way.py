@@ -29,7 +29,7 @@ from tests.docs.running import DOCS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-WITHOUT_JSON = {"collect serve": "runs until it is stopped", "schema": "its result is JSON"}
+WITHOUT_JSON = {"collect serve": "runs until it is stopped", "schema": "its result is JSON", "bench splits": "its result is CSV"}
 """Commands without --json, and why."""
 
 
@@ -332,6 +332,7 @@ NOT_WALKED = {
     "collect serve": "runs until it is stopped; tests/docs/running.py",
     "curate ambiguous": "trains a network; tests/digits/test_command.py",
     "bench add": "trains networks; tests/bench/test_benching.py",
+    "bench splits": "needs the benchmark's sets; tests/bench/test_benching.py",
     "bench submit": "needs predictions of the benchmark's sets; tests/bench/test_benching.py",
     "votes ranking": "needs preferences; tests/cli/test_commands.py",
     "study compare": "needs new votes; tests/bundles/test_comparing.py",

@@ -38,10 +38,11 @@ def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = N
 
 
 @items_app.command("put-back")
+@opt.command("put_back")
 def put_back(
     folder: Folder,
-    items: Annotated[list[str] | None, typer.Argument(metavar="ITEM...", help="Names of items.")] = None,
-    reported: Annotated[bool, typer.Option("--reported", help="All that reports have set aside.")] = False,
+    items: list[str] | None = None,
+    reported: bool = False,
     database: DatabaseUrl = None,
     json: opt.JsonTo = None,
 ) -> None:
@@ -70,9 +71,10 @@ def put_back(
 
 
 @items_app.command()
+@opt.command("replace")
 def replace(
     folder: Folder,
-    items: Annotated[list[str], typer.Argument(metavar="ITEM...", help="Items whose file or text has changed.")],
+    items: list[str],
     database: DatabaseUrl = None,
     json: opt.JsonTo = None,
 ) -> None:
@@ -107,12 +109,13 @@ def _read_items(folder: Path, database: str | None, *, replaced: Collection[str]
 
 
 @app.command()
+@opt.command("void")
 def void(
     folder: Folder,
-    reason: Annotated[str, typer.Option(help="Why; it is kept with each judgement.")] = "",
-    item: Annotated[str | None, typer.Option(help="Judgements of this item.")] = None,
-    annotator: Annotated[str | None, typer.Option(help="Judgements of this annotator (the pseudonym).")] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Use the judgements again.")] = False,
+    reason: str = "",
+    item: str | None = None,
+    annotator: str | None = None,
+    undo: bool = False,
     database: DatabaseUrl = None,
     json: opt.JsonTo = None,
 ) -> None:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 from dissensus.errors import InputError
-from dissensus_collect.cli.shared import Folder, app, new_folder, read_project
+from dissensus_collect.cli.shared import Folder, app, read_project
 
 
 @app.command()
+@opt.command("backup")
 def backup(
     folder: Folder,
-    to: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Another folder for the copy, best on another disk.")
-    ] = None,
+    to: Path | None = None,
     json: opt.JsonTo = None,
 ) -> None:
     """Copy the database into FOLDER/backups, even while it is being served, and check the copy."""
@@ -33,9 +31,10 @@ def backup(
 
 
 @app.command()
+@opt.command("restore")
 def restore(
     folder: Folder,
-    backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="One of FOLDER/backups.")],
+    backup: Path,
     json: opt.JsonTo = None,
 ) -> None:
     """Replace the database by a backup, keeping the old one; a broken backup is refused."""
@@ -51,21 +50,15 @@ def restore(
 
 
 @app.command()
+@opt.command("deploy")
 def deploy(
     folder: Folder,
-    host: Annotated[str, typer.Option(help="The name under which people reach the machine: study.example.org.")],
-    docker: Annotated[bool, typer.Option("--docker", help="Dockerfile, compose file and Caddyfile.")] = False,
-    systemd: Annotated[bool, typer.Option("--systemd", help="Unit files, a backup timer and a Caddyfile.")] = False,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the server behind the proxy.")] = 8000,
-    packages: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="A checkout of dissensus, or a folder of its wheels, that the image is built from; by default what "
-            "runs here.",
-        ),
-    ] = None,
-    output: Annotated[Path | None, new_folder("A new folder for the files; FOLDER/deploy by default.")] = None,
+    host: str,
+    docker: bool = False,
+    systemd: bool = False,
+    port: int = 8000,
+    packages: Path | None = None,
+    output: Path | None = None,
     json: opt.JsonTo = None,
 ) -> None:
     """Write what is needed to serve a project with TLS on a machine of its own; docs/collect.md walks through it."""
@@ -89,11 +82,10 @@ def deploy(
 
 
 @app.command()
+@opt.command("doctor")
 def doctor(
     folder: Folder,
-    base_url: Annotated[
-        str | None, typer.Option(help="The address that people use; by default the one it was served under last.")
-    ] = None,
+    base_url: str | None = None,
     json: opt.JsonTo = None,
 ) -> None:
     """Check address, proxy, TLS, disk, database, backups, file modes and clock of a project, and say what to do."""

@@ -6,9 +6,7 @@ import os
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
@@ -20,10 +18,11 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@opt.command("attributes")
 def attributes(
     folder: Folder,
-    table: Annotated[Path, typer.Argument(metavar="EXPORT", help="The platform's demographic export.")],
-    columns: Annotated[list[str] | None, typer.Option("--column", help="Only this column; may be repeated.")] = None,
+    table: Path,
+    columns: list[str] | None = None,
     database: DatabaseUrl = None,
     json: opt.JsonTo = None,
 ) -> None:
@@ -41,22 +40,16 @@ def attributes(
 
 
 @app.command()
+@opt.command("pay")
 def pay(
     folder: Folder,
-    approve: Annotated[
-        list[str] | None,
-        typer.Option(help="Approve this annotator (the pseudonym); 'due' for all who are due and carry no flag."),
-    ] = None,
-    reject: Annotated[list[str] | None, typer.Option(help="Reject this annotator; needs a --reason.")] = None,
-    bonus: Annotated[float, typer.Option(min=0, help="For each who is approved now, in the project's currency.")] = 0.0,
-    reason: Annotated[str, typer.Option(help="Kept with the decision.")] = "",
-    write: Annotated[
-        Path | None, typer.Option(help="Write the decisions in the platform's bulk formats into this folder.")
-    ] = None,
-    send: Annotated[
-        bool, typer.Option("--send", help="With --write: also send them by Prolific's API (PROLIFIC_TOKEN).")
-    ] = False,
-    again: Annotated[bool, typer.Option("--again", help="Write the last files once more, and nothing new.")] = False,
+    approve: list[str] | None = None,
+    reject: list[str] | None = None,
+    bonus: float = 0.0,
+    reason: str = "",
+    write: Path | None = None,
+    send: bool = False,
+    again: bool = False,
     database: DatabaseUrl = None,
     json: opt.JsonTo = None,
 ) -> None:

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import typer
 
@@ -29,39 +29,22 @@ from dissensus_collect.project import Layout
 
 
 @app.command()
+@opt.command("init")
 def init(
     folder: Folder,
-    images: Annotated[Path | None, typer.Option(help="A folder of images; by default FOLDER itself.")] = None,
-    texts: Annotated[Path | None, typer.Option(help="A table of texts (CSV, TSV, JSONL, Parquet).")] = None,
-    pairs: Annotated[
-        Path | None, typer.Option(help="A table of pairs to compare: columns left and right hold texts or images.")
-    ] = None,
-    language: Annotated[
-        str, typer.Option(help="Of the pages, and of every text in the file: en, de, fr, es, ar.")
-    ] = "en",
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            help="Class names, separated by commas; by default sub-folders or labels; of other images the digits."
-        ),
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the project; by default the folder's.")] = None,
-    question: Annotated[str | None, typer.Option(help="What is asked about every class.")] = None,
-    layout: Annotated[Layout, typer.Option(help="How classes are answered.")] = "rows",
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Votes that every item gets.")] = 6,
-    items_per_annotator: Annotated[
-        int, typer.Option(min=1, help="The most items that one annotator is asked about.")
-    ] = 70,
-    recruitment: Annotated[
-        Literal["plain", "prolific", "mturk"], typer.Option(help="Where annotators come from.")
-    ] = "plain",
-    model: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Predictions of the items: beyond k, votes go where they add most to them."),
-    ] = None,
-    budget: Annotated[
-        int, typer.Option(min=0, metavar="VOTES", help="With --model: votes beyond k, over all items.")
-    ] = 0,
+    images: Path | None = None,
+    texts: Path | None = None,
+    pairs: Path | None = None,
+    language: str = "en",
+    classes: str | None = None,
+    name: str | None = None,
+    question: str | None = None,
+    layout: Layout = "rows",
+    k: int = 6,
+    items_per_annotator: int = 70,
+    recruitment: Literal["plain", "prolific", "mturk"] = "plain",
+    model: Path | None = None,
+    budget: int = 0,
     json: opt.JsonTo = None,
 ) -> None:
     """Make a project: one file, collect.toml, that holds every setting."""
@@ -95,22 +78,14 @@ def init(
 
 
 @app.command()
+@opt.command("serve")
 def serve(
     folder: Folder,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
+    host: str = "127.0.0.1",
+    port: int = 8000,
     database: DatabaseUrl = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="The address that people use, if there is a proxy in front.")
-    ] = None,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="A proxy, or a network of them, whose word on visitors' addresses is taken; may be repeated. One on "
-            "this machine is trusted if there is a --base-url.",
-        ),
-    ] = None,
+    base_url: str | None = None,
+    trusted_proxy: list[str] | None = None,
     password_file: PasswordFile = None,
 ) -> None:
     """Serve a project until Ctrl-C; prints the link for annotators, and one for the researcher that works once.
@@ -154,14 +129,13 @@ def serve(
 
 
 @app.command()
+@opt.command("login")
 def login(
     folder: Folder,
-    name: Annotated[str, typer.Option(help="Whose account it is.")] = "researcher",
-    role: Annotated[
-        str | None, typer.Option(help="Make the account, or change it: owner, reviewer or reader (read-only).")
-    ] = None,
+    name: str = "researcher",
+    role: str | None = None,
     password_file: PasswordFile = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the account, and log its holder out.")] = False,
+    remove: bool = False,
     json: opt.JsonTo = None,
 ) -> None:
     """Print a new one-time link for a researcher, while the project is being served; make and remove accounts."""
@@ -187,9 +161,10 @@ def login(
 
 
 @app.command()
+@opt.command("invite")
 def invite(
     folder: Folder,
-    codes: Annotated[int, typer.Option(min=1, max=100_000, help="How many people to invite.")],
+    codes: int,
     database: DatabaseUrl = None,
     json: opt.JsonTo = None,
 ) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from dissensus.cli import options as opt
 from dissensus.cli.printing import note
 from dissensus.errors import InputError, meant
 
@@ -52,11 +51,6 @@ DatabaseUrl = Annotated[
 PasswordFile = Annotated[Path | None, typer.Option(metavar="FILE", help="A file whose first line is the password.")]
 BY: Final = "command line"
 """Who acted, in the log."""
-
-
-def new_folder(about: str) -> Any:
-    """The option of a folder to write into."""
-    return typer.Option("-o", "--output", help=about, callback=opt.not_standard_output)
 
 
 def read_project(folder: Path) -> Project:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 from dissensus.errors import InputError
-from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, new_folder, read_project
+from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, read_project
 
 if TYPE_CHECKING:
     from dissensus_collect.project.reading import Project
@@ -20,15 +18,14 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@opt.command("simulate")
 def simulate(
     folder: Folder,
-    annotators: Annotated[int, typer.Option(min=1, help="Bots at any one time.")] = 50,
-    abandon: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share of bots that leave in the middle of an item.")
-    ] = 0.2,
-    careless: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that answer at random.")] = 0.05,
-    exclude: Annotated[float, typer.Option(min=0, max=0.9, help="Share of bots that the researcher excludes.")] = 0.03,
-    output: Annotated[Path | None, new_folder("Keep the simulated project in this folder.")] = None,
+    annotators: int = 50,
+    abandon: float = 0.2,
+    careless: float = 0.05,
+    exclude: float = 0.03,
+    output: Path | None = None,
     seed: opt.Seed = 0,
     json: opt.JsonTo = None,
 ) -> None:
@@ -93,20 +90,12 @@ def _show_simulation(project: Project, run: Simulation, *, json: Path | None) ->
 
 
 @app.command()
+@opt.command("export")
 def export(
     folder: Folder,
-    output: Annotated[
-        Path | None, new_folder("A new folder for the files; by default FOLDER/exports/DATE-TIME.")
-    ] = None,
-    identities: Annotated[
-        bool, typer.Option("--identities", help="Also write the annotators' ids on the platform, into a separate file.")
-    ] = False,
-    formats: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--format", help="Format of the tables: csv, jsonl or parquet; may be repeated. All three by default."
-        ),
-    ] = None,
+    output: Path | None = None,
+    identities: bool = False,
+    formats: list[str] | None = None,
     database: DatabaseUrl = None,
     json: opt.JsonTo = None,
 ) -> None:

@@ -23,27 +23,16 @@ TrustCode = Annotated[
 ]
 
 
+@opt.command("predict")
 def predict(
-    bundle: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `dissensus study export` wrote.")],
-    items: Annotated[
-        Path, typer.Argument(metavar="ITEMS", help="A table of texts, a folder of images, or a file of features.")
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="CSV, TSV, Parquet or JSONL; - is standard output.")
-    ] = Path("predictions.parquet"),
-    item: Annotated[str | None, typer.Option(help="Column of item names.")] = None,
-    text: Annotated[str | None, typer.Option(help="Column of texts; two, separated by a comma, for pairs.")] = None,
-    annotator: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A person or group that the model knows: predict their answers.")
-    ] = None,
-    sets: Annotated[
-        float | None,
-        typer.Option(metavar="LEVEL", help="Add sets that hold a random person's answer with this probability (0.9)."),
-    ] = None,
-    defer: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="Mark the share of items (0.1) that people's votes would help most."),
-    ] = None,
+    bundle: Path,
+    items: Path,
+    output: Path = Path("predictions.parquet"),
+    item: str | None = None,
+    text: str | None = None,
+    annotator: str | None = None,
+    sets: float | None = None,
+    defer: float | None = None,
     device: opt.Device = "auto",
     trust_code: TrustCode = False,
     json: opt.JsonTo = None,
@@ -108,21 +97,15 @@ def _read(model: TrainedModel, path: Path, *, item: str | None, text: str | None
     return shown.names, shown
 
 
+@opt.command("export")
 def export(
     source: opt.StudyOrStore,
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="FOLDER", help="The bundle to write.", callback=opt.not_standard_output),
-    ],
+    output: Path,
     store: opt.RunsIn = Path("dissensus-runs"),
-    run: Annotated[str | None, typer.Option(metavar="KEY", help="A run by its key, or the beginning of it.")] = None,
-    single: Annotated[
-        bool, typer.Option("--single", help="One run of the chosen system, the closest to people, instead of all.")
-    ] = False,
-    onnx: Annotated[
-        bool, typer.Option("--onnx", help="Write the model as an ONNX graph too, checked against ours to 0.0001.")
-    ] = False,
-    licence: Annotated[str, typer.Option(metavar="NAME", help="The licence of the model, for its card.")] = "",
+    run: str | None = None,
+    single: bool = False,
+    onnx: bool = False,
+    licence: str = "",
     pseudonyms: opt.Pseudonyms = None,
     json: opt.JsonTo = None,
 ) -> None:
@@ -157,24 +140,13 @@ def export(
     next_step(typed("predict", written, "ITEMS", "-o", "predictions.parquet"))
 
 
+@opt.command("compare")
 def compare(
-    bundle: Annotated[Path, typer.Argument(metavar="MODEL", help="The deployed model: an earlier bundle.")],
+    bundle: Path,
     source: opt.StudyOrStore,
     store: opt.RunsIn = Path("dissensus-runs"),
-    before: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The votes it learnt from: items judged again tell if people changed."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write the report of both models: .html.",
-            callback=opt.not_standard_output,
-        ),
-    ] = None,
+    before: Path | None = None,
+    output: Path | None = None,
     device: opt.Device = "auto",
     trust_code: TrustCode = False,
     json: opt.JsonTo = None,
