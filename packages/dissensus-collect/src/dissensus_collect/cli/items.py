@@ -10,6 +10,7 @@ import typer
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 from dissensus.errors import InputError, meant
+from dissensus.votes.echo import number
 from dissensus_collect.cli.shared import BY, DatabaseUrl, Folder, app, beside, item_named, read_project
 
 if TYPE_CHECKING:
@@ -89,8 +90,6 @@ def replace(
 @items_app.command()
 def add(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
     """Take in items that were put into the project's folder or table, even while it is being served."""
-    from dissensus.votes.echo import number
-
     added = _read_items(folder, database)
     if json_alone(json, {"added": added}):
         return
@@ -120,7 +119,6 @@ def void(
     json: opt.JsonTo = None,
 ) -> None:
     """Stop using single judgements (say, of an image that was not shown), and ask others for votes in their place."""
-    from dissensus.votes.echo import number
     from dissensus_collect.store.slots import unvoid, void
 
     if item is None and annotator is None:

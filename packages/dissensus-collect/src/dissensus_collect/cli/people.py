@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 from dissensus.errors import InputError, meant
+from dissensus.votes.echo import number
 from dissensus_collect.cli.shared import BY, DatabaseUrl, Folder, app, beside, read_project
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ def attributes(
     json: opt.JsonTo = None,
 ) -> None:
     """Join what Prolific or MTurk knows of the annotators to their votes, as attributes."""
-    from dissensus.votes.echo import number
     from dissensus_collect.results.demographics import join_demographics
 
     people, names = beside(

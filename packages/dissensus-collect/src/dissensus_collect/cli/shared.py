@@ -10,6 +10,7 @@ import typer
 
 from dissensus.cli.printing import note
 from dissensus.errors import InputError, meant
+from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -95,6 +96,4 @@ def say_checks(checks: Iterable[Check]) -> None:
 
 def histogram(by_votes: Any) -> str:
     """How many items have how many votes."""
-    from dissensus.votes.echo import number
-
     return "with " + ", ".join(f"{number(votes, 'vote')}: {items:,}" for votes, items in sorted(by_votes.items()))

@@ -6,8 +6,6 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -31,6 +29,8 @@ def echo(votes: Votes, format: str, columns: Mapping[str, str]) -> str:  # noqa:
     >>> read_votes({"id": ["a", "a", "b"], "rater": [1, 2, 1], "vote": ["yes", "no", "no"]}).notes[0]
     "read as long: 2 items by 'id' (1 to 2 votes each), 2 classes by 'vote' (no 2, yes 1), 2 annotators by 'rater'"
     """
+    import numpy as np  # late: whoever counts something in a sentence needs none of it
+
     by = {role: f" by '{column}'" for role, column in columns.items()}
     size = np.bincount(votes.judgement_item, minlength=len(votes.items))
     what = "vote" if votes.judgement is None else "judgement"
@@ -66,6 +66,8 @@ def drop_notes(lost: Mapping[str, Sequence[object]], path: str | None) -> list[s
 
 
 def _spread(size: Ints, what: str) -> str:
+    import numpy as np
+
     low, high = (int(size.min()), int(size.max())) if size.size else (0, 0)
     if low == high:
         return f"{number(low, what)} each"
