@@ -115,6 +115,7 @@ def test_stand_in_takes_the_models_among_the_votes(folder: Path) -> None:
         (folder / f"{name}.csv").write_text("\n".join(["item,label", *said]) + "\n")
     shared = ("--resamples", 20, "--json", folder / "found.json")
     done = dissensus("stand-in", "--votes", folder / "marked.csv", *shared)
+    assert f"next: dissensus votes inspect {folder / 'marked.csv'}" in done.output, "a report reads files of one model"
     assert done.exit_code == 0, done.output
     voted = json.loads((folder / "found.json").read_text())["models"]
     files = ("--predictions", folder / "gpt.csv", "--compare", folder / "llama.csv")

@@ -85,9 +85,12 @@ def stand_in(
     told = {"votes": votes, "predictions": paths, **result.to_dict(), "reading_notes": notes}
     if not json_alone(json, told if pseudonyms is None else few_digits(told)):
         _print(result)
-    if predictions is not None:
+    if predictions is not None and len(models) == len(files):
         beside_it = {"compare": compare, "given": given, "answers": answers}
         next_step(typed("report", "--votes", votes, "--predictions", predictions, **beside_it, reading=reading))
+    else:
+        # A report reads files of one model each.
+        next_step(typed("votes", "inspect", votes, reading=reading))
 
 
 def _score(name: str) -> Score:
