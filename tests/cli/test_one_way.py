@@ -29,7 +29,11 @@ from tests.docs.running import DOCS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-WITHOUT_JSON = {"collect serve": "runs until it is stopped", "schema": "its result is JSON", "bench splits": "its result is CSV"}
+WITHOUT_JSON = {
+    "collect serve": "runs until it is stopped",
+    "schema": "its result is JSON",
+    "bench splits": "its result is CSV",
+}
 """Commands without --json, and why."""
 
 
