@@ -84,7 +84,7 @@ import altair as alt
 labels = dis.label(votes)
 shares = pd.DataFrame(labels.probabilities, columns=labels.classes)
 alt.Chart(shares, width=420, height=160).mark_bar().encode(
-    alt.X("hate", bin=alt.Bin(step=0.1), title="share of people who say hate"), alt.Y("count()", title="posts")
+    alt.X("hate", bin=alt.Bin(step=0.2), title="share of people who say hate"), alt.Y("count()", title="posts")
 )
 
 # %% [markdown]
