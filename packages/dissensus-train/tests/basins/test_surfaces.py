@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from dissensus.errors import InputError
 from dissensus_train.basins import loss_barrier, loss_line, loss_plane, objective
@@ -57,6 +58,24 @@ def test_batch_statistics_go_along_the_path() -> None:
     found = loss_barrier(first, second)
     for end, alone in ((0, first), (-1, second)):
         assert found.path[end] == pytest.approx(float(alone.losses(alone.weights[None]).mean()))
+
+
+def test_batch_statistics_are_taken_anew_where_that_is_asked_for() -> None:
+    """Against PyTorch's own layers in training mode, in one batch of all items."""
+    first, second = moved("conv", seed=1), moved("conv", seed=2)
+    found = loss_barrier(first, second, points=5, anew=True)
+    x, t = items()
+    for place, share in ((0, 0.0), (1, 0.25), (4, 1.0)):
+        model = conv_net()
+        model.load_state_dict(first.named(torch.lerp(first.weights, second.weights, share)), strict=False)
+        for norm in (module for module in model.modules() if isinstance(module, nn.BatchNorm2d)):
+            norm.train().momentum = 1.0
+        with torch.no_grad():
+            model(x)
+            expected = nn.functional.cross_entropy(model.eval()(x), t)
+        assert found.path[place] == pytest.approx(float(expected))
+    alone = objective(conv_net(), x[:1], t[:1])
+    torch.testing.assert_close(alone.statistics(alone.weights, alone.buffers), alone.buffers)
 
 
 def test_the_path_has_an_odd_number_of_points() -> None:

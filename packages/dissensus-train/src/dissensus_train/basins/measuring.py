@@ -91,8 +91,8 @@ class Basin(Stored):
 class BasinPair(Stored):
     """Two runs, by their keys: the barrier on the straight path between them, and CKA before their last layers.
 
-    And the barrier once the second run's hidden units are in the order of the first's; None where the network is one
-    that alignment does not follow.
+    And the barrier once the second run's hidden units are in the order of the first's, with batch statistics taken anew
+    on the way; None where the network is one that alignment does not follow.
     """
 
     first: str
@@ -156,7 +156,7 @@ def compare_basins(
     def compared(one: RunResult, other: RunResult) -> BasinPair:
         first, second = (run_objective(result, data, settings=settings, device=device) for result in (one, other))
         try:
-            reordered = loss_barrier(first, aligned(first, second, seed=settings.seed), points=settings.path)
+            reordered = loss_barrier(first, aligned(first, second, seed=settings.seed), points=settings.path, anew=True)
         except InputError:
             reordered = None
         entering = [last_layer_inputs(measured)[0] for measured in (first, second)]

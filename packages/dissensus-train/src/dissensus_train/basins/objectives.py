@@ -182,6 +182,27 @@ class Objective:
                 slope += grad(total)(weights, x, t)
         return slope / self.items
 
+    @torch.no_grad()
+    def statistics(self, weights: Tensor, buffers: Tensor) -> Tensor:
+        """(buffers,) with the batch statistics that the network has on the items with these weights, taken anew.
+
+        Between two runs, neither's fit: what enters a layer varies less there than with either (Jordan et al. 2022).
+        """
+        model = copy.deepcopy(self.model)
+        norms = [module for module in model.modules() if isinstance(module, FixedBatchNorm)]
+        if not norms or min(self.chunk, self.items) < 2:
+            return buffers  # One item has no spread.
+        for name, value in _named(buffers, self.buffer_shapes).items():
+            model.get_buffer(name).copy_(value)
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.train().momentum = None  # an average over all chunks
+        with same_bits():
+            for x, t in self.chunks():
+                if len(t) > 1:
+                    outputs_of(model, x, self.named(weights))
+        return torch.cat([model.get_buffer(name).reshape(-1) for name in self.buffer_shapes])
+
 
 def _named(vector: Tensor, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
     parts = vector.split([shape.numel() for shape in shapes.values()])
@@ -252,7 +273,12 @@ class FixedBatchNorm(nn.modules.batchnorm._BatchNorm):
     everything after it is computed twice. One multiplication and one addition avoid that.
     """
 
+    def _check_input_dim(self, _: Tensor) -> None:
+        """PyTorch's layer that this one was has checked it."""
+
     def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            return super().forward(x)
         assert self.running_mean is not None
         assert self.running_var is not None
         scale = (self.running_var + self.eps).rsqrt() * (1 if self.weight is None else self.weight)

@@ -89,21 +89,22 @@ class LossPlane(Measurement):
     directions: str
 
 
-def loss_barrier(first: Objective, second: Objective, *, points: int = 21) -> LossBarrier:
+def loss_barrier(first: Objective, second: Objective, *, points: int = 21, anew: bool = False) -> LossBarrier:
     """The barrier on the straight path between two runs of one architecture, measured on the same loss and data.
-
-    Batch statistics, where the network has them, are interpolated as the weights are.
 
     Args:
         first: the run at t = 0.
         second: the run at t = 1.
         points: on the path, ends included; an odd number, so that every second point alone includes both ends.
+        anew: whether batch statistics, where the network has them, are taken anew at each point, ends included, on the
+            measured items (Jordan et al. 2022); else they are interpolated as the weights are. Between aligned runs the
+            interpolated ones fit badly: of two trained ResNet-18 they leave a barrier of 2.09 nats, the others 0.09.
     """
     if points < 5 or points % 2 == 0:
         raise InputError(f"loss barrier: {points} points; give an odd number of 5 or more")
     comparable(first, second)
     t = np.linspace(0, 1, points)
-    losses = torch.cat(list(_blocks(first, (second.weights - first.weights)[None], t[:, None], second)))
+    losses = torch.cat(list(_blocks(first, (second.weights - first.weights)[None], t[:, None], second, anew=anew)))
     mean, error = mean_and_error(losses)
     between = torch.from_numpy(t).to(losses)[:, None]
     height, height_error = mean_and_error(losses - torch.lerp(losses[:1], losses[-1:], between))
@@ -178,17 +179,21 @@ def loss_plane(measured: Objective, *, span: float = 0.5, points: int = 21, seed
     )
 
 
-def _blocks(measured: Objective, axes: Tensor, steps: Table, other: Objective | None = None) -> Iterator[Tensor]:
+def _blocks(
+    measured: Objective, axes: Tensor, steps: Table, other: Objective | None = None, *, anew: bool = False
+) -> Iterator[Tensor]:
     """(some points, items) losses at weights + steps @ axes; on the way to another run, batch statistics move too."""
 
     def moved(origin: Tensor, axes: Tensor, steps: Table) -> Tensor:
         return origin + torch.from_numpy(steps).to(origin) @ axes
 
     for rows in np.split(np.arange(len(steps)), range(AT_ONCE, len(steps), AT_ONCE)):
-        buffers = None
+        points, buffers = moved(measured.weights, axes, steps[rows]), None
         if other is not None and measured.buffers.numel():
             buffers = moved(measured.buffers, (other.buffers - measured.buffers)[None], steps[rows])
-        yield measured.losses(moved(measured.weights, axes, steps[rows]), buffers=buffers)
+            if anew:
+                buffers = torch.stack([measured.statistics(w, b) for w, b in zip(points, buffers, strict=True)])
+        yield measured.losses(points, buffers=buffers)
 
 
 def comparable(first: Objective, second: Objective) -> None:

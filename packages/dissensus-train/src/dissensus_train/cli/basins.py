@@ -134,7 +134,7 @@ def show_basins(measured: StudyBasins, *, quiet: bool = False) -> list[BasinRow]
         ],
         "mean and 95 % interval over items and seeds (of a single pair over items alone). Barrier: how far the loss on "
         "the straight path between two runs rises above the line between their own losses; aligned: once the hidden "
-        "units of one are in the order of the other's",
+        "units of one are in the order of the other's, with batch statistics taken anew",
     )
     explained = measured.explanations
     _print_table(

@@ -244,8 +244,8 @@ def _reference_first(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
 def _basin_key(runs: Sequence[Run], settings: BasinSettings) -> str:
     """Of a run or a pair: asking for explanations does not measure those again."""
     of_runs = {name: value for name, value in asdict(settings).items() if name != "explanations"}
-    # What a pair says has grown: one that was stored without its alignment is measured again.
-    return measurement_key(*(run.key for run in runs), of_runs, *(["aligned"] if len(runs) == 2 else []))
+    # What a pair says has grown: one stored without its alignment, or with other batch statistics, is measured again.
+    return measurement_key(*(run.key for run in runs), of_runs, *(["aligned, anew"] if len(runs) == 2 else []))
 
 
 def _explanations_key(runs: Sequence[Run], settings: BasinSettings) -> str:
