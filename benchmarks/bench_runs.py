@@ -128,7 +128,8 @@ def carry_minilm(folder: Path, jobs: Sequence[Job]) -> None:
 
     whole = minilm_folder()
     tokeniser = AutoTokenizer.from_pretrained(whole)
-    texts = [str(text) for job in jobs for column in job.data.items.texts for text in column.tolist()]
+    items = [job.data.items for job in jobs if job.data.items is not None]
+    texts = [str(text) for shown in items for column in shown.texts for text in column.tolist()]
     ids = np.unique(np.concatenate([*tokeniser(texts)["input_ids"], tokeniser.all_special_ids]))
     arrays = load_file(whole / "model.safetensors")
     words = next(name for name in arrays if name.endswith("word_embeddings.weight"))
@@ -219,7 +220,7 @@ def packed(results: Sequence[RunResult]) -> bytes:
         kept = {split: said for split, said in result.predictions.items() if split not in unread}
         arrays += [np.ascontiguousarray(said, dtype=np.float32) for said in kept.values()]
         shapes = {split: said.shape for split, said in kept.items()}
-        bare.append(replace(result, predictions=shapes, weights={}, dynamics={}, by_vote={}))  # type: ignore[arg-type]
+        bare.append(replace(result, predictions=shapes, weights={}, dynamics={}, by_vote={}))
     flat = np.concatenate([array.ravel() for array in arrays])
     return lzma.compress(pickle.dumps((bare, shuffled(flat))), preset=3)
 

@@ -13,7 +13,6 @@ from dissensus.errors import InputError
 from dissensus.votes.privacy import pseudonyms_of
 from dissensus_train.bundles import export_bundle, load_model
 from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study, study_toml
-from dissensus_train.studies.by_vote import vote_predictions
 from dissensus_train.training.restoring import pair_probabilities
 from tests.training.test_annotator_side import biased, judged
 
@@ -90,9 +89,6 @@ def test_single_votes_are_scored_for_every_system(scored: ScoredStudy) -> None:
         for run in system.runs:
             result = scored.opened.store.load(run.key)
             said = pair_probabilities(result, data, votes.item[inside], votes.annotators.code[inside])
-            told = vote_predictions(result, data, "test")
-            assert np.allclose(told.probabilities, said, atol=1e-5)
-            assert np.array_equal(told.annotator, votes.annotators.code[inside])
             expected.append(-np.log(said[np.arange(len(inside)), votes.label[inside]]).mean())
         assert np.isclose(float(scored.by_vote[name].nll), np.mean(expected), atol=1e-5)
 

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 FEWEST_SEEDS: Final = 3
 """With fewer, the luck of a seed may pass for a method."""
 
+RECIPES: Final = {
+    "majority + temperature": "majority labels and scale the temperature afterwards",
+    "soft-ensemble": "soft labels and average the seeds (soft-ensemble)",
+    "logistic": "logistic regression on soft labels (logistic)",
+}
+"""What names that are no delivery mean, in an answer."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MethodResult:
@@ -138,7 +145,7 @@ class Standings:
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         return {
-            **{key: getattr(self.protocol, key) for key in ("title", "version", "cite")},
+            **{key: getattr(self.protocol, key) for key in ("title", "version", "changes", "cite")},
             "quick": self.quick,
             "answers": list(self.answers),
             "cautions": list(self.cautions),
@@ -304,8 +311,7 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     if thin:
         sentences = [f"{began}, {best} comes first ({measured}), but the evidence is thin: {'; '.join(thin)}."]
     else:
-        recipe = {"majority + temperature": "majority labels and scale the temperature afterwards"}.get(best, best)
-        sentences = [f"{began}, train with {recipe} ({measured})."]
+        sentences = [f"{began}, train with {RECIPES.get(best, best)} ({measured})."]
     sentences += [f"It is significantly better than {_and(behind)} (Nemenyi)."] if behind else []
     sentences += [f"There is no significant difference from {_and(near)}."] if near else []
     told = [name for name in near if comparison.p_holm[name] < protocol.comparison.alpha and name not in ahead]

@@ -33,13 +33,15 @@ HOW: Final = (
     "is best. Over sets: Friedman's test of all methods, then Nemenyi's critical difference of mean ranks, both at "
     "{alpha:.0%}; beside them the exact Wilcoxon test of each method against the first that is no control, "
     "corrected by Holm, which was registered in the protocol on 17 November 2026: for sets that were run before, it "
-    "was chosen after their scores were known. Sets cut to three votes are copies of sets with many, and not "
+    "was chosen after their scores were known. It takes the sizes of differences for comparable, which those of soft "
+    "NLL and of the ranked probability score are not. Sets cut to three votes are copies of sets with many, and not "
     "further evidence: the comparison without them stands beside. Ranks are compared because scores of sets with "
-    "other classes are not on one scale; the test has little power with few sets, so that no significant difference "
-    "does not mean that methods are equal."
+    "other classes are not on one scale. An ensemble is as many networks as it has seeds, and by soft NLL and RPS, "
+    "which are convex, never worse than they are in the mean. The test has little power with few sets, so that no "
+    "significant difference does not mean that methods are equal."
 )
 
-VOTED: Final = "A system and one vote of each item together (dissensus combine), scored on the item's other votes"
+VOTED: Final = "A system and one vote of each item together (dis.combine), scored on the item's other votes"
 
 LEADERBOARD: Final = "leaderboard.html"
 
@@ -89,7 +91,7 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
         *pages.bullets(result.answers, heading="What should I train with?"),
         Block("text", pages.DELIVERY),
         Block("heading", "Over sets"),
-        *(block for over in result.comparisons for block in _comparison(over, result, plots.get(over.slug, ""))),
+        *(block for over in result.comparisons for block in _comparison(over, plots.get(over.slug, ""))),
         Block("text", HOW.format(metric=METRICS[comparison.metric].short, alpha=comparison.alpha)),
         Block("fold", "Scores on each set", inside=table(result)),
         *_with_votes(summaries),
@@ -104,17 +106,13 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
     ]
 
 
-def _comparison(comparison: Comparison, result: Standings, svg: str) -> list[Block]:
+def _comparison(comparison: Comparison, svg: str) -> list[Block]:
     ranking, others = comparison.ranking, comparison.others
     title = Block("text", f"{pages.capital(comparison.title)}.")
     if ranking is None:
         return [title, Block("text", f"{pages.capital(comparison.why)}.")]
-    metrics = (result.protocol.comparison.metric, *others)
-    header = (
-        "method",
-        *(f"mean rank: {METRICS[metric].short}" for metric in metrics),
-        f"Holm p against {comparison.best}",
-    )
+    metrics = (f"mean rank: {METRICS[metric].short}" for metric in others)
+    header = ("method", "mean rank", *metrics, f"Holm p against {comparison.best}")
     p = comparison.p_holm
     rows = tuple(
         (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.evaluation.people.two_way import mean_over_votes
-from dissensus.evaluation.people.vote_scores import VotePredictions, VoteScores, score_votes
+from dissensus.evaluation.people.vote_scores import VoteScores, score_votes
 from dissensus_train.training.annotator_side import votes_of_split
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
     from dissensus_train.studies.scored import StudySystem
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.run import RunResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,15 +39,6 @@ class VoteScore:
         names = ("nll", "accuracy", "nll_difference", "accuracy_difference")
         values = {name: value.to_dict() for name in names if (value := getattr(self, name)) is not None}
         return values if self.against is None else {**values, "against": self.against}
-
-
-def vote_predictions(result: RunResult, data: TrainingData, split: str) -> VotePredictions:
-    """What a stored run says of each vote on the items of a split, in their order; votes are not anonymous."""
-    assert data.votes is not None, "votes that are predicted are there"
-    assert data.votes.annotators is not None, "who cast them is known"
-    rows = votes_of_split(data, split)
-    said = _of_votes(result.predictions[split], result.by_vote.get(split), data, split)
-    return VotePredictions(data.votes.item[rows], data.votes.annotators.code[rows], said.astype(np.float64))
 
 
 def score_by_vote(systems: Mapping[str, StudySystem], data: TrainingData, split: str) -> dict[str, VoteScore]:
