@@ -105,7 +105,7 @@ def test_papers_import_only_what_is_public_and_in_the_reference(path: Path, docu
         ("def f():\n    from dissensus.evaluation.metrics.registry import METRICS", False),
         ("import dissensus.evaluation.comparison.tables", False),
         ("from dissensus.errors import meant", False),
-        ("from dissensus_train.studies import runs_by_system", False),
+        ("from dissensus_train.studies.data import study_data", False),
     ],
 )
 def test_an_import_of_something_else_is_found(source: str, public: bool, documented: dict[str, set[str]]) -> None:
