@@ -1,4 +1,4 @@
-"""What people read is written in the words of the field: messages, help, reports; of README and docs, `docs/test_pages.py`."""
+"""What people read is in the words of the field: messages, help, reports; `docs/test_pages.py` looks at the pages."""
 
 from __future__ import annotations
 
