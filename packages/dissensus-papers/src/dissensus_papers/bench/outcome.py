@@ -145,7 +145,7 @@ class Standings:
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         return {
-            **{key: getattr(self.protocol, key) for key in ("title", "version", "changes", "cite")},
+            **{key: getattr(self.protocol, key) for key in ("title", "version", "changes", "cite", "baselines")},
             "quick": self.quick,
             "answers": list(self.answers),
             "cautions": list(self.cautions),
