@@ -304,7 +304,7 @@ def _basin_ratio(evidence: Evidence, about: About) -> Measured:
 
 
 def _pairs(evidence: Evidence, about: About, first: str, second: str) -> Floats:
-    read = {"barrier": lambda pair: pair.barrier.value, "cka": lambda pair: pair.similarity.value}
+    read: dict[str, Any] = {"barrier": lambda pair: pair.barrier.value, "cka": lambda pair: pair.similarity.value}
     of = read[_known_measure(about, read)]
     for systems in evidence.basins.pairs:
         if (systems.first, systems.second) == (first, second):
