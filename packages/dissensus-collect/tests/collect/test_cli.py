@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from dissensus.cli import main
 from dissensus.errors import InputError
 from dissensus.parts import install_line
-from dissensus_collect.cli.shared import app
+from dissensus_collect.cli.shared import app, stated
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.setup_check import check_setup, project_budget
 from dissensus_collect.store.events import log_event
@@ -210,6 +210,12 @@ def test_plain_links_are_no_warning_where_codes_were_made(tmp_path: Path) -> Non
         database.write_now(lambda cursor: invite(cursor, 1, now=1.0))
         assert database.write_now(codes_made)
     assert "by a plain link" not in sentences(project, "warning", codes=True)
+
+
+def test_a_next_step_never_tells_the_database_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISSENSUS_DATABASE", "postgresql://ann:secret@host/votes")
+    assert stated("postgresql://ann:secret@host/votes") is None
+    assert stated("postgresql://host/votes") == "postgresql://host/votes"
 
 
 def sentences(project: Project, kind: str, **options: int) -> str:

@@ -197,7 +197,7 @@ def test_items_are_added_replaced_and_set_aside_from_another_process_while_the_p
         shown = visitor.next()
         with (tmp_path / "texts.csv").open("a") as file:
             file.write("t2,three\n")
-        assert "1 items added: t2" in run.invoke(app, ["items", "add", str(tmp_path), *there]).output
+        assert "1 item added: t2" in run.invoke(app, ["items", "add", str(tmp_path), *there]).output
         gone = "t0" if shown["item"]["text"] == "one" else "t1"
         assert run.invoke(app, ["items", "retire", str(tmp_path), gone, "--reason", "blurred", *there]).exit_code == 0
         assert visitor.next()["item"]["text"] != shown["item"]["text"]

@@ -11,7 +11,7 @@ from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 from dissensus.errors import InputError, meant
 from dissensus.votes.echo import number
-from dissensus_collect.cli.shared import BY, DatabaseUrl, Folder, app, beside, item_named, read_project
+from dissensus_collect.cli.shared import BY, DatabaseUrl, Folder, app, beside, item_named, read_project, stated
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -35,7 +35,7 @@ def retire(folder: Folder, item: Item, reason: Reason, database: DatabaseUrl = N
     if json_alone(json, {"item": item, "set_aside": True, "reason": reason}):
         return
     note(f"'{item}' is set aside")
-    next_step(typed("collect", "items", "put-back", folder, item, database=database), "undoes it")
+    next_step(typed("collect", "items", "put-back", folder, item, database=stated(database)), "undoes it")
 
 
 @items_app.command("put-back")
@@ -68,7 +68,7 @@ def put_back(
     if json_alone(json, {"put_back": used}):
         return
     note(f"{used:,} {'item is' if used == 1 else 'items are'} used again")
-    next_step(typed("collect", "status", folder, database=database))
+    next_step(typed("collect", "status", folder, database=stated(database)))
 
 
 @items_app.command()
@@ -84,7 +84,7 @@ def replace(
     if json_alone(json, {"replaced": items, "added": [name for name in added if name not in items]}):
         return
     note(f"{len(items)} replaced, {len(added) - len(items)} added")
-    next_step(typed("collect", "status", folder, database=database))
+    next_step(typed("collect", "status", folder, database=stated(database)))
 
 
 @items_app.command()
@@ -94,7 +94,7 @@ def add(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None) -
     if json_alone(json, {"added": added}):
         return
     console().print(f"{number(len(added), 'item')} added" + (f": {plain(', '.join(added[:5]))}" if added else ""))
-    next_step(typed("collect", "status", folder, database=database))
+    next_step(typed("collect", "status", folder, database=stated(database)))
 
 
 def _read_items(folder: Path, database: str | None, *, replaced: Collection[str] = ()) -> list[str]:
@@ -153,4 +153,4 @@ def void(
     if json_alone(json, {"judgements": changed, "used": undo}):
         return
     console().print(f"{number(changed, 'judgement')} {'used again' if undo else 'not used any more'}")
-    next_step(typed("collect", "status", folder, database=database))
+    next_step(typed("collect", "status", folder, database=stated(database)))

@@ -12,7 +12,7 @@ from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 from dissensus.errors import InputError, meant
 from dissensus.votes.echo import number
-from dissensus_collect.cli.shared import BY, DatabaseUrl, Folder, app, beside, read_project
+from dissensus_collect.cli.shared import BY, DatabaseUrl, Folder, app, beside, read_project, stated
 
 if TYPE_CHECKING:
     from dissensus_collect.results.pay import PayLine, Realised
@@ -36,7 +36,7 @@ def attributes(
     if json_alone(json, {"annotators": people, "attributes": list(names)}):
         return
     console().print(f"{number(people, 'annotator')}: {plain(', '.join(names))}")
-    next_step(typed("collect", "export", folder, database=database))
+    next_step(typed("collect", "export", folder, database=stated(database)))
 
 
 @app.command()
@@ -104,9 +104,9 @@ def pay(
     if write is not None:
         next_step(f"upload the files in {write}")
     elif any(line.open and not line.flags for line in lines):
-        next_step(typed("collect", "pay", folder, "--approve", "due", database=database))
+        next_step(typed("collect", "pay", folder, "--approve", "due", database=stated(database)))
     elif project.recruitment.kind != "plain" and any(line.decision and line.sent_at is None for line in lines):
-        next_step(typed("collect", "pay", folder, "--write", f"{folder.name}-pay", database=database))
+        next_step(typed("collect", "pay", folder, "--write", f"{folder.name}-pay", database=stated(database)))
 
 
 def _write_privately(folder: Path, files: dict[str, str]) -> None:

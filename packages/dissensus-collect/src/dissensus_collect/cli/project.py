@@ -24,6 +24,7 @@ from dissensus_collect.cli.shared import (
     password_in,
     read_project,
     say_checks,
+    stated,
 )
 from dissensus_collect.project import Layout
 
@@ -125,7 +126,7 @@ def serve(
         ready=ready,
     )
     note("stopped; everything that was acknowledged is saved")
-    next_step(typed("collect", "export", folder, database=database))
+    next_step(typed("collect", "export", folder, database=stated(database)))
 
 
 @app.command()
@@ -226,5 +227,5 @@ def status(folder: Folder, database: DatabaseUrl = None, json: opt.JsonTo = None
     for alert in alerts:
         note(f"alert: {alert}")
     whole = 0 < reached.needed <= reached.counted
-    command = typed("collect", "export" if whole else "serve", folder, database=database)
+    command = typed("collect", "export" if whole else "serve", folder, database=stated(database))
     next_step(command, "" if whole else "if nobody serves it")

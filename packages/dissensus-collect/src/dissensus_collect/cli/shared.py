@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
@@ -49,6 +50,13 @@ DatabaseUrl = Annotated[
         help="postgresql://... in place of FOLDER/collect.sqlite.",
     ),
 ]
+
+
+def stated(url: str | None) -> str | None:
+    """A database as a next step names it: not at all where the environment does, perhaps with a password."""
+    return None if url == os.environ.get("DISSENSUS_DATABASE") else url
+
+
 PasswordFile = Annotated[Path | None, typer.Option(metavar="FILE", help="A file whose first line is the password.")]
 BY: Final = "command line"
 """Who acted, in the log."""

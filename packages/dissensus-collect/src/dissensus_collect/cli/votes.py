@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 from dissensus.errors import InputError
-from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, read_project
+from dissensus_collect.cli.shared import DatabaseUrl, Folder, app, histogram, read_project, stated
 
 if TYPE_CHECKING:
     from dissensus_collect.project.reading import Project
@@ -118,7 +118,7 @@ def export(
     from_models = "" if done.simulated or votes is None else f", {votes.n_model_votes:,} votes from models"
     console().print(f"{plain(str(done.folder))}: {len(done.files)} files, {what}{from_models}")
     if votes is None:
-        next_step(typed("collect", "serve", folder, database=database))
+        next_step(typed("collect", "serve", folder, database=stated(database)))
         return
     kind = "parquet" if (done.folder / "votes.parquet").exists() else (formats or FORMATS)[0]
     next_step(
