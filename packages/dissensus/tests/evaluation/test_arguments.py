@@ -174,8 +174,15 @@ def test_shuffled_rows_are_matched_by_whatever_holds_the_items(model: pd.DataFra
 
 
 def test_shuffled_rows_that_name_no_item_are_refused() -> None:
-    with pytest.raises(InputError, match="the index of the frame names no item that people judged"):
+    with pytest.raises(InputError, match="the index names no item that people judged"):
         evaluate(VOTES, TURNED)
+    # An index that has a name holds names, though they be 0, 1, 2, ...: the frame's order is not the items'.
+    numbers = pd.RangeIndex(len(FRAME), name="item")
+    for named in (FRAME.set_index(numbers), pd.Series(CLASSES[0], index=numbers)):
+        with pytest.raises(InputError, match="the index names no item that people judged"):
+            evaluate(VOTES, named)
+    with pytest.raises(InputError, match="strata 'half': the index names other items"):
+        evaluate(VOTES, FRAME, strata={"half": pd.Series(0, index=numbers)}, resamples=0)
     with pytest.raises(InputError, match=r"30 items have more than one row, .* in a column 'seed'"):
         evaluate(VOTES, pd.concat([FRAME.assign(item=NAMES)] * 2))
 

@@ -316,3 +316,11 @@ def test_a_budget_that_no_plan_reaches_the_power_with_is_said_to_be_too_small() 
     assert poor.answer[0].startswith("No plan for 60 finds the better system reliably: the greatest power is ")
     assert "The cheapest plan that does costs " in poor.answer[0]
     assert not any("No plan" in line for line in plan(pilot(), budget=50_000).answer)
+
+
+@pytest.mark.parametrize("goal", ["soft_nll", "accuracy"])
+def test_where_another_choice_has_more_power_it_is_named_with_the_reason(goal: str) -> None:
+    poor = plan(pilot(), goal=goal, budget=60)
+    strong = max(poor.choices, key=lambda choice: choice.power[goal].value)
+    told = f"({strong.items:,} items x {strong.k} vote{'' if strong.k == 1 else 's'}, which measure the size of the"
+    assert (told in poor.answer[0]) == (strong is not poor.best)

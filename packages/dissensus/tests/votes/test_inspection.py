@@ -260,6 +260,17 @@ def test_printing_gives_a_screenful() -> None:
         assert words in text
 
 
+def test_one_vote_per_item_tells_neither_agreement_nor_what_more_votes_would_change() -> None:
+    single = inspect(votes_from_counts(np.eye(2, dtype=np.int64)[np.arange(40) % 2]), resamples=0)
+    assert single.to_change is None
+    assert "corrected" not in single.facts()["entropy, nats"]
+    assert "would have another majority" not in str(single)
+    # One item that two people judged is a beginning.
+    counts = np.eye(2, dtype=np.int64)[np.arange(40) % 2]
+    counts[0] = 1
+    assert inspect(votes_from_counts(counts), resamples=0).to_change is not None
+
+
 def test_no_votes_at_all_are_refused() -> None:
     votes = ratings()
     with pytest.raises(InputError, match="no votes to inspect"):

@@ -130,6 +130,8 @@ def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str,
     by_index = _by_index(given) if getattr(given, "ndim", 0) == 1 else {}
     if is_by_item(by_index, people.items):
         return _of_dictionary(name, by_index, people, stated)
+    if by_index:
+        _check_order(name, given.index, people)
     return _of_array(name, given, people, stated)
 
 
@@ -227,12 +229,19 @@ def _items_of(
                 return None, np.array(list(map(str, values)), dtype=np.dtypes.StringDType())
     if guessed is not None:
         return guessed, table[guessed].to_numpy()
-    if index is not None and people.scheme != "given" and list(index) != list(range(len(frame))):
-        raise InputError(
-            f"{name}: the index of the frame names no item that people judged, and is not 0, 1, 2, ...; give the items "
-            "in a column 'item', or, where rows are in the items' order, an array"
-        )
+    _check_order(name, index, people)
     return None, None
+
+
+def _check_order(name: str, index: Any, people: LabelDistribution) -> None:
+    """Refuse an index of pandas that names other items: its rows may be in any order."""
+    if index is None or people.scheme == "given":
+        return
+    if list(index) != list(range(len(index))) or any(level is not None for level in index.names):
+        raise InputError(
+            f"{name}: the index names no item that people judged, and is not an unnamed 0, 1, 2, ...; give the items "
+            "in a column 'item', or, where rows are in the items' order, an array (values.to_numpy())"
+        )
 
 
 def class_named(label: Any, classes: Sequence[str]) -> str:
@@ -255,6 +264,8 @@ def per_item(values: Any, items: Names, *, what: str) -> Any:
     by_index = _by_index(values)
     if by_index and all(str(item) in by_index for item in items.tolist()):
         return np.array([by_index[str(item)] for item in items.tolist()])
+    if by_index and any(level is not None for level in values.index.names):
+        raise InputError(f"{what}: the index names other items than people judged; give each item's value, or an array")
     column = np.asarray(values)
     if column.shape != (len(items),):
         raise InputError(f"{what}: {column.shape} values for {len(items):,} items; give one for each item")

@@ -369,7 +369,7 @@ def _answer(
         by = f"{METRICS[goal].short} with a power of {power}, where they differ by {gap} against everybody"
         answer = [f"{size} find the better of two systems by {by}."]
         if budget is not None and best.power[goal].value < POWER:
-            answer[:0] = [_too_little(goal, budget, choices, pair)]
+            answer[:0] = [_too_little(goal, budget, choices, best, pair)]
     near = [choice.k for choice in choices if loss[choice.k] <= (1 + NEAR) * loss[best.k]]
     if best.k < choices[-1].k:
         answer.append(
@@ -378,7 +378,7 @@ def _answer(
             else f"Beyond {best.k} votes per item, buy items instead."
         )
     if len(near) > 1:
-        answer.append(f"{_ends(near, choices)} votes per item are as good within {NEAR:.0%}.")
+        answer.append(f"{_ends(near, choices)} votes per item measure it as well within {NEAR:.0%}.")
     if best.k == 1:
         answer.append(
             "With one vote per item nothing is learnt of how people differ; a part of the items needs a second."
@@ -397,21 +397,21 @@ def _answer(
     return [*answer, *([] if further is None else [further.answer]), TRAINED]
 
 
-def _too_little(goal: str, budget: float, choices: Sequence[Choice], pair: Pair) -> str:
+def _too_little(goal: str, budget: float, choices: Sequence[Choice], best: Choice, pair: Pair) -> str:
     """That no choice of the budget reaches the power, or which does though it measures the difference less well."""
     strong = max(choices, key=lambda choice: choice.power[goal].value)
+    size = f"{strong.items:,} items x {strong.k} {'vote' if strong.k == 1 else 'votes'}"
+    less = "which measure the size of the difference less well than what is recommended"
     if strong.power[goal].value >= POWER:
-        return (
-            f"A power of {POWER:.0%} takes {strong.items:,} items x {strong.k} votes, which measure the difference "
-            "less well than what is recommended."
-        )
+        return f"A power of {POWER:.0%} takes {size}, {less}."
     needed = {k: pair.items_needed(goal, k) for k in (choice.k for choice in choices)}
     prices = {choice.k: choice.cost / choice.items for choice in choices}
     cost = min((ceil(n.value) * prices[k] for k, n in needed.items() if n is not None), default=None)
+    aside = "" if strong is best else f" ({size}, {less})"
     more = "" if cost is None else f" The cheapest plan that does costs {money(cost)}."
     return (
         f"No plan for {money(budget)} finds the better system reliably: the greatest power is "
-        f"{strong.power[goal].value:.0%}, and {POWER:.0%} is enough.{more}"
+        f"{strong.power[goal].value:.0%}{aside}, and {POWER:.0%} is enough.{more}"
     )
 
 

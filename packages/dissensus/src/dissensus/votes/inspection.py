@@ -167,7 +167,8 @@ class Inspection(Framed):
         class_alpha: alpha of each class by itself, for data that is not single choice; else empty.
         split_half: reliability of entropies and probabilities.
         annotator_agreement: each annotator beside the rest, by the upper end of the interval of their agreement.
-        to_change: how many items would be expected to have another majority if very many people had judged them.
+        to_change: how many items would be expected to have another majority if very many people had judged them; None
+            where no item has two judgements.
         seconds: time of judgements.
         over_time: the judgements by hour, day or month, in the order of time, without periods in which there are none;
             empty where their times are not known.
@@ -196,7 +197,7 @@ class Inspection(Framed):
     class_alpha: dict[str, ClassAlpha]
     split_half: SplitHalf | None
     annotator_agreement: AnnotatorAgreement | None
-    to_change: float
+    to_change: float | None
     seconds: Seconds | None
     over_time: tuple[Period, ...]
     unsure_rate: float | None
@@ -239,7 +240,9 @@ class Inspection(Framed):
         if self.unanimous_share is not None and self.varied_share is not None:
             facts["unanimous / varied items"] = f"{self.unanimous_share:.1%} / {self.varied_share:.1%}"
         mean, median = f"mean {self.entropy.mean:.3f}", f"median {self.entropy.median:.3f}"
-        facts["entropy, nats"] = f"{mean} (corrected for few votes {self.entropy.corrected_mean:.3f}), {median}"
+        # Of one vote each nothing can be corrected.
+        corrected = "" if self.to_change is None else f" (corrected for few votes {self.entropy.corrected_mean:.3f})"
+        facts["entropy, nats"] = f"{mean}{corrected}, {median}"
         if self.seconds is not None:
             quartiles = f"half within {self.seconds.lower_quartile:.1f} to {self.seconds.upper_quartile:.1f}"
             facts["seconds per judgement"] = f"median {self.seconds.median:.1f} ({quartiles})"
@@ -332,7 +335,7 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
         class_alpha=by_class,
         split_half=halves,
         annotator_agreement=_annotators(votes, notes),
-        to_change=_to_change(mass[seen], pairs=votes.pairs, seed=seed),
+        to_change=_to_change(mass[seen], pairs=votes.pairs, seed=seed) if paired.any() else None,
         seconds=_seconds(votes, notes),
         over_time=_over_time(votes, mass),
         unsure_rate=None if votes.unsure is None else float(unsure_judgements(votes).mean()),
@@ -435,6 +438,8 @@ def _agree(inspection: Inspection) -> str:
 
 def _change(inspection: Inspection) -> str:
     items = inspection.items - inspection.items_without_votes
+    if inspection.to_change is None:
+        return "Nor can it be said how many majorities would change with more votes."
     number = round(inspection.to_change)
     if number < 1:
         return f"More votes would hardly change the majority of any of the {items:,} items."

@@ -130,17 +130,17 @@ def latex(
     )
 
 
-LETTERS: Final = {"normalsize": 110, "small": 122, "footnotesize": 138, "scriptsize": 157}
-"""By size of type, how many letters go across a text of 6.9 inches: a letter of Times is 0.45 times as wide as high."""
+LETTERS: Final = {"normalsize": 91, "small": 99, "footnotesize": 107, "scriptsize": 114}
+"""By size of type, how many digits of Computer Modern (5, 4.6, 4.25, 4 pt) go across the 455 pt of a text of ACL."""
 
-COLUMN: Final = 3.3 / 6.9
+COLUMN: Final = 219 / 455
 """How wide a column is, of a text."""
 
 
 def _letters(lines: Sequence[Sequence[str]]) -> int:
-    """How wide a table is in letters, with two between columns."""
+    """How wide a table is in letters, with three (12 pt) between columns."""
     widest = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return sum(widest) + 2 * (len(widest) - 1)
+    return sum(widest) + 3 * (len(widest) - 1)
 
 
 def _above_and_below(line: Sequence[str]) -> list[list[str]]:
