@@ -5,12 +5,14 @@ Polars is imported when a file is read or written: rooms that run where it is no
 
 from __future__ import annotations
 
+import codecs
 import csv
 import glob
 import gzip
 import io
 import json
 import re
+import shlex
 import sys
 import zlib
 from contextlib import contextmanager, suppress
@@ -615,12 +617,17 @@ def _csv_records(path: Path) -> Iterator[tuple[int, int, list[str]]]:
 
 def _refuse_broken_text(path: Path) -> None:
     with open_bytes(path) as file:
+        # A file of Windows without a mark of its own is most often in that.
+        begins, code = file.peek(2)[:2], "WINDOWS-1252"  # type: ignore[attr-defined]
+        code = "UTF-16" if begins in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else code
+        quoted = shlex.quote(str(path)), shlex.quote(str(path.with_stem(f"{path.stem}-utf8")))
+        how = "" if path.suffix.lower() in COMPRESSIONS else f": iconv -f {code} -t UTF-8 {quoted[0]} > {quoted[1]}"
         for line, text in enumerate(file, start=1):
             try:
                 text.decode()
             except UnicodeDecodeError as error:
                 raise InputError(
-                    f"{path}, line {line}: byte {error.start + 1} is not UTF-8 text; save the file as UTF-8"
+                    f"{path}, line {line}: byte {error.start + 1} is not UTF-8 text; save the file as UTF-8{how}"
                 ) from None
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dissensus as dis
 from dissensus.errors import InputError
 from dissensus.votes.cells import spelling
 from dissensus.votes.lists import parsed
@@ -108,9 +109,74 @@ class TestItems:
         reading = read(rows, "item", "annotator", "label")
         assert len(reading.votes.items) == 3
         assert any(note.startswith(f"2 items such as 'x' (1) and '{other}' (1)") for note in reading.notes)
-        merged = read(rows, "item", "annotator", "label", merge_items=True)
+        merged = read(rows, "item", "annotator", "label", merge_spellings=["items"])
         assert counted(merged) == {"x": [1, 1], "y": [1, 0]}
         assert "1 names of items merged into others that look like them" in merged.notes
+
+    def test_labels_and_annotators_are_merged_into_the_most_frequent_spelling_as_items_are(self) -> None:
+        rows = [("i", "A", "Yes "), ("i", "b", "YES"), ("j", "a ", "Yes"), ("j", "b", "no"), ("k", "a", "yes")]
+        plain = read(rows, "item", "annotator", "label")
+        for what in ("labels", "annotators"):
+            assert any(f"the {what} " in note and f"merge_spellings=['{what}']" in note for note in plain.notes)
+        votes = read(rows, "item", "annotator", "label", merge_spellings="labels").votes
+        assert (votes.classes, votes.label.tolist()) == (("Yes", "no"), [0, 0, 0, 1, 0])
+        assert votes.annotators is not None
+        assert len(votes.annotators) == 4
+        votes = read(rows, "item", "annotator", "label", merge_spellings=["annotators", "labels"]).votes
+        assert votes.annotators is not None
+        assert (votes.classes, votes.annotators.names.tolist()) == (("Yes", "no"), ["a", "b"])
+        twice = [*rows, ("k", "A", "no")]
+        with pytest.raises(InputError, match="judged a second time"):
+            read(twice, "item", "annotator", "label", merge_spellings="annotators")
+        with pytest.raises(InputError, match="cannot be 'label'; did you mean 'labels'"):
+            read(rows, "item", "annotator", "label", merge_spellings="label")
+
+    def test_labels_of_wide_tables_and_of_sets_are_merged_too(self) -> None:
+        wide = dis.read_votes(
+            {"item": [1, 2], "ann": ["Yes", "no"], "ben": ["yes ", "No"]}, format="wide", merge_spellings="labels"
+        )
+        assert wide.classes == ("Yes", "no")
+        sets = dis.read_votes(
+            {"item": [1, 1], "annotator": ["a", "b"], "label": ["Joy|fear", "joy|Fear"]},
+            format="sets",
+            merge_spellings="labels",
+        )
+        assert sets.classes == ("Joy", "fear")
+        with pytest.raises(InputError, match="no use for merge_spellings"):
+            dis.read_votes({"item": [1, 2], "x": [1, 2], "X": [2, 2]}, format="counts", merge_spellings="labels")
+
+    def test_white_space_around_a_class_is_seen(self) -> None:
+        rows = [("i", "a", "yes"), ("i", "b", "yes "), ("j", "a", "no")]
+        assert "(no 1, yes 1, 'yes ' 1)" in read(rows, "item", "annotator", "label").votes.notes[0]
+
+    @pytest.mark.parametrize(
+        ("labels", "advised"),
+        [
+            (["yes", "NA", ""], [["", "NA"], [""]]),
+            (["yes", "n/a", "NA"], [["NA", "n/a"], [""]]),
+            (["yes", "", "None", "-"], [["", "-", "None"], [""]]),
+            (["yes", "", "None", "NA"], [["", "NA", "None"], ["", "NA"], [""]]),
+            (["yes", ""], [[""]]),
+        ],
+        ids=["NA", "no empty cell", "words that are missing beside empty cells alone", "both", "empty cells alone"],
+    )
+    def test_words_for_a_missing_label_are_asked_about_together(
+        self, labels: list[str], advised: list[list[str]]
+    ) -> None:
+        rows = [(k, "a", label) for k, label in enumerate([*labels, "no"])]
+        asked = refused(rows, "item", "annotator", "label").readings.values()
+        assert [way["missing"] for way in asked] == advised
+        for missing in advised:
+            reading = read(rows, "item", "annotator", "label", missing=missing)
+            assert {*reading.votes.classes} == {"no", *labels} - {*missing}
+            told = [note for note in reading.notes if "looks like a missing one, and is kept as a class" in note]
+            assert len(told) == len({"NA", "n/a"} & {*reading.votes.classes})
+
+    def test_an_empty_label_beside_a_word_that_was_named_is_asked_about_with_it(self) -> None:
+        rows = [(1, "a", "yes"), (1, "b", "NA"), (2, "a", ""), (2, "b", "no")]
+        with pytest.raises(InputError) as error:
+            read(rows, "item", "annotator", "label", missing=["NA"])
+        assert [*error.value.readings.values()] == [{"missing": ["", "NA"]}]
 
     def test_numbers_and_normal_forms_look_alike(self) -> None:
         alike = [["3", "3.0", "+3"], ["7", "007"], ["1E5", "100000"], ["caf\u00e9", "cafe\u0301"]]
@@ -248,5 +314,5 @@ class TestRemarks:
 
 def test_maps_are_a_sentence(tmp_path: Path) -> None:
     pl.DataFrame({"item": [1, 2], "label": [{"a": 1}, {"a": 2}]}).write_parquet(tmp_path / "v.parquet")
-    with pytest.raises(InputError, match="column 'label' holds Struct"):
+    with pytest.raises(InputError, match="column 'label' holds lists, objects or bytes"):
         understand(tmp_path / "v.parquet")

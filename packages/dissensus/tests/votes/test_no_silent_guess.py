@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,8 +117,9 @@ class TestMissing:
 
     @pytest.mark.parametrize("word", ["NA", "N/A", "nan", "null"])
     def test_a_word_for_missing_is_refused_in_a_long_file(self, read: Any, word: str) -> None:
-        with pytest.raises(InputError, match=rf"line 3: the label '{word}' may be a class or .* missing="):
+        with pytest.raises(InputError, match=rf"line 3: the label '{word}' may be a class or .*") as refusal:
             read(self.LONG.replace("NA", word))
+        assert [*refusal.value.readings.values()] == [{"missing": [word]}, {"missing": [""]}]
 
     def test_rows_are_left_out_when_asked_and_told(self, read: Any) -> None:
         reading = read(self.LONG, missing=("NA",))
@@ -148,8 +151,10 @@ class TestMissing:
 
 
 def test_a_rating_beside_a_word_is_refused_with_its_line(read: Any) -> None:
-    with pytest.raises(InputError, match=r"line 3: column 'rating' holds the label '4x' beside numbers.*ordered=False"):
+    with pytest.raises(InputError, match="line 3: column 'rating' holds the label '4x' beside numbers") as refusal:
         read("item,worker,rating\n1,a,4\n1,b,4x\n")
+    for way in refusal.value.readings.values():
+        assert read("item,worker,rating\n1,a,4\n1,b,4x\n", **way).votes.classes[0] == "4"
 
 
 def test_a_second_header_and_a_file_without_one_are_told_apart(read: Any) -> None:
@@ -172,11 +177,9 @@ def test_a_second_header_and_a_file_without_one_are_told_apart(read: Any) -> Non
 
 def test_names_that_look_like_one_are_told(read: Any) -> None:
     notes = read("item,worker,label\n1,a,cat\n1,b,cat \n2,a,Cat\n2,A,dog\n").notes
-    how = "differ only in white space, case or spelling, and are kept apart"
-    assert f"the labels 'Cat' (1) and 'cat' (1) and 'cat ' (1) {how}" in notes
-    assert (
-        "the annotators 'a' (2) and 'A' (1) differ only in white space, case or spelling, and are kept apart" in notes
-    )
+    how = "differ only in white space, case or spelling, and are kept apart; merge_spellings="
+    assert f"the labels 'Cat' (1) and 'cat' (1) and 'cat ' (1) {how}['labels'] makes them one" in notes
+    assert f"the annotators 'a' (2) and 'A' (1) {how}['annotators'] makes them one" in notes
 
 
 def test_two_columns_of_one_name_are_refused(read: Any) -> None:
@@ -381,3 +384,134 @@ class TestWhatAStrangerBroke:
         told = read("item,anna,ben,gpt-4\na,yes,no,yes\nb,no,no,no\nc,yes,yes,no\n").notes
         assert any("'gpt-4' may be no people" in note for note in told)
         assert not any("may be no people" in note for note in read("item,anna,ben\na,yes,no\nb,no,no\n").notes)
+
+
+def votes_by_item(rows: list[tuple[str, str, str]]) -> dict[str, list[str]]:
+    """The labels of each item, sorted: what any right reading of these rows holds."""
+    return {item: sorted(label for other, _, label in rows if other == item) for item, _, _ in rows}
+
+
+def labels_of(reading: Any) -> dict[str, list[str]]:
+    votes = reading.votes
+    rows = [(str(votes.items[i]), "", votes.classes[k]) for i, k in zip(votes.item, votes.label, strict=True)]
+    return votes_by_item(rows)
+
+
+PANEL = [(f"t{i}", f"r{(i + j) % 5}", "Yes" if (i * i + j) % 3 else "No") for i in range(12) for j in range(3)]
+
+
+class TestOtherScripts:
+    """Names of columns that are known to no list: the values say what is what."""
+
+    @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)], ids=["usual", "label first", "people first"])
+    def test_the_columns_of_a_long_file_are_offered_by_their_values(
+        self, read: Any, order: tuple[int, int, int]
+    ) -> None:
+        names = ("النص", "المعلق", "التصنيف")
+        lines = [",".join(row[k] for k in order) for row in [names, *PANEL]]
+        with pytest.raises(InputError) as refusal:
+            read("\n".join(lines))
+        assert [*refusal.value.readings.values()] == [
+            {"format": "long", "item": names[0], "annotator": names[1], "label": names[2]}
+        ]
+        for way in refusal.value.readings.values():
+            assert labels_of(read("\n".join(lines), **way)) == votes_by_item(PANEL)
+
+    def test_a_wide_table_is_offered_with_the_column_that_differs_in_each_row(self, read: Any) -> None:
+        cells = votes_by_item(PANEL)
+        lines = [
+            "質問,甲,乙,丙",
+            *(",".join([item, *labels[k % 3 :], *labels[: k % 3]]) for k, (item, labels) in enumerate(cells.items())),
+        ]
+        with pytest.raises(InputError) as refusal:
+            read("\n".join(lines))
+        ways = [*refusal.value.readings.values()]
+        assert {"format": "wide", "item": "質問"} in ways
+        for way in ways:
+            assert labels_of(read("\n".join(lines), **way)) == cells
+
+
+def test_a_slider_with_decimal_commas_is_read_as_one_with_points(read: Any) -> None:
+    numbers = [f"{k * 37 % 1009 / 10}" for k in range(36)]
+    rows = [(item, who, number) for (item, who, _), number in zip(PANEL, numbers, strict=True)]
+    points = "\n".join(["item;annotator;score", *map(";".join, rows)])
+    commas = points.replace(".", ",")
+    expected = labels_of(read(points, bins=("5",)))
+    for asked in ({}, {"format": "long"}):
+        with pytest.raises(InputError) as refusal:
+            read(commas, **asked)
+        assert {"bins": ["5"]} in refusal.value.readings.values()
+        assert labels_of(read(commas, **asked, bins=("5",))) == expected
+    wide = "item;ann;ben\n" + "".join(f"t{k};{k},5;{(k * 7) % 30},25\n" for k in range(24))
+    assert labels_of(read(wide, format="wide", bins=("3",))) == labels_of(
+        read(wide.replace(",", "."), format="wide", bins=("3",))
+    )
+
+
+class TestNested:
+    @pytest.mark.parametrize("inner", ["annotations", "labels", "votes"])
+    def test_a_list_of_objects_in_each_line_is_one_row_per_vote(self, tmp_path: Path, inner: str) -> None:
+        lines = [
+            {"id": item, "text": "x", inner: [{"id": k, "annotator": who, "label": said} for k, (who, said) in votes]}
+            for item in dict.fromkeys(row[0] for row in PANEL)
+            for votes in [[*enumerate([row[1:] for row in PANEL if row[0] == item])]]
+        ]
+        lines.append({"id": "nobody's", "text": "y", inner: []})
+        path = tmp_path / "votes.jsonl"
+        path.write_text("\n".join(map(json.dumps, lines)))
+        for source in (path, lines):
+            reading = understand(source)
+            assert labels_of(reading) == votes_by_item(PANEL)
+            assert reading.columns == {"item": "id", "annotator": "annotator", "label": "label"}
+
+    def test_what_is_nested_deeper_is_refused_in_plain_words(self, tmp_path: Path) -> None:
+        path = tmp_path / "votes.jsonl"
+        path.write_text('{"item": "a", "annotator": "x", "label": {"value": {"choice": "yes"}}}\n' * 2)
+        with pytest.raises(InputError, match="holds lists, objects or bytes; give a name"):
+            understand(path)
+
+
+class TestPeopleTwice:
+    def test_a_name_and_a_number_of_each_person_are_no_two_people(self, read: Any) -> None:
+        lines = [",user,item,worker_id,answer,timestamp"]
+        lines += [f"{k},n{who},{item},{who},{said},2024-01-0{k % 9 + 1}" for k, (item, who, said) in enumerate(PANEL)]
+        assert labels_of(read("\n".join(lines))) == votes_by_item(PANEL)
+        mixed = [line.replace("nr1", "nr2") for line in lines]
+        with pytest.raises(InputError, match="more than one thing"):
+            read("\n".join(mixed))
+
+    def test_dates_are_no_labels_of_a_wide_table(self, read: Any) -> None:
+        lines = ["item,ann,ben,when", *(f"t{k},{'ab'[k % 2]},a,2024-01-0{k + 1} 10:00" for k in range(6))]
+        with pytest.raises(InputError, match="'when' holds dates and times") as refusal:
+            read("\n".join(lines), format="wide")
+        (way,) = refusal.value.readings.values()
+        assert read("\n".join(lines), **way).votes.classes == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (["1", "2", "3"], "ordered=True"),
+        (["strongly agree", "agree", "strongly disagree"], "in order with classes="),
+        (["cat", "dog", "very odd"], None),
+        (["0", "1"], None),
+    ],
+    ids=["numbers", "phrases", "names", "two numbers"],
+)
+def test_labels_that_look_like_a_scale_are_told(read: Any, labels: list[str], told: str | None) -> None:
+    content = "item,annotator,label\n" + "".join(f"{k},a,{label}\n" for k, label in enumerate(labels * 2))
+    assert any("ordered=True" in note for note in read(content).notes) == (told is not None)
+    assert told is None or any(told in note for note in read(content).notes)
+    assert not any("ordered=True" in note for note in read(content, ordered=False).notes)
+
+
+@pytest.mark.parametrize(("code", "name"), [("utf-16", "UTF-16"), ("cp1252", "WINDOWS-1252")])
+def test_text_that_is_not_utf8_is_refused_with_the_command_that_writes_it_so(
+    tmp_path: Path, code: str, name: str
+) -> None:
+    path = tmp_path / "my votes.csv"
+    path.write_bytes("item,label\na,schön\na,gut\n".encode(code))
+    with pytest.raises(InputError, match=f"iconv -f {name}") as refusal:
+        understand(path)
+    subprocess.run(refusal.value.sentence.partition("UTF-8: ")[2], shell=True, check=True)
+    assert understand(tmp_path / "my votes-utf8.csv").votes.classes == ("gut", "schön")

@@ -86,14 +86,13 @@ KINDS: Final[dict[str, Any]] = {
     "item_attributes": list[str] | None,
     "ordered": bool | None,
     "duplicates": Literal["refuse", "first", "last"],
-    "merge_items": bool,
     "force": bool,
     "drop_empty": bool,
     "drop_repeated": bool,
 }
 """What an option of reading holds that is not a text; several in one text are separated by commas."""
 
-SEVERAL: Final = ("annotators", "models", "columns", "missing", "classes", "bins", "sides")
+SEVERAL: Final = ("annotators", "models", "columns", "missing", "classes", "bins", "sides", "merge_spellings")
 
 
 def typed_name(name: str) -> str:

@@ -12,6 +12,7 @@ from dissensus.cli import options as opt
 from dissensus.cli.inputs import is_known, reading_dict, votes_named
 from dissensus.cli.printing import SHOWN, console, folded, json_alone, json_to, next_step, note, plain, table, typed
 from dissensus.errors import InputError, choices
+from dissensus.votes.echo import seen
 from dissensus.votes.privacy import LEAST_PEOPLE, few_digits, groups_of, key_from, pseudonymous
 
 if TYPE_CHECKING:
@@ -226,7 +227,7 @@ def _print(result: Inspection, source: str) -> None:
     if result.contested:
         lines = table("item", ">entropy", "votes", title="Most contested items")
         for item in result.contested:
-            counts = ", ".join(f"{plain(name)} {count}" for name, count in item.counts.items())
+            counts = ", ".join(f"{plain(seen(name))} {count}" for name, count in item.counts.items())
             lines.add_row(plain(str(item.item)), f"{item.entropy:.3f}", counts)
         _print_below(lines)
     note(*(f"not shown: {reason}" for reason in result.notes))
@@ -259,7 +260,7 @@ def _print_classes(result: Inspection) -> None:
     for place, (name, votes, share) in enumerate(rows):
         folded_row = place == SHOWN and len(rows) < len(result.classes)
         bar = "" if folded_row else "█" * round(min(24, max(room, 4)) * share / widest)
-        lines.add_row(plain(name), f"{votes:,}", f"{share:.1%}", f"[cyan]{bar}[/]")
+        lines.add_row(plain(seen(name)), f"{votes:,}", f"{share:.1%}", f"[cyan]{bar}[/]")
     _print_below(lines)
 
 

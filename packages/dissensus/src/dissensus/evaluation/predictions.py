@@ -616,12 +616,13 @@ def _parsed(cells: pl.Series) -> pl.Series:
 def _floats(cells: pl.Series, rows: Rows) -> Floats:
     import polars as pl
 
+    from dissensus.votes.cells import with_points
+
     if cells.dtype.is_nested():
         raise InputError(f"{rows.path}: column '{cells.name}' holds {cells.dtype}; give one number per row")
     values = cells.cast(pl.Float64, strict=False)
     if cells.dtype == pl.String:
-        bare = cells.str.strip_chars().str.strip_suffix("%").str.strip_chars_end()
-        bare = bare.str.replace(r"^([+-]?\d+),(\d+(?:[eE][+-]?\d+)?)$", "$1.$2")  # 0,25 is a quarter
+        bare = with_points(cells.str.strip_chars().str.strip_suffix("%").str.strip_chars_end())
         percent = cells.str.contains("%", literal=True).fill_null(value=False)
         values = bare.cast(pl.Float64, strict=False) / pl.Series(np.where(percent, 100.0, 1.0))
     if values.null_count():

@@ -41,6 +41,9 @@ _KIND_SPELLINGS: Final = {
 MISSING: Final = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>")
 """What stands in a cell without a label, unless the user says otherwise."""
 
+_NO_ANSWER: Final = r"(?i)^\s*(none|n/?a|missing|skip(ped)?|no answer|refused|[-.?])\s*$"
+"""What may stand there too, beside these."""
+
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 _WHOLE: Final = re.compile(r"([+-]?[0-9]+)(\.0*)?")
 
@@ -62,10 +65,17 @@ def distinct_names(cells: pl.Series, *, where: Where) -> Names:
 
 
 def encode_classes(
-    cells: pl.Series, classes: Sequence[str] | None, *, where: Where, notes: list[str] | None = None
+    cells: pl.Series,
+    classes: Sequence[str] | None,
+    *,
+    where: Where,
+    merge: Sequence[str] = (),
+    notes: list[str] | None = None,
 ) -> tuple[Codes, tuple[str, ...]]:
     """Class codes and names: in the given order, an Enum's own, else numbers by size or text by alphabet."""
     codes, names = encode_names(cells, where=where)
+    if "labels" in merge:
+        codes, names = merged(codes, names, what="labels", notes=notes)
     if classes is None and isinstance(cells.dtype, pl.Enum):
         classes = class_names(cells.dtype.categories.to_list())
     labels = [str(name) for name in names.tolist()]
@@ -139,9 +149,13 @@ def spelling(names: pl.Series) -> pl.Series:
 
 
 def variants(
-    names: Sequence[str] | pl.Series, counts: Sequence[int] | Ints, *, what: str = "labels", remedy: str = ""
+    names: Sequence[str] | pl.Series,
+    counts: Sequence[int] | Ints,
+    *,
+    what: str = "labels",
+    format: str = "",  # noqa: A002 - as --format
 ) -> list[str]:
-    """Sentences on different names that look like one: one on all items, with the remedy, and of others one each."""
+    """Sentences on different names that look like one, with the remedy: one on all items, and of others one each."""
     table = pl.DataFrame({"names": pl.Series(names, dtype=pl.String), "counts": counts})
     keys = spelling(table["names"])
     # Counting distinct names is much faster than finding those that are not.
@@ -155,18 +169,31 @@ def variants(
         for _, group in itertools.islice(groups, 1 if what == "items" else None)
     ]
     how = "differ only in white space, case or spelling, and are kept apart"
+    if format in ("long", "sets", "lists") or (format == "wide" and what == "labels"):
+        how += f"; merge_spellings=['{what}'] makes them one"
     if what != "items":
         return [f"the {what} {alike} {how}" for alike in often]
-    return [f"{int(keys.is_duplicated().sum()):,} items such as {often[0]} {how}{remedy}"]
+    return [f"{int(keys.is_duplicated().sum()):,} items such as {often[0]} {how}"]
 
 
-def merged(code: Codes, names: Names, *, notes: list[str]) -> tuple[Codes, Names]:
-    """Codes and names where names that look like one are the first of them."""
+MERGED: Final = ("items", "annotators", "labels")
+"""What may be joined where names differ only in their spelling."""
+
+
+def merged(code: Codes, names: Names, *, what: str, notes: list[str] | None) -> tuple[Codes, Names]:
+    """Codes and names where names that look like one are the most frequent of them, without white space around it."""
     if names.dtype.kind != "T":
         return code, names
-    one, first = first_appearances(spelling(pl.Series(names.tolist())))
-    notes.append(Plain(f"{len(names) - first.size:,} names of items merged into others that look like them"))
-    return one[code], names[first]
+    text = pl.Series(names.tolist())
+    one, first = first_appearances(spelling(text))
+    spelled = pl.DataFrame(
+        {"one": one, "name": text.str.strip_chars(), "votes": np.bincount(code, minlength=len(names))}
+    )
+    often = spelled.group_by("one", "name", maintain_order=True).agg(pl.col("votes").sum())
+    best = often.group_by("one").agg(pl.col("name").get(pl.col("votes").arg_max())).sort("one")
+    if notes is not None:
+        notes.append(Plain(f"{len(names) - first.size:,} names of {what} merged into others that look like them"))
+    return one[code], to_names(best["name"])
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
@@ -351,7 +378,9 @@ def name_like(cells: pl.Series, *, where: Where) -> pl.Series:
     """Cells as whole numbers or text, with nulls where they are empty."""
     dtype = cells.dtype
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
-        raise InputError(f"{where(0)}: column '{cells.name}' holds {dtype}; give a name or a number in each cell")
+        raise InputError(
+            f"{where(0)}: column '{cells.name}' holds lists, objects or bytes; give a name or a number in each cell"
+        )
     if dtype.is_float():
         cells = cells.fill_nan(None)
     if dtype.is_numeric():
@@ -385,6 +414,19 @@ def is_missing(cells: pl.Series, tokens: Sequence[str]) -> pl.Series:
     if cells.dtype.is_numeric() or not words:
         return missing
     return missing | cells.cast(pl.String).is_in(words).fill_null(value=False)
+
+
+def missing_words(cells: pl.Series) -> list[str]:
+    """The labels of a column that may stand for a missing one."""
+    if cells.dtype.is_nested() or cells.dtype.is_numeric():
+        return []
+    words = cells.unique().drop_nulls().cast(pl.String).sort()
+    return words.filter((words != "") & (words.is_in(MISSING) | words.str.contains(_NO_ANSWER))).to_list()
+
+
+def with_points(cells: pl.Series) -> pl.Series:
+    """Text with a point for the comma of each cell that is a number with one: 0,25 is a quarter."""
+    return cells.str.replace(r"^\s*([+-]?\d+),(\d+(?:[eE][+-]?\d+)?)\s*$", "$1.$2")
 
 
 def separator_mark(distinct: pl.Series) -> str | None:

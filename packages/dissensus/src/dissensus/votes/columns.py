@@ -69,7 +69,7 @@ class Columns:
 def plain(name: str) -> str:
     """A column name freed of differences in spelling: `WorkerId`, `worker-id` and ` worker_ID ` are all `worker_id`."""
     split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
-    return re.sub(r"[^a-z0-9]+", "_", split.lower()).strip("_")
+    return re.sub(r"[\W_]+", "_", split.lower()).strip("_")
 
 
 def guess(role: str, available: Iterable[str]) -> str | None:

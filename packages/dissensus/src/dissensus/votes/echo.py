@@ -35,7 +35,7 @@ def echo(votes: Votes, format: str, columns: Mapping[str, str]) -> str:  # noqa:
     size = np.bincount(votes.judgement_item, minlength=len(votes.items))
     what = "vote" if votes.judgement is None else "judgement"
     often = np.bincount(votes.label, minlength=len(votes.classes))
-    named = [f"{votes.classes[k]} {often[k]:,}" for k in range(min(len(often), _NAMED))]
+    named = [f"{seen(votes.classes[k])} {often[k]:,}" for k in range(min(len(often), _NAMED))]
     more = f", {len(often) - _NAMED:,} more" if len(often) > _NAMED else ""
     who = "anonymous" if votes.annotators is None else number(len(votes.annotators), "annotator")
     classes = number(len(often), "ordered class" if votes.ordered else "class")
@@ -49,6 +49,11 @@ def echo(votes: Votes, format: str, columns: Mapping[str, str]) -> str:  # noqa:
     about = {"annotators": votes.annotator_attributes, "items": votes.item_attributes}
     told = [f"; of {whom}: {', '.join(names)}" for whom, names in about.items() if names]
     return f"read as {format}: {', '.join(said)}{''.join(told)}"
+
+
+def seen(name: str) -> str:
+    """A name, in quotation marks where white space around it would not be seen."""
+    return name if name == name.strip() else f"'{name}'"
 
 
 def number(count: int, what: str) -> str:

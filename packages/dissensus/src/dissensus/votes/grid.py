@@ -50,6 +50,7 @@ def votes_from_wide(
     ordered: bool | None = None,
     missing: Sequence[str] | None = None,
     bins: Sequence[str] | None = None,
+    merge: Sequence[str] = (),
     text_annotators: bool = False,
     notes: list[str] | None = None,
 ) -> Votes:
@@ -77,7 +78,7 @@ def votes_from_wide(
 
     labels = cells.gather(place)
     labels = labels if bins is None else binned(labels, bins, where=where, notes=[] if notes is None else notes)
-    label, names = encode_classes(labels, classes, where=where, notes=notes)
+    label, names = encode_classes(labels, classes, where=where, merge=merge, notes=notes)
     grid = np.full(panel.shape, -1, dtype=np.int32)
     grid.T.flat[place] = label
     item_code, annotator = np.nonzero(grid >= 0)

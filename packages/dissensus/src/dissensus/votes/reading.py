@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import warnings
 from dataclasses import dataclass, field, fields, replace
@@ -20,23 +21,28 @@ from dissensus.table_file import (
     kind_of,
     open_file,
     open_table,
+    open_text,
     other_sheets,
     refuse_short_rows,
     table_in_memory,
 )
 from dissensus.votes.cells import (
+    MERGED,
     MISSING,
     SEPARATORS,
+    are_numbers,
     describe,
     holds_kinds,
     holds_no_times,
     holds_responses,
     holds_times,
     is_missing,
+    missing_words,
     not_seconds,
     separator_mark,
     separator_of,
     variants,
+    with_points,
 )
 from dissensus.votes.columns import (
     ABOUT_ITEMS,
@@ -74,9 +80,16 @@ from dissensus.votes.lists import holds_several, one_row_a_vote, parsed, with_li
 from dissensus.votes.official import OFFICIAL
 from dissensus.votes.own import OWN, SWAPPED, read_own
 from dissensus.votes.preferences import NAMES_SIDES, as_preferences, names_sides, pair_options
-from dissensus.votes.roles import finer_items, item_by_values, item_columns, label_columns, label_readings
+from dissensus.votes.roles import (
+    finer_items,
+    item_by_values,
+    item_columns,
+    label_columns,
+    label_readings,
+    long_readings,
+)
 from dissensus.votes.rows import Duplicates, votes_from_rows
-from dissensus.votes.scales import binned, refuse_labels
+from dissensus.votes.scales import SLIDER, binned, refuse_labels
 from dissensus.votes.summaries import HOLDS, summary_columns, sums_of_others, without_headers, without_summary_rows
 from dissensus.votes.table import Votes, votes_from_counts
 
@@ -129,7 +142,7 @@ class Options:
     separator: str | None = None
     duplicates: Duplicates = "refuse"
     bins: tuple[str, ...] | None = None
-    merge_items: bool = False
+    merge_spellings: tuple[str, ...] = ()
     force: bool = False
     drop_empty: bool = False
     drop_repeated: bool = False
@@ -187,7 +200,7 @@ def read_votes(
     separator: str | None = None,
     duplicates: Duplicates = "refuse",
     bins: int | Sequence[float] | None = None,
-    merge_items: bool = False,
+    merge_spellings: Sequence[str] = (),
     force: bool = False,
     drop_empty: bool = False,
     drop_repeated: bool = False,
@@ -230,7 +243,8 @@ def read_votes(
         separator: what stands between the labels of one cell.
         duplicates: what to do where one annotator judged one item twice: first and last go by time where it is known.
         bins: for numbers that are no classes, such as those of a slider: how many bins of equal width, or their edges.
-        merge_items: take items whose names differ only in white space, case or spelling of a number for one.
+        merge_spellings: which of `items`, `annotators` and `labels` are one where names differ only in white space,
+            case or spelling of a number; the most frequent spelling stands for all.
         force: leave out duplicates though they are more than 2 % of the rows, or take very many labels for classes.
         drop_empty: whether the rows of items without a vote are left out, of a table with one row per item.
         drop_repeated: whether later rows of an item are left out, of such a table.
@@ -273,6 +287,8 @@ def understand(source: Any, options: Options | None = None) -> Reading:
         raise InputError(f"{shown}: there is no format '{options.format}'{choices(options.format, FORMATS)}")
     if options.duplicates not in get_args(Duplicates):
         raise InputError(f"{shown}: duplicates= cannot be '{options.duplicates}'; choose refuse, first or last")
+    if unknown := [what for what in options.merge_spellings if what not in MERGED]:
+        raise InputError(f"{shown}: merge_spellings= cannot be '{unknown[0]}'{choices(unknown[0], MERGED)}")
     if options.format == PREFERENCES:
         options = replace(options, format=None, sides=options.sides or ())
     elif options.sides is not None:
@@ -371,8 +387,28 @@ def _with_preferences(
     return replace(reading, votes=votes, format=PREFERENCES, notes=tuple(notes))
 
 
+def _flattened(table: OpenTable) -> OpenTable:
+    """A file of objects with a list of objects in one column, such as `annotations`, with a row for each of these."""
+    if table.kind == "JSONL":
+        with open_text(table.path) as file:
+            nested = re.search(r"\[\s*\{", next((line for line in file if line.strip()), "")) is not None
+    else:
+        nested = table.kind in ("JSON", "table in memory")
+    if not nested:
+        return table
+    cells = table.rows().table
+    of = [name for name, dtype in cells.schema.items() if dtype == pl.List(pl.Struct)]
+    inner = [] if len(of) != 1 else [field.name for field in cells.schema[of[0]].inner.fields]
+    if guess("label", inner) is None:
+        return table
+    names = [f"{of[0]}.{name}" if name in cells.columns else name for name in inner]
+    held = cells.explode(of[0]).drop_nulls(of[0]).with_columns(pl.col(of[0]).struct.rename_fields(names)).unnest(of[0])
+    return replace(table, path=Path(f"{table.path}:{of[0]}"), columns=held.columns, held=held)
+
+
 def _understand_table(table: OpenTable, options: Options) -> Reading:
     own = read_own(table)
+    table = table if own is not None else _flattened(table)
     if options.sides is not None and (own is None or not own.pairs):
         asked = options.item_attributes
         table, options = pair_options(table, options)
@@ -423,10 +459,11 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
     alike = []
     if options.classes is None:
         _refuse_second_header(reading, table.path)
-        alike += variants(votes.classes, np.bincount(votes.label, minlength=len(votes.classes)))
+        often = np.bincount(votes.label, minlength=len(votes.classes))
+        alike += variants(votes.classes, often, what="labels", format=reading.format)
         unseen = [name for name in votes.classes if not name.isprintable()]
         alike += [f"the label {name!r} holds characters that cannot be seen" for name in unseen]
-        odd = [word for word in MISSING if word in votes.classes] if options.missing is None else []
+        odd = [word for word in MISSING if word in votes.classes]
         alike += [f"the label '{word}' looks like a missing one, and is kept as a class" for word in odd]
     named = {"item": (votes.items, votes.item)}
     if votes.annotators is not None:
@@ -434,11 +471,17 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
     for what, (names, code) in named.items():
         if names.dtype.kind == "T":
             text = pl.Series(names.tolist())
-            remedy = "" if reading.format in ("wide", "counts") else "; merge_items= makes them one"
-            alike += variants(text, np.bincount(code, minlength=len(names)), what=f"{what}s", remedy=remedy)
+            alike += variants(text, np.bincount(code, minlength=len(names)), what=f"{what}s", format=reading.format)
             odd = text.filter(text.is_in(MISSING)).to_list()
             alike += [f"the {what} '{word}' looks like a missing name, and is kept as one" for word in odd]
-    return replace(reading, notes=(*reading.notes, *alike, *_remarks(votes, reading.columns, named=options.models)))
+    return replace(
+        reading,
+        notes=(
+            *reading.notes,
+            *alike,
+            *_remarks(votes, reading.columns, named=options.models, ordered=options.ordered),
+        ),
+    )
 
 
 def _refuse_second_header(reading: Reading, path: object) -> None:
@@ -466,7 +509,10 @@ _CALLED_LIKE_MODELS: Final = (
 )
 
 
-def _remarks(votes: Votes, columns: Mapping[str, str], *, named: Sequence[str]) -> list[str]:
+_GRADES: Final = r"(?i)(strongly|very|somewhat|slightly|extremely|never|rarely|seldom|sometimes|often|always)\b"
+
+
+def _remarks(votes: Votes, columns: Mapping[str, str], *, named: Sequence[str], ordered: bool | None) -> list[str]:
     """What is odd about votes that were read without a doubt."""
     remarks = []
     who = None if named or votes.by_model is not None or votes.annotators is None else votes.annotators.names
@@ -476,6 +522,13 @@ def _remarks(votes: Votes, columns: Mapping[str, str], *, named: Sequence[str]) 
         if models:
             remarks.append(f"{listed(models)} may be no people; models= says which annotators are models")
     remarks += [NAMES_SIDES] if names_sides(votes.classes) else []
+    if not votes.ordered and ordered is None and len(votes.classes) > 2 and votes.none is None:
+        if are_numbers(votes.classes):
+            remarks.append(
+                Plain("the labels are numbers, and no order is assumed; ordered=True says that they are a scale")
+            )
+        elif sum(re.match(_GRADES, name) is not None for name in votes.classes) > 1:
+            remarks.append("the labels look like a scale; name them in order with classes=, and add ordered=True")
     if votes.seconds is not None and 2 * int((votes.seconds > 1000).sum()) > votes.n_judgements:
         remarks.append(f"half of '{columns.get('seconds')}' is above 1,000 seconds: are they milliseconds?")
     said = np.empty(len(votes.items), dtype=np.int32)
@@ -538,8 +591,13 @@ def _is_long(table: OpenTable, options: Options) -> bool:
     people = guess("annotator", table.columns) is None and any(map(counts_people, table.columns))
     if people or (guess("label", table.columns) is None and guess("response", table.columns) is None):
         return False
-    if sum(is_annotator(column) for column in table.columns) > 1:
-        raise _ambiguous(table, "long", "wide")
+    people = [column for column in table.columns if is_annotator(column)]
+    if len(people) > 1:
+        cells = table.rows(people).table
+        # A person may have a name and a number; `ann1` and `ann2` are two people, however much they agree.
+        roles = all(plain(name) in SYNONYMS["annotator"] for name in people)
+        if not roles or len({cells[name].n_unique() for name in people} | {cells.n_unique()}) > 1:
+            raise _ambiguous(table, "long", "wide")
     return True
 
 
@@ -632,7 +690,7 @@ def _read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
         separator=separator,
         duplicates=options.duplicates,
         force=options.force,
-        merge_items=options.merge_items,
+        merge=options.merge_spellings,
         finer=lambda: [] if own is not None else _finer(table, columns),
         exact=own is not None,
         notes=notes,
@@ -845,24 +903,38 @@ def _without_missing(
     rows: Rows, label: str, options: Options, notes: list[str], *, others: Callable[[], Readings]
 ) -> Rows:
     """The rows that hold a label; words for a missing one are refused where the user has not said what they are."""
-    cells = rows.table[label]
+    cells, told = rows.table[label], list(options.missing or ())
     known = set(options.classes or ())
-    if options.missing is None:
-        empty = is_missing(cells, [""])
-        if empty.any() and options.format not in ("sets", "lists") and options.separator is None:
-            raise InputError(
-                f"{rows.where(int(empty.to_numpy().argmax()))}: column '{label}' is empty in {empty.sum():,} of "
-                f"{len(cells):,} rows; fill the cells, name another column with label=, or choose",
-                readings={"such rows are left out": {"missing": [""]}, **({} if options.label else others())},
+    if "" not in told:
+        several = options.format in ("sets", "lists") or options.separator is not None
+        empty = is_missing(cells, [] if several else [""])
+        odd = [] if options.missing is not None else [word for word in missing_words(cells) if word not in known]
+        sure, blank = [word for word in odd if word in MISSING], [""] if empty.any() else []
+        if sure or blank:
+            row = int((empty if blank else is_missing(cells, sure)).to_numpy().argmax())
+            also = f", and {listed(odd)} may stand for a missing vote too" if odd else ""
+            what = (
+                f"column '{label}' is empty in {empty.sum():,} of {len(cells):,} rows{also}; fill the cells, name "
+                "another column with label=, or choose"
+                if blank
+                else f"the label '{cells[row]}' may be a class or stand for a missing vote; choose"
             )
-        odd = is_missing(cells, [word for word in MISSING if word and word not in known])
-        if odd.any() and not cells.dtype.is_nested():
-            row = int(odd.to_numpy().argmax())
+            ways = {}
+            for words in (odd, sure, []):
+                gone = ", ".join([*(["empty cells"] if blank else []), *(f"'{word}'" for word in words)])
+                kept = (
+                    [f"{listed([word for word in odd if word not in words])} kept as labels"]
+                    if len(words) < len(odd)
+                    else []
+                )
+                ways["; ".join([*([f"{gone} left out"] if gone else []), *kept])] = {
+                    "missing": [*blank, *told, *words] or [""]
+                }
             raise InputError(
-                f"{rows.where(row)}: the label '{cells[row]}' may be a class or stand for a missing vote; choose "
-                f"missing=['{cells[row]}'] to leave such rows out, or missing=[''] to keep it as a class"
+                f"{rows.where(row)}: {what}", readings=ways | (others() if blank and not options.label else {})
             )
-        return rows
+        if options.missing is None:
+            return rows
     if options.format == "sets" or (cells.dtype == pl.List and options.format != "lists"):
         return rows
     missing = is_missing(cells, [word for word in options.missing if word not in known])
@@ -886,7 +958,7 @@ def _choose_separator(rows: Rows, columns: Columns, options: Options, notes: lis
                 "format='lists' (of several people)"
             )
         return None
-    if options.separator is not None or options.format == "long":
+    if options.separator is not None or options.format == "long" or options.bins is not None:
         return options.separator
     distinct = cells.unique().drop_nulls().cast(pl.String)
     if options.format in ("sets", "lists"):
@@ -923,6 +995,7 @@ def _refuse_commas(rows: Rows, columns: Columns, distinct: pl.Series) -> None:
         f"{rows.path}: cells of column '{columns.label}' such as '{parts[0].str.join(',').item()}' may be one label or "
         "several; choose one",
         readings={FORMATS[way]: {"format": way, "separator": ","} for way in ways}
+        | ({SLIDER: {"bins": ["5"]}} if with_points(distinct).cast(pl.Float64, strict=False).null_count() == 0 else {})
         | {"each cell is one label": {"format": "long"}},
     )
 
@@ -1053,7 +1126,7 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
     unused = [*row_numbers, *(name for name in beside if named and name not in (*named, *about, options.panel))]
     notes.extend([Plain(f"not used: {listed(unused)}")] if unused else [])
     unfit = [name for name in _LONG_COLUMNS if name != "label" or options.panel is None]
-    unfit += ["duplicates", "merge_items", "panel" if chosen == "wide" else "bins"]
+    unfit += ["duplicates", "panel"] if chosen == "wide" else ["bins", "duplicates", "merge_spellings"]
     _refuse_options(path, options, chosen, *unfit)
     if set(about) > set(options.item_attributes):
         notes.append(Plain(f"the columns {listed(about)} describe items, and are kept as such"))
@@ -1071,11 +1144,18 @@ def _read_grid(table: OpenTable, options: Options, own: Own | None) -> Reading:
             votes = votes_from_count_rows(counted_rows, item=item, classes=options.classes, ordered=options.ordered)
     else:
         item = require("item", item, available, path=path)
+        moments = [] if own is not None or annotators else [name for name in cells if holds_times(rows.table[name])]
+        if moments and (others := [name for name in cells if name not in moments]):
+            raise InputError(
+                f"{path}: {listed(moments)} holds dates and times, which are no labels; name the annotators, or choose",
+                readings={"the others are the annotators": {"annotators": others}},
+            )
         votes = votes_from_wide(
             replace(rows, table=rows.table[[item, *cells]]),
             item=item,
             classes=options.classes,
             ordered=options.ordered if options.bins is None else options.ordered is not False,
+            merge=options.merge_spellings,
             missing=("",) if own is not None else options.missing,
             bins=options.bins,
             text_annotators=own is not None and "annotator" in own.text,
@@ -1207,6 +1287,8 @@ def _wide_or_counts(panel: pl.DataFrame, table: OpenTable, item: str | None) -> 
     """
     labels = panel.columns[:3] if item is not None else ()
     ambiguous = _ambiguous(table, "wide", "counts", labels=labels)
+    if item is None:
+        ambiguous = InputError(ambiguous.sentence, readings=_by_values(panel) or ambiguous.readings)
     if panel.width < 2 or any(dtype.is_nested() for dtype in panel.dtypes):
         raise ambiguous
     named = [column for column in panel.columns if is_annotator(column)]
@@ -1241,7 +1323,7 @@ def _wide_or_counts(panel: pl.DataFrame, table: OpenTable, item: str | None) -> 
             return "wide"
         raise ambiguous
     sure_ones = named or alike
-    if len(sure_ones) < 2:
+    if len(sure_ones) < 2 or item is None:
         raise ambiguous
     odd = [name for name in text.columns if name not in sure_ones]
     raise InputError(
@@ -1252,6 +1334,13 @@ def _wide_or_counts(panel: pl.DataFrame, table: OpenTable, item: str | None) -> 
             "they are annotators": {"annotators": panel.columns},
         },
     )
+
+
+def _by_values(panel: pl.DataFrame) -> Readings:
+    """The readings of a table none of whose columns is called like items: those that its values allow."""
+    own = [name for name in panel.columns if panel[name].dtype == pl.String and panel[name].is_unique().all()]
+    wide = {f"{FORMATS['wide']}; items by '{own[0]}'": {"format": "wide", "item": own[0]}} if own else {}
+    return long_readings(panel) | wide | ({FORMATS["counts"]: {"format": "counts"}} if are_counts(panel) else {})
 
 
 def _refuse_shares(numbers: pl.DataFrame, table: OpenTable) -> None:

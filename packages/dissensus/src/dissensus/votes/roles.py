@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -114,6 +115,27 @@ def label_columns(table: pl.DataFrame, item: str | None, annotator: str, taken: 
         if 2 <= table[name].drop_nulls().n_unique() <= MANY
         if all(of is None or table.n_unique([of, name]) > table[of].n_unique() for of in (item, annotator))
     ][:_SHOWN]
+
+
+def long_readings(table: pl.DataFrame) -> Readings:
+    """The readings by one row per vote of a file whose names say nothing: so nobody judges an item twice."""
+    n, ways = table.height, {}
+    size = {
+        name: number
+        for name, dtype in table.schema.items()
+        if not dtype.is_nested() and dtype != pl.Binary and not table[name].null_count()
+        if (number := table[name].n_unique()) >= 2 and 3 * number <= 2 * n
+    }
+    # There are more items than people, and more of both than classes.
+    for annotator, item in itertools.combinations(sorted(size, key=size.__getitem__)[-8:], 2):
+        for label in label_columns(table, item, annotator, ()) if table.n_unique([item, annotator]) == n else ():
+            if table[label].n_unique() <= size[annotator]:
+                named = {"item": item, "annotator": annotator, "label": label}
+                ways[f"one row per vote: {size[item]:,} items, {size[annotator]:,} people"] = {
+                    "format": "long",
+                    **named,
+                }
+    return ways
 
 
 def label_readings(table: pl.DataFrame, labels: Sequence[str]) -> Readings:

@@ -54,6 +54,7 @@ class _VoteRows:
     force: bool
     finer: Callable[[], Sequence[str]] | None
     exact: bool
+    merge: Sequence[str]
     notes: list[str]
 
     def pair(self) -> Ints | None:
@@ -127,7 +128,7 @@ def votes_from_rows(
     separator: str | None = None,
     duplicates: Duplicates | None = None,
     force: bool = True,
-    merge_items: bool = False,
+    merge: Sequence[str] = (),
     finer: Callable[[], Sequence[str]] | None = None,
     exact: bool = False,
     notes: list[str] | None = None,
@@ -143,11 +144,13 @@ def votes_from_rows(
     """
     notes = [] if notes is None else notes
     item, items = encode_names(table[columns.item], where=where)
-    if merge_items:
-        item, items = merged(item, items, notes=notes)
+    if "items" in merge:
+        item, items = merged(item, items, what="items", notes=notes)
     panel = None
     if columns.annotator is not None:
         code, names = encode_names(table[columns.annotator], where=where)
+        if "annotators" in merge:
+            code, names = merged(code, names, what="annotators", notes=notes)
         attributes = {
             name: describe(table[name], code, names=names, what="annotator", where=where) for name in columns.attributes
         }
@@ -173,6 +176,7 @@ def votes_from_rows(
         force=force,
         finer=finer,
         exact=exact,
+        merge=merge,
         notes=notes,
     )
     if rows.response is not None:
@@ -220,14 +224,17 @@ def is_scale(column: str, classes: Sequence[str], *, known: bool, place: Callabl
     odd = next(name for name in named if not are_numbers([name]))
     if any(are_numbers([name]) for name in named):
         raise InputError(
-            f"{place(odd)}: column '{column}' holds the label '{odd}' beside numbers; correct it, or choose "
-            f"ordered=False where the classes are no scale, or missing=['{odd}'] where it stands for no rating"
+            f"{place(odd)}: column '{column}' holds the label '{odd}' beside numbers; correct it, or choose",
+            readings={
+                f"'{odd}' stands for no rating: such rows are left out": {"missing": [odd]},
+                "the classes are no scale": {"ordered": False},
+            },
         )
     return False
 
 
 def _select_choices(rows: _VoteRows) -> _Selected:
-    label, classes = encode_classes(rows.label, rows.classes, where=rows.where, notes=rows.notes)
+    label, classes = encode_classes(rows.label, rows.classes, where=rows.where, merge=rows.merge, notes=rows.notes)
     kept = _judged_once(rows)
     return _Selected(
         rows=kept,
@@ -249,7 +256,9 @@ def _select_sets(rows: _VoteRows) -> _Selected:
     def where(vote: int) -> str:
         return rows.where(int(of_vote[vote]))
 
-    label, classes = encode_classes(sets.filter(size > 0).explode(), rows.classes, where=where, notes=rows.notes)
+    label, classes = encode_classes(
+        sets.filter(size > 0).explode(), rows.classes, where=where, merge=rows.merge, notes=rows.notes
+    )
     silent = int((size == 0).sum())
     if silent:
         rows.notes.append(f"{_judgements(silent)} without a class, read as a vote for '{NONE}'")
@@ -284,7 +293,7 @@ def _select_responses(rows: _VoteRows, cells: pl.Series) -> _Selected:
     if pair is None:
         raise InputError(f"{rows.where(0)}: no column says who gave the responses; name it with annotator=")
     asked = None if rows.classes is None else [name for name in rows.classes if name != NONE]
-    label, classes = encode_classes(rows.label, asked, where=rows.where, notes=rows.notes)
+    label, classes = encode_classes(rows.label, asked, where=rows.where, merge=rows.merge, notes=rows.notes)
     response = encode_responses(cells, where=rows.where)
     if NONE in classes:
         row = int((label == classes.index(NONE)).argmax())

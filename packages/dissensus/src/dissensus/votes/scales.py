@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.cells import are_numbers
+from dissensus.votes.cells import are_numbers, with_points
 from dissensus.votes.columns import RATING, plain
 from dissensus.votes.echo import Plain
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 MANY: Final = 20
 """The most classes that are never taken for a slider, or for free text."""
+
+SLIDER: Final = "a slider: 5 bins of equal width"
+"""What numbers that are no classes may mean."""
 
 _CODE: Final = re.compile(
     r"-?(6+|7+|8+|9+|9+[78])|-1|none|n/?a|missing|skip(ped)?|no answer|refused|[-.?]", re.IGNORECASE
@@ -42,6 +45,7 @@ def binned(cells: pl.Series, bins: Sequence[str], *, where: Where, notes: list[s
     """
     given = pl.Series(bins, dtype=pl.String).cast(pl.Float64, strict=False)
     edges = given.fill_null(np.nan).to_numpy()
+    cells = with_points(cells) if cells.dtype == pl.String else cells
     numbers = cells.cast(pl.Float64, strict=False).to_numpy() if not cells.dtype.is_nested() else np.full(1, np.nan)
     wrong = ~np.isfinite(numbers) & cells.is_not_null().to_numpy()
     if wrong.any():
@@ -119,10 +123,10 @@ def refuse_names(
 def _refuse_composites(labels: Sequence[str], *, long: bool, path: object) -> None:
     """Refuse labels that are other labels with a mark between them, decimal commas, and objects written as text."""
     one: dict[str, dict[str, Any]] = {"each of them is a class": {"classes": list(labels)}}
-    if len(labels) > 1 and all(re.fullmatch(r"[-+]?\d+,\d+", name) for name in labels):
-        raise InputError(
-            f"{path}: '{labels[0]}' is a number with a decimal comma; write a point, or choose", readings=one
-        )
+    decimal = [name for name in labels if re.fullmatch(r"[-+]?\d+,\d+", name)]
+    if 2 * len(decimal) > len(labels) > 1 and are_numbers(name for name in labels if name not in decimal):
+        ways = {SLIDER: {"bins": ["5"]}} | (one if len(labels) <= MANY else {})
+        raise InputError(f"{path}: '{decimal[0]}' is a number with a decimal comma; choose", readings=ways)
     odd = next((name for name in labels if re.fullmatch(r"\{.*:.*\}", name, re.DOTALL)), None)
     if odd is not None:
         raise InputError(
@@ -148,7 +152,7 @@ def _refuse_sliders(labels: Sequence[str], *, votes: int, column: str, path: obj
         return
     shown = ", ".join(f"'{name}'" for name in labels[:3])
     what = "a slider" if numbers else "free text, or another column than that of the labels"
-    binning = {"a slider: 5 bins of equal width": {"bins": ["5"]}} if numbers else {}
+    binning = {SLIDER: {"bins": ["5"]}} if numbers else {}
     raise InputError(
         f"{path}: {len(labels):,} different labels in {votes:,} votes ({shown}, ...) look like {what}; name another "
         "column with label=, or choose",
