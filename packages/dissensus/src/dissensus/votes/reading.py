@@ -398,11 +398,12 @@ def _flattened(table: OpenTable) -> OpenTable:
         return table
     cells = table.rows().table
     of = [name for name, dtype in cells.schema.items() if dtype == pl.List(pl.Struct)]
-    inner = [] if len(of) != 1 else [field.name for field in cells.schema[of[0]].inner.fields]
+    rows = cells.explode(of[0]).drop_nulls(of[0]) if len(of) == 1 else cells.clear()
+    inner = rows[of[0]].struct.fields if rows.height else []
     if guess("label", inner) is None:
         return table
     names = [f"{of[0]}.{name}" if name in cells.columns else name for name in inner]
-    held = cells.explode(of[0]).drop_nulls(of[0]).with_columns(pl.col(of[0]).struct.rename_fields(names)).unnest(of[0])
+    held = rows.with_columns(pl.col(of[0]).struct.rename_fields(names)).unnest(of[0])
     return replace(table, path=Path(f"{table.path}:{of[0]}"), columns=held.columns, held=held)
 
 
@@ -591,12 +592,12 @@ def _is_long(table: OpenTable, options: Options) -> bool:
     people = guess("annotator", table.columns) is None and any(map(counts_people, table.columns))
     if people or (guess("label", table.columns) is None and guess("response", table.columns) is None):
         return False
-    people = [column for column in table.columns if is_annotator(column)]
-    if len(people) > 1:
-        cells = table.rows(people).table
+    who = [column for column in table.columns if is_annotator(column)]
+    if len(who) > 1:
+        cells = table.rows(who).table
         # A person may have a name and a number; `ann1` and `ann2` are two people, however much they agree.
-        roles = all(plain(name) in SYNONYMS["annotator"] for name in people)
-        if not roles or len({cells[name].n_unique() for name in people} | {cells.n_unique()}) > 1:
+        roles = all(plain(name) in SYNONYMS["annotator"] for name in who)
+        if not roles or len({cells[name].n_unique() for name in who} | {cells.n_unique()}) > 1:
             raise _ambiguous(table, "long", "wide")
     return True
 
@@ -937,7 +938,7 @@ def _without_missing(
             return rows
     if options.format == "sets" or (cells.dtype == pl.List and options.format != "lists"):
         return rows
-    missing = is_missing(cells, [word for word in options.missing if word not in known])
+    missing = is_missing(cells, [word for word in told if word not in known])
     left_out = int(missing.sum())
     if not left_out:
         return rows
