@@ -289,15 +289,15 @@ def write(results: Sequence[RunResult], folder: Path, *, kind: str) -> None:
             arrays |= {f"{key}/{part}/{name}": values for name, values in columns.items()}
     file = io.BytesIO()
     np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
-    name, tar, part = f"runs-{results[0].run.key}.npz", folder / f"{kind}.tar", folder / f"{kind}.part"
+    name, tar, begun = f"runs-{results[0].run.key}.npz", folder / f"{kind}.tar", folder / f"{kind}.part"
     if tar.exists():
-        shutil.copy(tar, part)
+        shutil.copy(tar, begun)
     entry = tarfile.TarInfo(name)
     entry.size = file.tell()
     file.seek(0)
-    with tarfile.open(part, "a") as archive:
+    with tarfile.open(begun, "a") as archive:
         archive.addfile(entry, file)
-    part.replace(tar)
+    begun.replace(tar)
     print(f"{name}: {entry.size / 2**20:.1f} MiB", flush=True)
 
 
@@ -308,13 +308,13 @@ def keep_weights(carried: Carried, group: Sequence[Waiting], results: Sequence[R
     for result in results:
         if result.run.delivery == "soft" and not result.run.options:
             data = carried.data([waiting[result.run.key]])
-            np.savez(
-                folder / f"{waiting[result.run.key].study}-seed-{result.run.seed}.npz",
-                human=data.human.probabilities.astype(np.float32),
-                normalisation=np.array(data.normalisation),
-                **{name: data.splits[name] for name in ("train", "test")},
-                **{f"weights/{name}": value for name, value in result.weights.items()},
-            )
+            arrays: dict[str, Any] = {f"weights/{name}": value for name, value in result.weights.items()}
+            arrays |= {name: data.splits[name] for name in ("train", "test")}
+            arrays |= {
+                "human": data.human.probabilities.astype(np.float32),
+                "normalisation": np.array(data.normalisation),
+            }
+            np.savez(folder / f"{waiting[result.run.key].study}-seed-{result.run.seed}.npz", **arrays)
 
 
 def train_job(
@@ -361,7 +361,8 @@ def _cifar_10n_features(jpegs: Path, tested: Path) -> Floats:
         seen = np.stack(list(pool.map(one, range(len(offset) - 1), chunksize=500)))
     with np.load(tested) as arrays:
         images = np.concatenate([seen.transpose(0, 3, 1, 2), arrays["images"]])
-    return np.divide(images, np.float32(255), dtype=np.float32)
+    features: Floats = np.divide(images, np.float32(255), dtype=np.float32)
+    return features
 
 
 def train(folder: Path, out: Path, *, seconds: float, device: str, most: int) -> None:

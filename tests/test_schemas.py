@@ -88,6 +88,7 @@ def test_every_shipped_study_is_accepted(name: str) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_new_project_is_accepted(tmp_path: Path, layout: str) -> None:
+    (tmp_path / "one.png").touch()
     path = init_project(tmp_path, layout=layout, recruitment="prolific", classes=["cat", "dog"])
     text = path.read_text(encoding="utf-8")
     asked = '[[comprehension]]\nquestion = "?"\noptions = ["a", "b"]\nright = "a"\n'

@@ -218,8 +218,9 @@ def test_a_next_step_never_tells_the_database_that_the_environment_names(monkeyp
     assert stated("postgresql://host/votes") == "postgresql://host/votes"
 
 
-def sentences(project: Project, kind: str, **options: int) -> str:
-    return " | ".join(each.sentence for each in check_setup(project, **options) if each.kind == kind)
+def sentences(project: Project, kind: str, *, annotators: int | None = None, codes: bool = False) -> str:
+    checks = check_setup(project, annotators=annotators, codes=codes)
+    return " | ".join(each.sentence for each in checks if each.kind == kind)
 
 
 def test_the_set_up_check_counts_votes_people_and_money(tmp_path: Path) -> None:

@@ -107,7 +107,9 @@ def test_init_takes_columns_of_any_name_and_the_study_reads_them_again(
     assert called(*shlex.split(line, comments=True)[1:]) == 0
     study = read_study(folder / "odd.toml")
     assert (study.text, study.item) == (("Wording",), "Ref")
-    assert study_data(study).items.texts[0][0] == "Words 0"
+    items = study_data(study).items
+    assert items is not None
+    assert items.texts[0][0] == "Words 0"
 
 
 STUDY = """\
