@@ -234,7 +234,7 @@ def _text_columns(path: Path, table: pl.DataFrame, item: str, given: Sequence[st
     texts = [name for name in columns if str(table[name].dtype) == "String"]
     if len(texts) == 1:
         return (texts[0],)
-    longest = sorted(texts, key=lambda name: -table[name].drop_nulls().str.len_chars().to_numpy().sum())
+    longest = sorted(texts, key=lambda name: -int(table[name].drop_nulls().str.len_chars().to_numpy().sum()))
     raise InputError(
         f"{path}: none of the columns {', '.join(table.columns)} is known to hold texts; name it, or two, with text=",
         readings={f"the texts are in '{name}'": {"text": name} for name in longest[:2]},
