@@ -40,4 +40,6 @@ AMBIGUOUS: Final[list[tuple[str, str, list[str]]]] = [
         "id,worker,joy,fear\n" + "".join(f"{k // 3},w{k % 3},{k % 2},{k * k % 5 % 2}\n" for k in range(30)),
         [],
     ),
+    ("blanks.csv", "item,worker,label\na,x,yes\na,y,NA\nb,x,no\nb,y,\nc,x,None\n", []),
+    ("a word.csv", "item,worker,rating\na,x,4\na,y,NA\nb,x,5\n", []),
 ]

@@ -47,6 +47,7 @@ from dissensus.votes.cells import (
 from dissensus.votes.columns import (
     ABOUT_ITEMS,
     KIND,
+    RATING,
     ROW_NUMBERS,
     SYNONYMS,
     TEXTS,
@@ -928,9 +929,10 @@ def _without_missing(
                     if len(words) < len(odd)
                     else []
                 )
-                ways["; ".join([*([f"{gone} left out"] if gone else []), *kept])] = {
-                    "missing": [*blank, *told, *words] or [""]
-                }
+                # With words among its labels, a rating is no scale.
+                nominal = {"ordered": False} if kept and RATING.search(plain(label)) and options.ordered is None else {}
+                meaning = "; ".join([*([f"{gone} left out"] if gone else []), *kept])
+                ways[meaning] = {"missing": [*blank, *told, *words] or [""], **nominal}
             raise InputError(
                 f"{rows.where(row)}: {what}", readings=ways | (others() if blank and not options.label else {})
             )
@@ -1287,11 +1289,13 @@ def _wide_or_counts(panel: pl.DataFrame, table: OpenTable, item: str | None) -> 
     Refuses a table that may be either, or in which only some columns look like annotators.
     """
     labels = panel.columns[:3] if item is not None else ()
-    ambiguous = _ambiguous(table, "wide", "counts", labels=labels)
-    if item is None:
-        ambiguous = InputError(ambiguous.sentence, readings=_by_values(panel) or ambiguous.readings)
+
+    def ambiguous() -> InputError:
+        error = _ambiguous(table, "wide", "counts", labels=labels)
+        return error if item is not None else InputError(error.sentence, readings=_by_values(panel) or error.readings)
+
     if panel.width < 2 or any(dtype.is_nested() for dtype in panel.dtypes):
-        raise ambiguous
+        raise ambiguous()
     named = [column for column in panel.columns if is_annotator(column)]
     if len(named) == panel.width or (table.across is not None and guess("annotator", [table.across])):
         return "wide"
@@ -1311,7 +1315,7 @@ def _wide_or_counts(panel: pl.DataFrame, table: OpenTable, item: str | None) -> 
     filled = text.select(pl.all().is_not_null().sum()).row(0)
     numeric = numbers.select(pl.all().is_not_null().sum()).row(0)
     if not named and all(2 * number >= cells for number, cells in zip(numeric, filled, strict=True)):
-        raise ambiguous
+        raise ambiguous()
     # An annotator's labels are also those of others; a text, an address or a gold label of its own kind is not.
     alike = [
         name
@@ -1322,10 +1326,10 @@ def _wide_or_counts(panel: pl.DataFrame, table: OpenTable, item: str | None) -> 
     if len(alike) == panel.width and not named:
         if 2 * everywhere.n_unique() <= len(everywhere):
             return "wide"
-        raise ambiguous
+        raise ambiguous()
     sure_ones = named or alike
     if len(sure_ones) < 2 or item is None:
-        raise ambiguous
+        raise ambiguous()
     odd = [name for name in text.columns if name not in sure_ones]
     raise InputError(
         f"{table.path}: the columns {listed(odd)} may be annotators like {listed(sure_ones)}, or describe items; name "
