@@ -456,13 +456,14 @@ class TestNested:
             for item in dict.fromkeys(row[0] for row in PANEL)
             for votes in [[*enumerate([row[1:] for row in PANEL if row[0] == item])]]
         ]
-        lines.append({"id": "nobody's", "text": "y", inner: []})
+        lines.insert(0, {"id": "nobody's", "text": "y", inner: []})
         path = tmp_path / "votes.jsonl"
         path.write_text("\n".join(map(json.dumps, lines)))
         for source in (path, lines):
             reading = understand(source)
             assert labels_of(reading) == votes_by_item(PANEL)
             assert reading.columns == {"item": "id", "annotator": "annotator", "label": "label"}
+            assert f"left out: 1 row with nothing in '{inner}'" in reading.notes
 
     def test_what_is_nested_deeper_is_refused_in_plain_words(self, tmp_path: Path) -> None:
         path = tmp_path / "votes.jsonl"

@@ -64,7 +64,7 @@ from dissensus.votes.columns import (
     plain,
     require,
 )
-from dissensus.votes.echo import Plain, drop_notes, echo
+from dissensus.votes.echo import Plain, drop_notes, echo, number
 from dissensus.votes.grid import (
     NPY,
     OF_PARTS,
@@ -388,11 +388,11 @@ def _with_preferences(
     return replace(reading, votes=votes, format=PREFERENCES, notes=tuple(notes))
 
 
-def _flattened(table: OpenTable) -> OpenTable:
+def _flattened(table: OpenTable, told: list[str]) -> OpenTable:
     """A file of objects with a list of objects in one column, such as `annotations`, with a row for each of these."""
     if table.kind == "JSONL":
         with open_text(table.path) as file:
-            nested = re.search(r"\[\s*\{", next((line for line in file if line.strip()), "")) is not None
+            nested = re.search(r"\[\s*[{\]]", next((line for line in file if line.strip()), "")) is not None
     else:
         nested = table.kind in ("JSON", "table in memory")
     if not nested:
@@ -405,12 +405,15 @@ def _flattened(table: OpenTable) -> OpenTable:
         return table
     names = [f"{of[0]}.{name}" if name in cells.columns else name for name in inner]
     held = rows.with_columns(pl.col(of[0]).struct.rename_fields(names)).unnest(of[0])
+    empty = int((cells[of[0]].list.len().fill_null(0) == 0).sum())
+    told += [f"left out: {number(empty, 'row')} with nothing in '{of[0]}'"] if empty else []
     return replace(table, path=Path(f"{table.path}:{of[0]}"), columns=held.columns, held=held)
 
 
 def _understand_table(table: OpenTable, options: Options) -> Reading:
     own = read_own(table)
-    table = table if own is not None else _flattened(table)
+    told: list[str] = []
+    table = table if own is not None else _flattened(table, told)
     if options.sides is not None and (own is None or not own.pairs):
         asked = options.item_attributes
         table, options = pair_options(table, options)
@@ -458,7 +461,7 @@ def _understand_table(table: OpenTable, options: Options) -> Reading:
             reading, votes = replace(reading, format=PREFERENCES, notes=()), replace(votes, swapped=turned)
         return replace(reading, votes=votes, notes=tuple(map(Plain, reading.notes)))
     votes = reading.votes
-    alike = []
+    alike = told
     if options.classes is None:
         _refuse_second_header(reading, table.path)
         often = np.bincount(votes.label, minlength=len(votes.classes))
