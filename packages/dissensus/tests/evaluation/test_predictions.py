@@ -167,7 +167,7 @@ def test_numbers_that_are_said_to_be_logits_are_no_percentages(tmp_path: Path) -
         (["10%", "20%", "30%"], "a sum other than 1, worst item a, which sums to 0.6"),
         (["0.3%", "0.3%", "0.4%"], "a sum other than 1, worst item a, which sums to 0.01"),
         (["10", "20", "30"], "a sum other than 1, worst item a, which sums to 60"),
-        (["0,3", "0,3", "0,4"], "'0,3' is no number"),
+        (["0,3,1", "0,3", "0,4"], "'0,3,1' is no number"),
         (["about 10%", "20%", "70%"], "'about 10%' is no number"),
         (["10%%", "20%", "70%"], "'10%%' is no number"),
     ],

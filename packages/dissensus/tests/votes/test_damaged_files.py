@@ -168,5 +168,7 @@ def test_a_file_whose_reader_is_not_installed_says_what_to_install(
 ) -> None:
     (tmp_path / name).write_bytes(start + b"some bytes")
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(InputError, match=rf'{name}: {package} is not installed; .*"dissensus\[files\]"'):
+    with pytest.raises(
+        InputError, match=rf"{name}: {package} is not installed; .*pip install .*({package}|dissensus\[files\])"
+    ):
         open_table(tmp_path / name)

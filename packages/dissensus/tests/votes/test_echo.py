@@ -105,8 +105,8 @@ def test_hints_repeat_what_was_typed_so_that_they_can_be_typed_again(plain: Path
         "next: dissensus report --votes plain.csv --predictions 'p 1.csv' --compare q.csv --given probabilities "
         "--only-common --classes no,yes"
     )
-    init = dissensus("labels", plain.name, "--label", "vote", cwd=tmp_path).stderr.splitlines()[-1]
-    assert "dissensus study init plain.csv ITEMS --label vote" in init
+    after = dissensus("labels", plain.name, "--label", "vote", cwd=tmp_path).stderr.splitlines()[-1]
+    assert after.startswith("next: dissensus evaluate --votes plain.csv --predictions FILE --label vote")
 
 
 def test_the_column_of_items_may_be_that_of_the_predictions_alone(plain: Path, tmp_path: Path) -> None:
