@@ -2,9 +2,10 @@
 
     python benchmarks/predicted_wall_time.py
 
-Measured: seconds of a ResNet-18 run (8,000 images, 200 epochs) in fleets on an H200; hours of two cores for the sets of
-texts whose summaries are in docs/results/bench; seconds until the first run begins on a Ray cluster. Assumed: time
-grows with images times epochs; a GPU comes with 16 cores, which train the sets of texts beside it; nothing else waits.
+Measured: seconds of a ResNet-18 run (8,000 images, 200 epochs) in fleets on an H200; hours of the runs of the sets of
+texts whose summaries are in docs/results/bench, some on one core and some on two, all counted as two; seconds until the
+first run begins on a Ray cluster. Assumed: time grows with images times epochs; a GPU comes with 16 cores, which train
+the sets of texts beside it; nothing else waits.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def side_by_side(jobs: list[float], places: int) -> float:
 
 
 def core_seconds() -> float:
-    """Of the sets of texts that were run: their two cores' hours, on one core."""
+    """Of the sets of texts that were run, on one core: at most, as if each had kept two busy."""
     kept = [json.loads(path.read_text("utf-8")) for path in RESULTS.glob("*.json")]
     return sum(float(each["machine_hours"]) for each in kept) * 3600 * 2
 

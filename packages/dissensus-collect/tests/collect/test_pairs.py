@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 from dissensus.errors import InputError
-from dissensus_collect.project.items import project_items
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
 from dissensus_collect.results.collected import collected_votes
@@ -108,8 +107,11 @@ def test_a_side_may_be_an_image_and_names_of_models_never_reach_a_browser(tmp_pa
 def test_a_table_without_two_sides_is_refused_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_text("item,left\na,one\n")
     with pytest.raises(InputError, match="right"):
-        project_items(read_project(init_project(tmp_path, pairs=tmp_path / "pairs.csv").parent))
+        init_project(tmp_path, pairs=tmp_path / "pairs.csv")
     path = tmp_path / "collect.toml"
+    assert not path.exists()
+    (tmp_path / "pairs.csv").write_text("item,left,right\na,one,two\n")
+    init_project(tmp_path, pairs=tmp_path / "pairs.csv")
     path.write_text(path.read_text().replace('layout = "single-choice"', 'layout = "rows"'))
     with pytest.raises(InputError, match="single-choice for pairs"):
         read_project(tmp_path)

@@ -43,8 +43,9 @@ def test_collect_takes_the_list_and_asks_for_as_many_votes(tmp_path: Path) -> No
 
 def test_a_number_of_votes_that_is_none_is_refused_with_its_place(tmp_path: Path) -> None:
     table = tmp_path / "next.csv"
-    table.write_text("item,text,votes_wanted\na,one,2\nb,two,\nc,three,few\n")
+    table.write_text("item,text,votes_wanted\na,one,2\nb,two,\n")
     init_project(tmp_path / "project", texts=table, classes=("x", "y"))
+    table.write_text("item,text,votes_wanted\na,one,2\nb,two,\nc,three,few\n")
     with pytest.raises(InputError, match="'few' in column votes_wanted is no number of votes"):
         project_items(read_project(tmp_path / "project"))
     table.write_text("item,text,votes_wanted\na,one,2\nb,two,\n")

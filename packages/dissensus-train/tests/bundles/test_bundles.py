@@ -223,7 +223,7 @@ def test_predictions_from_the_command_line_can_be_evaluated_as_they_are(scored: 
     export_bundle(scored, tmp_path / "model", run=scored.systems["soft"].runs[0].key)
     names = scored.human.items
     np.savez(tmp_path / "new.npz", items=np.array(names.tolist()), features=features(scored))
-    predict(tmp_path / "model", tmp_path / "new.npz", output=tmp_path / "said.parquet", device="cpu")
+    predict(bundle=tmp_path / "model", items=tmp_path / "new.npz", output=tmp_path / "said.parquet", device="cpu")
     table = pl.read_parquet(tmp_path / "said.parquet")
     assert table.columns == ["item", *scored.human.classes, "trained_on"]
     assert table["item"].to_list() == names.tolist()
@@ -249,7 +249,7 @@ def test_sets_come_with_the_bundle_and_were_calibrated_on_votes_that_did_not_tra
     assert together["sets"]["shown"]["coverage"]["value"] == pytest.approx(held)
     assert f"hold {held:.1%} of people's answers to the items of the split 'test'" in (bundle / "README.md").read_text()
     np.savez(tmp_path / "new.npz", items=np.array(scored.human.items.tolist()), features=features(scored))
-    predict(bundle, tmp_path / "new.npz", output=tmp_path / "said.csv", sets=0.6, device="cpu")
+    predict(bundle=bundle, items=tmp_path / "new.npz", output=tmp_path / "said.csv", sets=0.6, device="cpu")
     assert pl.read_csv(tmp_path / "said.csv")["set_size"].to_list() == expected.of(said).sum(axis=1).tolist()
     evaluated = read_predictions(tmp_path / "said.csv", scored.human.classes)
     np.testing.assert_allclose(evaluated.probabilities[0], said, atol=1e-9)
@@ -282,13 +282,13 @@ def test_items_for_people_are_marked_by_a_threshold_that_did_not_see_the_trainin
     card = (bundle / "README.md").read_text()
     assert f"a share of 10% there, and {shown['sent']:.0%} of the split 'test'" in card
     np.savez(tmp_path / "new.npz", items=np.array(scored.human.items.tolist()), features=features(scored))
-    predict(bundle, tmp_path / "new.npz", output=tmp_path / "said.csv", defer=0.3, device="cpu")
+    predict(bundle=bundle, items=tmp_path / "new.npz", output=tmp_path / "said.csv", defer=0.3, device="cpu")
     assert pl.read_csv(tmp_path / "said.csv")["votes_wanted"].to_list() == votes.tolist()
     assert read_predictions(tmp_path / "said.csv", scored.human.classes).classes == scored.human.classes
     with pytest.raises(InputError, match=r"defer=3 is no share of the items"):
         model.votes_to_ask(said, share=3)
     with pytest.raises(InputError, match="defer= is about a random person"):
-        predict(bundle, tmp_path / "new.npz", defer=0.3, annotator="ann")
+        predict(bundle=bundle, items=tmp_path / "new.npz", defer=0.3, annotator="ann")
 
 
 def test_a_bundle_of_an_older_dissensus_predicts_and_says_that_it_has_no_sets(bundle: Path, tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_a_bundle_of_an_older_dissensus_predicts_and_says_that_it_has_no_sets(bu
     with pytest.raises(
         InputError, match="the bundle has no sets: it is of an older dissensus, or its study held out no items"
     ):
-        predict(tmp_path / "model", tmp_path / "new.npz", sets=0.9)
+        predict(bundle=tmp_path / "model", items=tmp_path / "new.npz", sets=0.9)
 
 
 def test_without_a_split_to_choose_on_sets_are_calibrated_on_the_held_out_one_and_the_card_says_so(

@@ -54,7 +54,7 @@ def test_new_pictures_are_read_and_called_as_those_of_the_study(tmp_path: Path, 
     stored = scored.opened.store.load(system.runs[0].key).predictions["test"]
     alone = [tmp_path / "pictures" / f"p{number:03}.png" for number in data.splits["test"][:1]]
     np.testing.assert_allclose(load_model(tmp_path / "model").predict_proba(alone), stored[:1], atol=1e-6)
-    predict(tmp_path / "model", tmp_path / "pictures", output=tmp_path / "said.parquet", device="cpu")
+    predict(bundle=tmp_path / "model", items=tmp_path / "pictures", output=tmp_path / "said.parquet", device="cpu")
     said = pl.read_parquet(tmp_path / "said.parquet")
     assert said["item"].to_list() == [f"p{number:03}{ending}" for number in range(N)]
     # Evaluated with or without the ending.

@@ -50,7 +50,7 @@ def predicted(scored: ScoredStudy, bundle: Path, folder: Path, *splits: str, nam
     data = scored.opened.data
     members = np.concatenate([data.splits[split] for split in splits])
     np.savez(folder / "new.npz", items=np.array(data.human.items[members].tolist()), features=data.features[members])
-    predict(bundle, folder / "new.npz", output=folder / name, device="cpu")
+    predict(bundle=bundle, items=folder / "new.npz", output=folder / name, device="cpu")
     return folder / name
 
 

@@ -75,7 +75,7 @@ def test_a_bundle_predicts_for_texts_what_was_stored_without_the_study(
     shutil.rmtree(study)
     loaded = load_model(elsewhere / "model")
     np.testing.assert_allclose(loaded.predict_proba(new, device="cpu"), stored, atol=1e-5)
-    predict(elsewhere / "model", elsewhere / "new.csv", output=elsewhere / "said.csv", device="cpu")
+    predict(bundle=elsewhere / "model", items=elsewhere / "new.csv", output=elsewhere / "said.csv", device="cpu")
     said = pl.read_csv(elsewhere / "said.csv")
     assert said["item"].to_list() == pl.read_csv(elsewhere / "new.csv")["id"].to_list()
     np.testing.assert_allclose(said.drop("item", "trained_on").to_numpy(), stored, atol=1e-5)
@@ -120,4 +120,4 @@ def test_what_is_no_list_of_texts_is_refused(tmp_path: Path) -> None:
         model.predict_proba(["\ud800"])
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="none of the columns a, b"):
-        predict(tmp_path / "model", tmp_path / "other.csv", output=tmp_path / "said.csv")
+        predict(bundle=tmp_path / "model", items=tmp_path / "other.csv", output=tmp_path / "said.csv")

@@ -46,7 +46,7 @@ def sources(tmp_path: Path) -> Path:
 
 def hinted(printed: str) -> list[str]:
     """The arguments of the command that is named as the next one, without the words after it."""
-    return shlex.split(" ".join(printed.partition("next: dissensus curate ")[2].split()).partition(" to see")[0])
+    return shlex.split(" ".join(printed.partition("next: dissensus curate ")[2].split()), comments=True)
 
 
 def test_the_next_command_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import socket
 import threading
@@ -17,6 +18,7 @@ import fsspec
 import pytest
 
 from dissensus.errors import InputError
+from dissensus.parts import install_line
 from dissensus_train.basins import BasinSettings
 from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study
 from dissensus_train.studies.measuring import study_basins
@@ -178,7 +180,7 @@ def test_an_address_where_nobody_listens_is_refused_before_ray_tries_for_minutes
 
 def test_a_missing_ray_is_named(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dissensus.parts.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"ray is not installed; get it with `pip install \"dissensus\[ray\]\"`"):
+    with pytest.raises(InputError, match=re.escape(f"ray is not installed; get it with `{install_line('ray')}`")):
         plan_study(read_study(study), tmp_path / "ray", engine="ray")
 
 

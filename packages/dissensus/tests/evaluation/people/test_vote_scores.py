@@ -63,7 +63,7 @@ def test_a_scale_that_does_not_rise_is_refused(scale: Any) -> None:
 
 
 def test_columns_of_different_lengths_are_refused() -> None:
-    with pytest.raises(InputError, match="one row a vote"):
+    with pytest.raises(InputError, match="one row per vote"):
         VotePredictions(np.array([0, 1]), np.array([0]), np.array([[1.0, 0.0]]))
     with pytest.raises(InputError, match="one row of predictions a vote"):
         score_votes(np.array([0, 1]), np.array([[1.0, 0.0]]))
