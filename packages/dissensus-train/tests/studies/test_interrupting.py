@@ -28,12 +28,15 @@ def test_a_stopped_study_says_so_and_is_no_longer_in_training(tmp_path: Path) ->
     # So many epochs would take days: nothing but the signal ends them.
     endless = STUDY.replace("epochs = 3", "epochs = 100000000").replace("dynamics = true", "dynamics = false")
     study.write_text(endless.replace("patience = 3", 'regime = "fixed-horizon"'), encoding="utf-8")
+    # Tests that a shell runs in the background ignore the signal, and what they start would too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [*COMMAND, "study", "run", str(study), "--store", str(store), "--engine", "fleet", "--device", "cpu"],
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
+    signal.signal(signal.SIGINT, before)
     while not any(step.get("training") for step in RunStore(store).progress()):
         assert process.poll() is None
         time.sleep(0.2)

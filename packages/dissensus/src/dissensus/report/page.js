@@ -128,8 +128,9 @@ addEventListener("keydown", event => { if (event.key === "Escape") tip.hidden = 
 const links = new Map([...document.querySelectorAll("nav a")].map(link => [link.hash.slice(1), link]));
 const seen = new Set();
 new Map([...links.keys()].map(name => [name, document.getElementById(name)])).forEach(part => {
-  new IntersectionObserver(([entry]) => {
-    seen[entry.isIntersecting ? "add" : "delete"](part.id);
+  // A busy browser reports several changes at once: the last is how it stands.
+  new IntersectionObserver(entries => {
+    seen[entries.at(-1).isIntersecting ? "add" : "delete"](part.id);
     const here = [...links.keys()].find(name => seen.has(name));
     for (const [name, link] of links) {
       if (name !== here) link.removeAttribute("aria-current");
