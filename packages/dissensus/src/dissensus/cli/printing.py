@@ -53,7 +53,7 @@ def next_step(command: str, about: str = "") -> None:
     """What a user would do next, on standard error; every command ends with one.
 
     Args:
-        command: one that can be pasted as it is, but for words in capitals; see `inputs.typed`.
+        command: one that can be pasted as it is, but for words in capitals; see `typed`.
         about: what it does, which a shell takes for a remark.
     """
     note(f"next: {command}{'  # ' if about else ''}{about}")
