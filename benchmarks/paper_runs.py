@@ -325,7 +325,7 @@ def train_job(
     with gzip.open(folder / f"{name}.pickle.gz", "rb") as file:
         job = pickle.load(file)
     if job["data"]["features"] is None:
-        job["data"]["features"] = _cifar_10n_features(pixels, folder.parent / "images.npz")
+        job["data"]["features"] = cifar_10n_features(pixels, folder.parent / "images.npz")
     data = TrainingData(**job["data"], folder=folder)
     runs = [run_of(spec) for spec in job["runs"]]
     runs = [run for run in runs if not seeds or run.seed in seeds]
@@ -347,7 +347,7 @@ def train_job(
         print(f"{name}: {len(group)} runs, {time.monotonic() - began:.0f} s", flush=True)
 
 
-def _cifar_10n_features(jpegs: Path, tested: Path) -> Floats:
+def cifar_10n_features(jpegs: Path, tested: Path) -> Floats:
     """(60,000, 3, 32, 32) the training images, which travelled as JPEG, and the test images."""
     from PIL import Image
 
