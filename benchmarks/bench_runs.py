@@ -1,11 +1,13 @@
 """The benchmark's runs on the cores of another machine, which has PyTorch, NumPy and SciPy and nothing of ours.
 
-    python benchmarks/bench_runs.py prepare .bench hs-brexit dices             # here: data and specs of these sets
-    python benchmarks/bench_runs.py train .bench --processes 12 --seconds 540  # there: into $OUT/rows.tar as it goes
-    python benchmarks/bench_runs.py store rows.tar STORE                       # here: what came back, into a run store
+    python -m benchmarks.bench_runs prepare .bench hs-brexit dices             # here: data and specs of these sets
+    python -m benchmarks.bench_runs train .bench --processes 12 --seconds 540  # there: into $OUT/rows.tar as it goes
+    python -m benchmarks.bench_runs store rows.tar STORE                       # here: what came back, into a run store
 
-Images go by `paper_runs.py`; these are runs that take a core a few seconds each. `train` leaves out what is listed in
-FOLDER/done-*.txt, and writes such a list. Weights, and predictions of training items, stay behind: no score needs them.
+Runs on texts take a core a few seconds each; those on images are trained together on the GPU (`--device cuda`), and
+CIFAR-10N's training images travel as the JPEG that they are here (`--jpegs`), in a folder of their own. `train` leaves
+out what is listed in FOLDER/done-*.txt, and writes such a list. Weights, and predictions of training items, stay
+behind: no score needs them.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import pickle
 import tarfile
 import time
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +32,7 @@ import torch
 
 from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.engine import train as train_runs
+from dissensus_train.training.fleet import FLEET, alike
 from dissensus_train.training.models import LOGISTIC
 from dissensus_train.training.run import data_fingerprint
 from dissensus_train.training.tuning import trials
@@ -36,10 +40,18 @@ from dissensus_train.training.tuning import trials
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from dissensus.arrays import Floats
     from dissensus_train.training.run import Run, RunResult
 
 QUEUE = "queue.pickle.gz"
 MINILM = "minilm.pickle.gz"
+IMAGES = "images.npz"
+"""CIFAR-10's test images: all of CIFAR-10H's, and the last of CIFAR-10N's."""
+
+TESTED = 10_000
+SECONDS_A_STEP = 0.0025
+"""Of a ResNet-18 among 16 on an H200, until a group has been timed."""
+
 MOST_BYTES = 15 << 20
 """Of what comes back from one call."""
 
@@ -55,24 +67,29 @@ class Job:
     data: TrainingData
     runs: tuple[Run, ...]
 
+    @property
+    def images(self) -> bool:
+        """Whether its items are CIFAR's."""
+        return self.data.shape == (3, 32, 32)
+
 
 # --- here -----------------------------------------------------------------------------------------------------------
 
 
-def jobs_of(names: Sequence[str], *, methods: Sequence[str], seeds: int) -> Iterator[Job]:
+def jobs_of(names: Sequence[str], *, methods: Sequence[str], seeds: int, protocol: Path | None) -> Iterator[Job]:
     """What the protocol asks of some sets; all methods, or those that are named ('' for all deliveries)."""
     from dissensus_papers.bench import read_protocol
     from dissensus_papers.bench.protocol import protocol_study
     from dissensus_train.studies import open_study
 
-    protocol = read_protocol()
-    for bench_set in protocol.chosen(tuple(names)):
-        asked = ("", *protocol.further(bench_set))
+    asks = read_protocol(protocol)
+    for bench_set in asks.chosen(tuple(names)):
+        asked = ("", *asks.further(bench_set))
         by_data: dict[tuple[str, bool], Job] = {}
-        for entry in protocol.entries:
+        for entry in asks.entries:
             if entry.name not in asked or (methods and entry.name not in methods):
                 continue
-            study = protocol_study(protocol, bench_set, entry, quick=False)
+            study = protocol_study(asks, bench_set, entry, quick=False)
             for part in replace(study, seeds=study.seeds[: seeds or None]).parts:
                 opened = open_study(part, "no-store")
                 place = part.name.replace(f"--{entry.name}", ""), entry.reads_items
@@ -94,23 +111,30 @@ def _needed(data: TrainingData, reads_items: bool, people: bool) -> TrainingData
     return replace(data, items=items, votes=votes, panels={}, encoder=None, folder=None)
 
 
-def _same_data(run: Run, data: TrainingData) -> None:
+def _same_data(run: Run, data: TrainingData, *, decoded: bool = False) -> None:
     about: dict[str, Any] = {name: getattr(run, name) for name in ("target", "delivery", "training", "model", "people")}
-    assert data_fingerprint(data, **about) == run.data, f"{data.name}: {run.method} was planned on other data"
+    found = data_fingerprint(data, **about)
+    if decoded:
+        # Another version of a JPEG decoder may differ by a grey level, which is no other data.
+        print(f"{data.name}: decoded here, data {found}, planned on {run.data}", flush=True)
+    else:
+        assert found == run.data, f"{data.name}: {run.method} was planned on other data"
 
 
 def prepare(folder: Path, jobs: Iterator[Job]) -> None:
     """Write data and runs into one file, each table of features once."""
     tables: dict[str, tuple[Any, bytes]] = {}
     listed, read = [], []
+    folder.mkdir(parents=True, exist_ok=True)
     for job in jobs:
         read += [job] if job.data.items is not None else []
         features = np.ascontiguousarray(job.data.features)
-        name = hashlib.sha256(features.tobytes()).hexdigest() + str(features.shape)
-        if name not in tables:
+        name = "" if job.images else hashlib.sha256(features.tobytes()).hexdigest() + str(features.shape)
+        if job.images:
+            np.savez_compressed(folder / IMAGES, images=np.rint(features[-TESTED:] * 255).astype(np.uint8))
+        elif name not in tables:
             tables[name] = features.shape, shuffled(features)
         listed.append((job.name, name, vars(job.data) | {"features": None}, job.runs))
-    folder.mkdir(parents=True, exist_ok=True)
     with gzip.open(folder / QUEUE, "wb", compresslevel=4) as file:
         pickle.dump((tables, listed), file)
     size = (folder / QUEUE).stat().st_size / 2**20
@@ -167,7 +191,7 @@ def unpack_minilm(folder: Path) -> None:
     save_file(arrays, place / "model.safetensors", metadata={"format": "pt"})
 
 
-def carried(folder: Path) -> list[Job]:
+def carried(folder: Path, jpegs: Path) -> list[Job]:
     """What was prepared; refused where the code here, or the data, give a run another key."""
     with gzip.open(folder / QUEUE, "rb") as file:
         tables, listed = pickle.load(file)
@@ -176,10 +200,22 @@ def carried(folder: Path) -> list[Job]:
     jobs = []
     for job, name, about, runs in listed:
         known = {key: value for key, value in about.items() if key in fields}
-        data = TrainingData(**known | {"features": features[name], "folder": folder})
-        _same_data(runs[0], data)
+        table = features[name] if name else cifar(folder / IMAGES, jpegs, items=len(known["human"]))
+        data = TrainingData(**known | {"features": table, "folder": folder})
+        _same_data(runs[0], data, decoded=not name and len(table) > TESTED)
         jobs.append(Job(job, data, runs))
     return jobs
+
+
+def cifar(tested: Path, jpegs: Path, *, items: int) -> Floats:
+    """(items, 3, 32, 32) the test images, after the training images where there are more items."""
+    from benchmarks.paper_runs import cifar_10n_features
+
+    if items > TESTED:
+        return cifar_10n_features(jpegs, tested)
+    with np.load(tested) as arrays:
+        features: Floats = np.divide(arrays["images"], np.float32(255), dtype=np.float32)
+    return features
 
 
 def store(tar: Path, folder: Path) -> None:
@@ -266,7 +302,39 @@ def _do(task: tuple[int, tuple[int, ...]]) -> list[RunResult]:
     return list(train_runs([job.runs[place] for place in places], job.data, engine="loop", device=_device))
 
 
-def train(folders: Sequence[Path], out: Path, *, seconds: float, device: str, processes: int, name: str) -> None:
+def on_cores(tasks: Sequence[tuple[int, tuple[int, ...]]], processes: int) -> Iterator[list[RunResult]]:
+    """Results of each task; at least once a second something, which may be nothing."""
+    if not tasks:
+        return
+    with multiprocessing.get_context("fork").Pool(processes) as pool:
+        results = pool.imap_unordered(_do, tasks)
+        left = len(tasks)
+        while left:
+            try:
+                yield results.next(timeout=1.0)
+                left -= 1
+            except multiprocessing.TimeoutError:
+                yield []
+
+
+def in_fleets(jobs: Sequence[Job], done: set[str], device: str, ends: float) -> Iterator[list[RunResult]]:
+    """Results of groups that fill a GPU, until the next one would not end in time."""
+    a_step = SECONDS_A_STEP
+    for job in jobs:
+        for group in alike([run for run in job.runs if run.key not in done], job.data):
+            for runs in (group[first : first + FLEET] for first in range(0, len(group), FLEET)):
+                settings, began = runs[0].training, time.monotonic()
+                steps = len(runs) * settings.epochs * -(-len(job.data.splits[TRAIN]) // settings.batch_size)
+                if began + steps * a_step > ends:
+                    return
+                yield list(train_runs(runs, job.data, device=device))
+                a_step = (time.monotonic() - began) / steps
+                print(f"{job.name}: {len(runs)} runs, {1000 * a_step:.2f} ms a step", flush=True)
+
+
+def train(
+    folders: Sequence[Path], out: Path, *, seconds: float, device: str, processes: int, name: str, jpegs: Path
+) -> None:
     """Train what is not done yet until the time is up, and keep what there is in one tar file."""
     global _jobs, _device
     ends = time.monotonic() + seconds
@@ -274,10 +342,11 @@ def train(folders: Sequence[Path], out: Path, *, seconds: float, device: str, pr
     for folder in folders:
         if (folder / MINILM).is_file():
             unpack_minilm(folder)
-        _jobs += carried(folder)
+        _jobs += carried(folder, jpegs)
         done |= {key for path in folder.glob("done-*.txt") for key in path.read_text(encoding="utf-8").split()}
-    tasks = tasks_of(_jobs, done)
-    print(f"{name}: {len(tasks)} tasks, {len(done)} runs are done already", flush=True)
+    tasks = [task for task in tasks_of(_jobs, done) if not _jobs[task[0]].images]
+    left = sum(run.key not in done for job in _jobs for run in job.runs)
+    print(f"{name}: {left} runs wait, {len(done)} are done already", flush=True)
     parts: list[bytes] = []
     waiting: list[RunResult] = []
     finished: list[str] = []
@@ -299,20 +368,17 @@ def train(folders: Sequence[Path], out: Path, *, seconds: float, device: str, pr
             print(f"{name}: {len(finished)} runs, {sum(map(len, parts)) / 2**20:.1f} MiB", flush=True)
         written = time.monotonic()
 
-    pool = multiprocessing.get_context("fork").Pool(processes)
-    results = pool.imap_unordered(_do, tasks)
-    left = len(tasks)
-    while left and time.monotonic() < ends and sum(map(len, parts)) < MOST_BYTES:
-        try:
-            waiting += results.next(timeout=1.0)
-            left -= 1
-        except multiprocessing.TimeoutError:
-            pass
+    # Forked before anything is on the GPU.
+    for results in chain(
+        on_cores(tasks, processes), in_fleets([job for job in _jobs if job.images], done, device, ends)
+    ):
+        waiting += results
         if time.monotonic() - written > WRITTEN_EVERY:
             write()
-    pool.terminate()
+        if time.monotonic() > ends or sum(map(len, parts)) > MOST_BYTES:
+            break
     write()
-    print(f"{name}: {left} tasks wait", flush=True)
+    print(f"{name}: {left - len(finished)} runs wait", flush=True)
 
 
 def main() -> None:
@@ -325,19 +391,21 @@ def main() -> None:
     here.add_argument("sets", nargs="+")
     here.add_argument("--methods", nargs="*", default=(), help="'' for all deliveries; all methods where none is named")
     here.add_argument("--seeds", type=int, default=0, help="fewer than the protocol's, to try the way")
+    here.add_argument("--protocol", type=Path, help="another one, with a smaller network say, to try the way")
     there.add_argument("--seconds", type=float, default=540.0)
     there.add_argument("--processes", type=int, default=12)
     there.add_argument("--device", default="cpu")
+    there.add_argument("--jpegs", type=Path, default=Path(".bench-jpegs/train-images.npz"), help="CIFAR-10N's images")
     there.add_argument("--name", default="rows", help="of the tar file")
     there.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
     back.add_argument("tar", type=Path)
     back.add_argument("store", type=Path)
     given = parser.parse_args()
     if given.verb == "prepare":
-        prepare(given.folder, jobs_of(given.sets, methods=given.methods, seeds=given.seeds))
+        prepare(given.folder, jobs_of(given.sets, methods=given.methods, seeds=given.seeds, protocol=given.protocol))
     elif given.verb == "train":
         given.out.mkdir(parents=True, exist_ok=True)
-        how = {"seconds": given.seconds, "device": given.device, "processes": given.processes, "name": given.name}
+        how = {name: getattr(given, name) for name in ("seconds", "device", "processes", "name", "jpegs")}
         train(given.folders, given.out, **how)
     else:
         store(given.tar, given.store)

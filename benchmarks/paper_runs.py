@@ -368,7 +368,7 @@ def carried_job(name: str, folder: Path, *, pixels: Path) -> tuple[Study, Traini
     if job["data"]["features"] is None:
         tested = folder.parent / "images.npz"
         own = len(job["data"]["human"].items) > MANY
-        job["data"]["features"] = _cifar_10n_features(pixels, tested) if own else Carried.features_of(tested)
+        job["data"]["features"] = cifar_10n_features(pixels, tested) if own else Carried.features_of(tested)
     return job["study"], TrainingData(**job["data"], folder=folder), [run_of(spec) for spec in job["runs"]]
 
 
@@ -414,7 +414,7 @@ def measure_job(name: str, folder: Path, out: Path, *, device: str, seconds: flo
             archive.add(store.folder / MEASURED, MEASURED)
 
 
-def _cifar_10n_features(jpegs: Path, tested: Path) -> Floats:
+def cifar_10n_features(jpegs: Path, tested: Path) -> Floats:
     """(60,000, 3, 32, 32) the training images, which travelled as JPEG, and the test images."""
     from PIL import Image
 

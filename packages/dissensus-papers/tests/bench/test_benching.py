@@ -138,6 +138,21 @@ def test_what_could_not_be_run_is_listed_and_the_rest_is_there(small: Path) -> N
     assert "bench-few.svg" in page
 
 
+@pytest.mark.parametrize("model", ["linear", "no-such-model"])
+def test_what_was_run_is_not_replaced_where_data_or_a_model_are_gone(small: Path, tmp_path: Path, model: str) -> None:
+    shutil.copytree(small / "out", tmp_path / "out")
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "out/bench").glob("*.json")}
+    text = PROTOCOL.format(folder=(tmp_path / "gone").as_posix()).replace('"linear"', f'"{model}"')
+    (tmp_path / "protocol.toml").write_text(text)
+    again = list(run_bench(read_protocol(tmp_path / "protocol.toml"), small / "store", tmp_path / "out", how=HOW))
+    assert {"one", "two--label-smoothing-tuned", "far"} <= {each.name for each in again if each.missing}
+    left = {path.name: path.read_bytes() for path in (tmp_path / "out/bench").glob("*.json")}
+    ran = [name for name, before in kept.items() if not json.loads(before)["missing"]]
+    assert [name for name in ran if left[name] == kept[name]] == ran
+    # The reason why a set was not run is the newest.
+    assert left["far.json"] != kept["far.json"]
+
+
 def test_a_method_of_the_users_own_is_in_the_table(small: Path, tmp_path: Path) -> None:
     shutil.copytree(small / "out", tmp_path / "out")
     (tmp_path / "my_method.py").write_text(MINE)

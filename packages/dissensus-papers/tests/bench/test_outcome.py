@@ -108,6 +108,31 @@ def test_sets_are_parted_by_votes_and_a_cut_set_counts_among_few_votes_alone() -
     assert found["many"] == ("set2", "set3")
 
 
+def test_sets_of_a_kind_apart_change_no_ranking_of_the_others() -> None:
+    """They have few votes and many, lack a method, turn the order of the rest, and one is cut."""
+    asked = protocol(12)
+    made = {f"set{n}": in_order(f"set{n}", votes=5.0 + 10 * (n % 2)) for n in range(12)}
+    made |= {f"set{n}--multi-task": summary(f"set{n}--multi-task", {"soft": 0.1}) for n in range(12)}
+    made |= {f"set{n}--minilm-fine-tuned": summary(f"set{n}--minilm-fine-tuned", {"soft": 0.2}) for n in range(12)}
+    before = standings(asked, made)
+    pictures = tuple(replace(one, name=f"picture{n}", kind="images") for n, one in enumerate(asked.sets[:3]))
+    pictures = (*pictures[:2], replace(pictures[2], votes=3))
+    made |= {f"picture{n}": in_order(f"picture{n}", METHODS[:0:-1], votes=3.0 + 40 * n) for n in range(3)}
+    for name in ("multi-task", "minilm-fine-tuned"):
+        made[f"picture0--{name}"] = summary(f"picture0--{name}", {"soft": 9.0})
+    after = standings(replace(asked, sets=(*asked.sets, *pictures)), made)
+    *others, images = after.comparisons
+    assert tuple(others) == before.comparisons
+    assert [each.slug for each in others] == ["all", "few", "uncut", "many", "people", "fine-tuned"]
+    assert after.answers == before.answers
+    assert images.slug == "images"
+    assert images.title == "sets of images, learnt from pixels"
+    assert images.ranking is not None
+    assert images.ranking.sets == ("picture0", "picture1")
+    assert images.best == "majority"
+    assert {one.name for one in after.sets if one.to_dict()["apart"]} == {"picture0", "picture1", "picture2"}
+
+
 def test_a_control_is_never_the_answer_but_is_said_to_be_ahead() -> None:
     order = ("noisy-soft", *METHODS)
     found = standings(protocol(12), {f"set{n}": in_order(f"set{n}", order) for n in range(12)})

@@ -127,7 +127,7 @@ class Standings:
         protocol: that it was run by.
         sets: that were run.
         comparisons: all sets, few votes (with and without sets whose votes were cut), many votes, sets that say who
-            cast a vote, and sets on which a network was fine-tuned.
+            cast a vote, sets on which a network was fine-tuned, and sets of each kind that is compared apart.
         answers: what to train with, in words.
         not_run: what the protocol names and was not run, with the reason.
         quick: whether anything was cut short.
@@ -172,15 +172,16 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
     ran = {name: summary for name, summary in summaries.items() if not summary.missing}
     results = [_set_result(protocol, bench_set, ran) for bench_set in protocol.sets if bench_set.name in ran]
     sets = tuple(result for result in results if result.rows)
-    whole, few = [result for result in sets if not result.cut], protocol.comparison.few
+    joined = [result for result in sets if not result.about["apart"]]
+    whole, few = [result for result in joined if not result.cut], protocol.comparison.few
     groups = {
         "all": ("all sets", whole),
-        "few": (f"few votes (fewer than {few} per item)", [result for result in sets if result.votes < few]),
+        "few": (f"few votes (fewer than {few} per item)", [result for result in joined if result.votes < few]),
         "uncut": (
             f"few votes, sets as they were collected (fewer than {few} per item)",
             [result for result in whole if result.votes < few],
         ),
-        "many": (f"many votes ({few} per item or more)", [result for result in sets if result.votes >= few]),
+        "many": (f"many votes ({few} per item or more)", [result for result in joined if result.votes >= few]),
     }
     tuned = {name: one for name, one in protocol.models.items() if one.training}
     for slug, title, named in (
@@ -190,6 +191,10 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
         known = [result for result in whole if any(name in result.rows for name in named)]
         if known:
             groups[slug] = (title, known)
+    for slug, kind in protocol.kinds.items():
+        alone = [result for result in sets if kind.apart and result.about["kind"] == slug and not result.cut]
+        if alone:
+            groups[slug] = (kind.apart, alone)
     comparisons = {slug: _compared(protocol, slug, title, chosen) for slug, (title, chosen) in groups.items()}
     quick = any(summary.quick for summary in ran.values())
     return Standings(
@@ -224,7 +229,8 @@ def _set_result(protocol: Protocol, bench_set: BenchSet, ran: Mapping[str, Study
         items=base.items,
         rows=rows,
         about={
-            **{key: getattr(bench_set, key) for key in ("language", "licence", "ordered")},
+            **{key: getattr(bench_set, key) for key in ("language", "licence", "ordered", "kind")},
+            "apart": kind.apart,
             "modality": kind.modality,
             "encoder": kind.encoder_is or kind.encoder or "none",
             "model": kind.model,

@@ -43,6 +43,8 @@ class ItemKind(TomlTable):
         leave_out: deliveries and models that would take too long.
         modality: what items are, for the filters of the leaderboard.
         encoder_is: which revision of the encoder, in words.
+        apart: the title of a comparison of these sets alone, which are then in no other: methods that they leave out
+            would be ranked nowhere. Empty compares them with the other sets.
     """
 
     model: str
@@ -53,6 +55,7 @@ class ItemKind(TomlTable):
     leave_out: tuple[str, ...] = ()
     modality: str = "text"
     encoder_is: str = ""
+    apart: str = ""
 
 
 class BenchSet(TomlTable, kw_only=True):

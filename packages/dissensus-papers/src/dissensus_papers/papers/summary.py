@@ -254,8 +254,11 @@ def _ood(ood: OodResult) -> dict[str, Any]:
 
 
 def write_summary(folder: Path, paper: str, summary: StudySummary) -> Path:
-    """Keep a summary as FOLDER/PAPER/NAME.json."""
-    return write_texts(folder / paper, {f"{summary.name}.json": _in_lines(asdict(summary))})[0]
+    """Keep a summary as FOLDER/PAPER/NAME.json; one that was run is never replaced by one that says why it was not."""
+    path = folder / paper / f"{summary.name}.json"
+    if summary.missing and path.is_file() and not _read(path).missing:
+        return path
+    return write_texts(path.parent, {path.name: _in_lines(asdict(summary))})[0]
 
 
 def _in_lines(value: Mapping[str, Any]) -> str:
@@ -279,16 +282,20 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
     """By name, the summaries of a paper's studies that a folder keeps."""
     summaries = {}
     for path in sorted((folder / paper).glob("*.json")):
-        try:
-            summary = msgspec.json.decode(path.read_bytes(), type=StudySummary)
-        except (OSError, msgspec.MsgspecError) as error:
-            raise InputError(
-                f"{path}: this is no summary of a study ({error}); remove it, or run the study again"
-            ) from error
+        summary = _read(path)
         summaries[summary.name] = summary
     if not summaries:
         raise InputError(f"{folder / paper}: no summaries of {paper} are here; run dissensus reproduce {paper} first")
     return summaries
+
+
+def _read(path: Path) -> StudySummary:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=StudySummary)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InputError(
+            f"{path}: this is no summary of a study ({error}); remove it, or run the study again"
+        ) from error
 
 
 def worth_of(summary: StudySummary, system: str) -> str:
