@@ -9,7 +9,8 @@ behind: what is kept of a run are its predictions on every split, its history an
 tar file, since few files can.
 
 Studies that are not CIFAR-10H's go whole, as jobs (`prepare-job STUDY`, `train-job STUDY`): CIFAR-10N, whose images
-travel as JPEG, texts with the encoder beside the study's file, and soft-digits, which the machine's cores train.
+travel as JPEG, texts with the encoder beside the study's file, and soft-digits, which the machine's cores train. What a
+study measures of its runs (`[basins]`, `[ood]`) is measured there, where their weights are: `measure-job STUDY`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ import torch
 
 from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.engine import train as train_runs
-from dissensus_train.training.loop import same_bits
 from dissensus_train.training.run import Run, RunResult, data_fingerprint
 from dissensus_train.training.settings import Training
 from dissensus_train.training.streams import WORTH_COMPILING, StreamedRuns, can_compile
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus_train.studies import Study
 
 QUEUE = Path(__file__).with_suffix(".txt")
 CARRIED = Path(".gpu")
@@ -58,6 +59,9 @@ SECONDS_A_RUN = 24.0
 
 JOB_GROUP = 12
 """Runs of a job in a file."""
+
+MEASURED = "measured"
+"""The folder of a store, and the tar file, of what was measured of runs."""
 
 MANY = 20_000
 """Training items whose predictions are left behind."""
@@ -135,8 +139,10 @@ def prepare_job(source: str, folder: Path, *, instead: str) -> None:
             plain["items"] = None
         labels = {name: replace(each, items=data.human.items, model=None) for name, each in data.targets.items()}
         plain |= {"human": replace(data.human, model=None), "targets": labels}
+        for path in () if part.ood is None else part.ood.sets.values():
+            shutil.copy(path, folder)
         with gzip.open(folder / f"{part.name}.pickle.gz", "wb") as file:
-            pickle.dump({"data": plain, "runs": [run.spec() for run in opened.runs]}, file)
+            pickle.dump({"study": part, "data": plain, "runs": [run.spec() for run in opened.runs]}, file)
         print(f"{part.name}: {len(opened.runs)} runs, {Path(file.name).stat().st_size / 2**20:.1f} MiB")
 
 
@@ -146,10 +152,10 @@ def store(results: Path, folder: Path) -> None:
 
     for path in sorted(results.glob("*.tar")):
         with tarfile.open(path) as tar:
-            tar.extractall(results / path.stem, filter="data")
+            tar.extractall(folder if path.stem == MEASURED else folder / "came-back" / path.stem, filter="data")
 
     with RunWriter(folder) as writer:
-        for path in sorted(results.rglob("runs-*.npz")):
+        for path in sorted((folder / "came-back").rglob("runs-*.npz")):
             with np.load(path) as arrays:
                 for key, about in json.loads(str(arrays["about"])).items():
                     run = run_of(about.pop("spec"))
@@ -206,11 +212,17 @@ class Carried:
     def __init__(self, folder: Path) -> None:
         with gzip.open(folder / "queue.pickle.gz", "rb") as file:
             queue = pickle.load(file)
-        with np.load(folder / "images.npz") as arrays:
-            self.features = np.divide(arrays["images"], np.float32(255), dtype=np.float32)
+        self.features = self.features_of(folder / "images.npz")
         self.targets: dict[str, LabelDistribution] = queue["targets"]
         done = {key for path in (folder / "done").glob("*.txt") for key in path.read_text(encoding="utf-8").split()}
         self.waiting = [Waiting(**one) for one in queue["waiting"] if one["key"] not in done]
+
+    @staticmethod
+    def features_of(images: Path) -> Floats:
+        """(items, 3, 32, 32) pixels from 0 to 1."""
+        with np.load(images) as arrays:
+            features: Floats = np.divide(arrays["images"], np.float32(255), dtype=np.float32)
+        return features
 
     def data(self, wanted: Sequence[Waiting]) -> TrainingData:
         """The data of runs on one split; refused where it is not what the runs were planned on."""
@@ -241,17 +253,24 @@ def _mixes(one: Waiting) -> bool:
     return str(one.spec["delivery"]) == "mixup"
 
 
-def trained(carried: Carried, group: Sequence[Waiting], place: torch.device) -> list[RunResult]:
+def trained(carried: Carried, group: Sequence[Waiting], place: torch.device, *, timed: bool) -> list[RunResult]:
     """The results of a group."""
     by_split: dict[bytes, list[Waiting]] = {}
     for one in group:
         by_split.setdefault(one.splits[TRAIN].tobytes(), []).append(one)
-    data = [carried.data(wanted) for wanted in by_split.values()]
-    parts = [
-        StreamedRuns([run_of(one.spec) for one in wanted], held, place)
-        for wanted, held in zip(by_split.values(), data, strict=True)
-    ]
-    together = AcrossSplits(parts)
+    parts = [([run_of(one.spec) for one in wanted], carried.data(wanted)) for wanted in by_split.values()]
+    return side_by_side(parts, place, timed=timed)
+
+
+def side_by_side(
+    parts: Sequence[tuple[Sequence[Run], TrainingData]], place: torch.device, *, timed: bool
+) -> list[RunResult]:
+    """Train runs on streams, each with the data of its split; `timed` takes the fastest repeatable convolutions.
+
+    Convolutions are then chosen by trying them out, among those that give the same bits every time.
+    """
+    data = [held for _, held in parts]
+    together = AcrossSplits([StreamedRuns(runs, held, place) for runs, held in parts])
     # The data are asked for the loss of a run that has learnt nothing, which any split will tell.
     targets = {name: labels for held in data for name, labels in held.targets.items()}
     began = time.monotonic()
@@ -260,7 +279,7 @@ def trained(carried: Carried, group: Sequence[Waiting], place: torch.device) -> 
         if step.run == together.runs[0].key and step.done in (1, 10, 50, 100, 150, step.total):
             print(f"epoch {step.done} of {step.total}, {time.monotonic() - began:.0f} s", flush=True)
 
-    with same_bits():
+    with torch.backends.cudnn.flags(enabled=True, benchmark=timed, deterministic=True, allow_tf32=False):
         return train_together(together, together.runs, replace(data[0], targets=targets), device=place, progress=told)
 
 
@@ -322,12 +341,7 @@ def train_job(
 ) -> None:
     """Train a whole study, a seed after the other on a GPU; what is done is written at once."""
     began = time.monotonic()
-    with gzip.open(folder / f"{name}.pickle.gz", "rb") as file:
-        job = pickle.load(file)
-    if job["data"]["features"] is None:
-        job["data"]["features"] = cifar_10n_features(pixels, folder.parent / "images.npz")
-    data = TrainingData(**job["data"], folder=folder)
-    runs = [run_of(spec) for spec in job["runs"]]
+    _, data, runs = carried_job(name, folder, pixels=pixels)
     runs = [run for run in runs if not seeds or run.seed in seeds]
     found = data_fingerprint(
         data, target=runs[0].target, delivery=runs[0].delivery, training=runs[0].training, model=runs[0].model
@@ -345,6 +359,59 @@ def train_job(
         if held:
             write(held, out, kind=f"{kind}-{held[0].run.key[:4]}" if held[0].dynamics else kind)
         print(f"{name}: {len(group)} runs, {time.monotonic() - began:.0f} s", flush=True)
+
+
+def carried_job(name: str, folder: Path, *, pixels: Path) -> tuple[Study, TrainingData, list[Run]]:
+    """A study that was carried whole."""
+    with gzip.open(folder / f"{name}.pickle.gz", "rb") as file:
+        job = pickle.load(file)
+    if job["data"]["features"] is None:
+        tested = folder.parent / "images.npz"
+        own = len(job["data"]["human"].items) > MANY
+        job["data"]["features"] = cifar_10n_features(pixels, tested) if own else Carried.features_of(tested)
+    return job["study"], TrainingData(**job["data"], folder=folder), [run_of(spec) for spec in job["runs"]]
+
+
+def measure_job(name: str, folder: Path, out: Path, *, device: str, seconds: float, timed: bool) -> None:
+    """Train the runs of a study together, then measure what its file asks for until the time is up."""
+    from dissensus_train.studies import study_basins, study_ood
+    from dissensus_train.studies.opening import OpenStudy
+    from dissensus_train.training.store import RunStore, RunWriter
+
+    ends = time.monotonic() + seconds
+    study, data, runs = carried_job(name, folder, pixels=Path())
+    for run in runs:
+        found = data_fingerprint(data, target=run.target, delivery=run.delivery, training=run.training)
+        assert found == run.data, f"{name}: {run.method} was planned on other data"
+    store = RunStore(folder / "store")
+    waiting = [run for run in runs if run not in store]
+    if waiting:
+        results = side_by_side([(waiting, data)], torch.device(device), timed=timed)
+        write(results, out, kind=name)
+        with RunWriter(folder / "store") as writer:
+            for result in results:
+                writer.save(result)
+    print(f"{name}: trained, {ends - time.monotonic():.0f} s are left", flush=True)
+
+    def told(step: Any) -> None:
+        print(f"{step.done} of {step.total} measured, {ends - time.monotonic():.0f} s are left", flush=True)
+        if time.monotonic() > ends:
+            raise TimeoutError
+
+    ood = study.ood and replace(
+        study.ood, sets={key: str(folder / Path(at).name) for key, at in study.ood.sets.items()}
+    )
+    opened = OpenStudy(replace(study, ood=ood), data, tuple(runs), store)
+    try:
+        if ood is not None:
+            study_ood(opened, device=device)
+        if study.basins is not None:
+            study_basins(opened, device=device, progress=told)
+    except TimeoutError:
+        print(f"{name}: not all of it is measured; the same command goes on")
+    finally:
+        with tarfile.open(out / f"{MEASURED}.tar", "w") as archive:
+            archive.add(store.folder / MEASURED, MEASURED)
 
 
 def cifar_10n_features(jpegs: Path, tested: Path) -> Floats:
@@ -365,7 +432,7 @@ def cifar_10n_features(jpegs: Path, tested: Path) -> Floats:
     return features
 
 
-def train(folder: Path, out: Path, *, seconds: float, device: str, most: int) -> None:
+def train(folder: Path, out: Path, *, seconds: float, device: str, most: int, timed: bool) -> None:
     """Train groups of at most so many runs from the queue until no further one would end in time."""
     began, a_run = time.monotonic(), SECONDS_A_RUN
     carried, place = Carried(folder), torch.device(device)
@@ -376,7 +443,7 @@ def train(folder: Path, out: Path, *, seconds: float, device: str, most: int) ->
             break
         group = carried.alike(min(most, int((left - OVERHEAD) / a_run)))
         started = time.monotonic()
-        results = trained(carried, group, place)
+        results = trained(carried, group, place, timed=timed)
         took = time.monotonic() - started
         if len(group) > 2:
             a_run = max(took - OVERHEAD, 0.0) / len(group) + 0.5
@@ -399,23 +466,28 @@ def main() -> None:
     """Do what is asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    names = ("prepare", "prepare-job", "train", "train-job", "store")
-    queue, study, there, job, back = (verbs.add_parser(name) for name in names)
+    names = ("prepare", "prepare-job", "train", "train-job", "measure-job", "store")
+    queue, study, there, job, measured, back = (verbs.add_parser(name) for name in names)
     queue.add_argument("--queue", type=Path, default=QUEUE)
     queue.add_argument("--quick", action="store_true", help="two epochs of a small network, to try the way")
     study.add_argument("study")
     study.add_argument("--instead", default="", help="the dataset that stands in")
-    there.add_argument("--seconds", type=float, default=570.0)
+    for verb in (there, measured):
+        verb.add_argument("--seconds", type=float, default=570.0)
+        verb.add_argument("--timed", action="store_true", help="convolutions by trying them out")
     there.add_argument("--group", type=int, default=4, help="runs at once: few lose little where the end comes early")
-    job.add_argument("study")
+    for verb in (job, measured):
+        verb.add_argument("study")
     job.add_argument("--name", help="of what comes back; the study's if not given")
     job.add_argument("--seeds", type=int, nargs="*", default=())
     job.add_argument("--images", type=Path, default=CARRIED / "jobs" / "train-images.npz", help="CIFAR-10N's, as JPEG")
-    for verb in (there, job):
+    for verb in (there, job, measured):
         verb.add_argument("--device", default="cuda")
         verb.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
-    for verb, folder in ((queue, CARRIED), (there, CARRIED), (study, CARRIED / "jobs"), (job, CARRIED / "jobs")):
-        verb.add_argument("--folder", type=Path, default=folder)
+    for verb in verbs.choices.values():
+        if verb is not back:
+            folder = CARRIED if verb in (queue, there) else CARRIED / "jobs"
+            verb.add_argument("--folder", type=Path, default=folder)
     back.add_argument("results", type=Path)
     back.add_argument("store", type=Path)
     given = parser.parse_args()
@@ -428,7 +500,11 @@ def main() -> None:
     elif given.verb == "prepare-job":
         prepare_job(given.study, given.folder, instead=given.instead)
     elif given.verb == "train":
-        train(given.folder, given.out, seconds=given.seconds, device=given.device, most=given.group)
+        how = {"seconds": given.seconds, "device": given.device, "timed": given.timed}
+        train(given.folder, given.out, most=given.group, **how)
+    elif given.verb == "measure-job":
+        how = {"seconds": given.seconds, "device": given.device, "timed": given.timed}
+        measure_job(given.study, given.folder, given.out, **how)
     else:
         kind, about = given.name or given.study, {"device": given.device, "seeds": given.seeds, "pixels": given.images}
         train_job(given.study, given.folder, given.out, kind=kind, **about)
