@@ -209,13 +209,9 @@ def carried(folder: Path, jpegs: Path) -> list[Job]:
 
 def cifar(tested: Path, jpegs: Path, *, items: int) -> Floats:
     """(items, 3, 32, 32) the test images, after the training images where there are more items."""
-    from benchmarks.paper_runs import cifar_10n_features
+    from benchmarks.paper_runs import Carried, cifar_10n_features
 
-    if items > TESTED:
-        return cifar_10n_features(jpegs, tested)
-    with np.load(tested) as arrays:
-        features: Floats = np.divide(arrays["images"], np.float32(255), dtype=np.float32)
-    return features
+    return cifar_10n_features(jpegs, tested) if items > TESTED else Carried.features_of(tested)
 
 
 def store(tar: Path, folder: Path) -> None:
