@@ -17,7 +17,7 @@ ASKED = round(96 * INCHES)
 
 
 def plots_tried(monkeypatch: pytest.MonkeyPatch, wide: Callable[[int], float]) -> tuple[list[int], str]:
-    """How wide the plot was in each drawing, where a drawing is as wide as `wide` says of its plot; and the last one."""
+    """The width of the plot in each drawing, where `wide` says that of a drawing by its plot; and the last drawing."""
     tried: list[int] = []
 
     def svg(spec: dict[str, Any]) -> str:
