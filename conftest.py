@@ -32,7 +32,7 @@ for name in ("OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(name, "1")
 
 # What was compiled once is read by every program that a test starts and by the next run, also where the environment
-# asks Python to keep nothing: rewriting the asserts of all tests alone takes ten seconds of each worker.
+# asks Python to keep nothing: rewriting the asserts of all tests takes about seven seconds of each worker.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 

@@ -84,7 +84,7 @@ def linearised(function: Callable[..., Tensor], constants: Sequence[Tensor], vec
         InputError: where the function draws random numbers, since a trace would freeze what it drew.
     """
     # Without functionalize a formula could write into a tensor that is to be kept.
-    # With a mode of our own, since `make_fx` would make one for the form of each value: half of its time.
+    # With a mode of our own, since `make_fx` would make one for the form of each value: 40 % of its time.
     with tracing(TracingContext(FakeTensorMode(allow_fallback_kernels=True))):
         try:
             traced = make_fx(functionalize(function))(*constants, vector)
