@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,15 +31,25 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 for name in ("OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(name, "1")
 
+# What was compiled once is read by every program that a test starts and by the next run, also where the environment
+# asks Python to keep nothing: rewriting the asserts of all tests takes about seven seconds of each worker.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # Workers of pytest-xdist are told a width of 80; commands are tested at the width that they choose themselves.
 os.environ.pop("COLUMNS", None)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep the tests of a file together: what they share is then made once, and not by each worker."""
+    """Keep the tests of a file together: what they share is then made once, and not by each worker.
+
+    Files go in the order in which they were found, which ends with doctests, and not by their number of tests: a few
+    tests that start servers or clusters would come last, and one worker would wait for the other.
+    """
     from xdist.scheduler import LoadFileScheduling
 
+    config.option.loadscopereorder = False
     return LoadFileScheduling(config, log) if config.getoption("dist") == "load" else None
 
 

@@ -23,7 +23,7 @@ SMALL = DigitsRecipe(
     mnist=(150, 30, 30),
     ambiguous=(60, 15, 15),
     easy=5,
-    blending=Blending(vae_batches=700, members=1, member_batches=100),
+    blending=Blending(vae_batches=300, members=1, member_batches=100),
     eyes=Eyes(pairs=2, batches=80),
 )
 

@@ -110,23 +110,21 @@ def fit_concentration(counts: Any, *, max_iterations: int = 1000, tolerance: flo
     """
     table = np.asarray(counts)
     n_classes = table.shape[1]
-    total, total_items = np.unique(table.sum(axis=1), return_counts=True)
-    seen = [np.unique(table[:, k], return_counts=True) for k in range(n_classes)]
-    # Of all classes, and of the totals, at once: a call of psi takes longer than its few numbers.
-    known = np.concatenate([total, *(counted for counted, _ in seen)])
-    size = [len(total), *(len(counted) for counted, _ in seen)]
+    totals = np.unique(table.sum(axis=1), return_counts=True)
+    seen = [totals, *(np.unique(table[:, k], return_counts=True) for k in range(n_classes))]
+    # Of the totals and of all classes at once: a call of psi, or of a sum, takes longer than its few numbers.
+    known, items = (np.concatenate(each) for each in zip(*seen, strict=True))
+    size = [len(counted) for counted, _ in seen]
     part = np.repeat(np.arange(1 + n_classes), size)
-    ends = np.cumsum(size).tolist()
+    begin = np.cumsum([0, *size[:-1]])
     a = np.maximum(table.sum(axis=0) / table.sum(), 1e-6) * 1.0
     for _ in range(max_iterations):
         start = np.concatenate([[a.sum()], a])
-        rise = psi(known + start[part]) - psi(start)[part]
-        below = total_items @ rise[: ends[0]]
-        above = np.array([n @ rise[end - len(n) : end] for (_, n), end in zip(seen, ends[1:], strict=True)])
-        new = np.maximum(a * above / below, 1e-9)
+        rise = np.add.reduceat(items * (psi(known + start[part]) - psi(start)[part]), begin)
+        new = np.maximum(a * rise[1:] / rise[0], 1e-9)
         if new.sum() > 1e6:
             return np.asarray(new * (1e6 / new.sum()))
-        if np.abs(new - a).max() < tolerance * a.sum():
+        if np.abs(new - a).max() < tolerance * start[0]:
             return np.asarray(new)
         a = new
     return np.asarray(a)

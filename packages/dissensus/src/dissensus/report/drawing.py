@@ -115,15 +115,16 @@ def drawn(figure: Figure, rows: list[Record], *, inches: float | None = None) ->
     """
     if inches is None:
         return _svg(standalone(figure, rows))
-    plot, svg = INCH * inches - BESIDE, ""
-    # What stands beside the plot is known once it is drawn.
-    for _ in range(3):
+    plot, wide, svg = INCH * inches - BESIDE, 0.0, ""
+    # What stands beside the plot is known once it is drawn. Where another plot leaves the drawing as wide as it was, a
+    # legend is what is wide, and a plot that is smaller still would gain nothing.
+    for _ in range(4):
         svg = _svg(standalone(figure, rows, width=plot))
-        off = INCH * inches - _width(svg)
-        if abs(off) <= 2:
+        before, wide = wide, _width(svg)
+        if abs(INCH * inches - wide) <= 2 or wide == before:
             break
-        plot = max(plot + off, LEAST)
-    return _svg(standalone(figure, rows, width=plot)) if abs(off) > 2 else svg
+        plot = max(plot + INCH * inches - wide, LEAST)
+    return svg
 
 
 def _svg(spec: dict[str, Any]) -> str:
