@@ -48,11 +48,13 @@ class Evidence:
         opened: the study, or its folds or seeds in order.
         resamples: of items and seeds, behind each interval.
         metrics: that are scored beside those that every study is.
+        own_splits: whether `opened` are seeds, each on a split of its own.
     """
 
     opened: tuple[OpenStudy, ...]
     resamples: int = 1000
     metrics: tuple[str, ...] = ()
+    own_splits: bool = False
 
     @property
     def first(self) -> OpenStudy:
@@ -62,7 +64,7 @@ class Evidence:
     @cached_property
     def splits(self) -> tuple[Evidence, ...]:
         """Each seed on its own split; empty where all seeds share one, or the study has folds."""
-        if len(self.opened) == 1 or self.first.study.folds:
+        if not self.own_splits:
             return ()
         return tuple(Evidence(opened=(opened,), resamples=self.resamples) for opened in self.opened)
 

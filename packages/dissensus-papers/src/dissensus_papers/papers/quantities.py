@@ -14,7 +14,7 @@ from dissensus.dynamics import data_maps, epoch_divergence, resampled_spearman, 
 from dissensus.errors import InputError, choices
 from dissensus.evaluation import METRICS, Estimate, Spread, estimate_within, make_strata, spread_over_seeds
 from dissensus_papers.papers.evidence import ALL, NotMeasuredError
-from dissensus_papers.papers.measured import ITEMS_AND_SEEDS, Measured, listed, over_seeds, with_interval
+from dissensus_papers.papers.measured import ITEMS_AND_SEEDS, Measured, listed, over_seeds, over_splits, with_interval
 from dissensus_train.basins import QUANTITIES as OF_BASINS
 
 if TYPE_CHECKING:
@@ -54,10 +54,8 @@ def measure(evidence: Evidence, quantity: str, about: About) -> Measured:
     if not evidence.splits:
         return by(evidence, {**DEFAULTS, **about})
     parts = [measure(split, quantity, about) for split in evidence.splits]
-    values = np.array([part.value.value for part in parts])
-    if not parts[0].over:
-        return Measured(value=Estimate(float(values.mean())), by_seed=listed(values), null=parts[0].null)
-    return over_seeds(values, tested_share=evidence.tested_share, null=parts[0].null)
+    values = [part.value.value for part in parts]
+    return over_splits(values, tested_share=evidence.tested_share, null=parts[0].null, over=parts[0].over)
 
 
 # --- scores -------------------------------------------------------------------------------------------------------
