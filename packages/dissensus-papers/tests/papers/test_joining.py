@@ -29,7 +29,7 @@ ASKED = {
     "score": 'quantity = "score"\nmetric = "kl"\nsystem = "soft"\n',
     "order": 'quantity = "order"\nmetric = "kl"\nsystems = ["marginal", "soft", "majority"]\n',
     "refused": f'quantity = "between runs"\n{TWO}',
-    "unmeasured": f'quantity = "basin ratio"\nmeasure = "trace"\n{TWO}',
+    "basins": f'quantity = "basin ratio"\nmeasure = "trace"\n{TWO}',
 }
 CLAIMS = """\
 [[studies]]
@@ -70,6 +70,7 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Split:
     text = text.replace('file = "splits.csv"', "train = 0.6\nvalidation = 0.2\ntest = 0.2")
     (folder / "small.toml").write_text(text.replace('original = "gold.csv"\n', ""))
     (folder / "claims.toml").write_text(CLAIMS)
+    shutil.copy(folder / "small.toml", folder / "shared.toml")
     made = Split(folder)
     made.run("at-once", 4)
     return made
@@ -97,7 +98,7 @@ def test_seeds_that_are_run_later_give_the_same_as_all_at_once(split: Split, par
     assert again(split, out, *parts) == split.kept("at-once")
     told = split.kept("at-once")
     assert told["seeds"] == [0, 1, 2, 3]
-    assert {name for name, answer in told["answers"].items() if "measured" not in answer} == {"refused", "unmeasured"}
+    assert {name for name, answer in told["answers"].items() if "measured" not in answer} == {"refused", "basins"}
     assert all(len(row["by_seed"]) == 4 for row in told["scores"])
     assert {"varied", "unanimous"} <= {row["stratum"] for row in told["scores"]}
     lines = [(split.folder / each / "claims" / "small.json").read_text().splitlines() for each in (out, "at-once")]
@@ -177,7 +178,7 @@ def test_what_is_not_the_same_study_is_replaced(split: Split, changed: dict[str,
 
 
 def test_rules_that_were_changed_between_runs_start_again(split: Split, tmp_path: Path) -> None:
-    for name in ("votes.csv", "gold.csv", "x.npz", "small.toml", "claims.toml"):
+    for name in ("votes.csv", "gold.csv", "x.npz", "small.toml", "shared.toml", "claims.toml"):
         shutil.copy(split.folder / name, tmp_path)
     made = Split(tmp_path)
     made.run("out", 2)

@@ -103,15 +103,17 @@ class Evidence:
     @cached_property
     def basins(self) -> StudyBasins:
         """The basins of the runs; refused where they were not measured."""
-        return self._stored(stored_basins, "its basins were not measured")
+        return self._stored(stored_basins, self.first.study.basins, "basins")
 
     @cached_property
     def ood(self) -> OodResult:
         """The out-of-distribution detection of the runs; refused where it was not measured."""
-        return self._stored(stored_ood, "its out-of-distribution detection was not measured")
+        return self._stored(stored_ood, self.first.study.ood, "out-of-distribution detection")
 
-    def _stored(self, read: Callable[[OpenStudy], Result | None], refusal: str) -> Result:
-        result = read(self.first)
+    def _stored(self, read: Callable[[OpenStudy], Result | None], asked: object, what: str) -> Result:
+        study, result = self.first.study.name, read(self.first)
+        if asked is None:
+            raise InputError(f"study {study}: it does not ask for {what}")
         if result is None:
-            raise NotMeasuredError(f"study {self.first.study.name}: {refusal}")
+            raise NotMeasuredError(f"study {study}: {what}: nothing was measured")
         return result

@@ -33,13 +33,15 @@ class Quantity(NamedTuple):
 
     Attributes:
         measure: of a study; None where it is of other claims.
-        keys: what it asks for; `DEFAULTS` has those that may be left out.
+        keys: what it asks for.
         percent: whether it is a share that is shown in per cent.
+        optional: the keys that may be left out; `DEFAULTS` has what they are then.
     """
 
     measure: Callable[[Evidence, About], Measured] | None
     keys: tuple[str, ...]
     percent: bool = False
+    optional: tuple[str, ...] = ("stratum", "by", "target")
 
 
 def measure(evidence: Evidence, quantity: str, about: About) -> Measured:
@@ -390,7 +392,7 @@ QUANTITIES: Final = {
     "order": Quantity(_order, ("metric", "systems", *WHERE)),
     "gain correlation": Quantity(_gain_correlation, ("metric", *TWO, "split")),
     "mode shift": Quantity(_mode_shift, ("measure", "system", "stratum")),
-    "uncertainty correlation": Quantity(_uncertainty, ("measure", *TWO, "human")),
+    "uncertainty correlation": Quantity(_uncertainty, ("measure", *TWO, "human"), optional=("against",)),
     "early divergence": Quantity(_early_divergence, (*TWO, "epochs")),
     "basin ratio": Quantity(_basin_ratio, ("measure", *TWO)),
     "pair": Quantity(_pair, ("measure", *TWO)),

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError, choices
 from dissensus_papers.papers.evidence import Evidence
 from dissensus_papers.papers.joining import joined
 from dissensus_papers.papers.summary import StudySummary, kept_summary, summarise, without_place, write_summary
-from dissensus_train.studies import LABELLED_SETS, plan_study, read_study, run_plan, study_basins, study_ood
+from dissensus_train.studies import (
+    LABELLED_SETS,
+    plan_study,
+    read_study,
+    run_plan,
+    study_basins,
+    study_ood,
+    systems_of,
+)
+from dissensus_train.training import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -18,6 +28,10 @@ if TYPE_CHECKING:
 
     from dissensus_papers.papers.claims import Paper, StudyUse
     from dissensus_train.studies import Study, StudyPlan
+
+
+BASELINES: Final = ("uniform", "marginal", "majority + temperature", "majority + smoothing")
+"""What stands beside the systems of every grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +78,7 @@ def reproduce(
     for name in how.only:
         if name not in known:
             raise InputError(f"{paper.name}: it has no study '{name}'{choices(name, known)}")
+    _check_claims(paper)
     asked = [
         use for use in paper.studies if (not how.only or use.name in how.only) and not (how.quick and use.quick is None)
     ]
@@ -78,6 +93,30 @@ def reproduce(
             summary = joined(kept_summary(folder, paper.name, new.name), new)
             write_summary(folder, paper.name, summary)
             yield summary
+
+
+def _check_claims(paper: Paper) -> None:
+    """Refuses a claim on a study or a system that is not there, before hours are trained for it."""
+    systems: dict[str, tuple[str, ...]] = {}
+    for study in [_study(paper, use.name) for use in paper.studies] if paper.claims else ():
+        systems |= dict.fromkeys(_units(study), (*systems_of_grid(study), *BASELINES))
+    for claim in paper.claims:
+        if claim.study and claim.study not in systems:
+            known = choices(claim.study, systems)
+            raise InputError(f"{paper.path}: claim {claim.id} is on '{claim.study}', which is no study here{known}")
+        named = (claim.about.get("system", ""), claim.about.get("against", ""), *claim.about.get("systems", ()))
+        for name in (part for each in named if each for part in each.split(" & ")):
+            if name not in systems[claim.study]:
+                known = choices(name, systems[claim.study])
+                raise InputError(f"{paper.path}: claim {claim.id} names '{name}', no system of {claim.study}{known}")
+
+
+def systems_of_grid(study: Study) -> list[str]:
+    """The names that the systems of a study have in its table, without its data."""
+    run = partial(Run, seed=0, training=study.training, data="")
+    runs = [run(model=of, target=to.name, delivery=by.delivery, options=by.options) for of, to, by in study.grid]
+    people = [run(model=of.name, target="votes", delivery="votes", people=of.people) for of in study.annotator_models]
+    return list(systems_of(runs + people))
 
 
 def _run(
