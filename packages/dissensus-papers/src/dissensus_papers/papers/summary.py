@@ -299,7 +299,7 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
         summary = _read(path)
         summaries[summary.name] = summary
     if not summaries:
-        raise InputError(f"{folder / paper}: no summaries of {paper} are here; run dissensus reproduce {paper} first")
+        raise InputError(f"{folder / paper}: no summaries of {paper} are here; run its studies first")
     return summaries
 
 
