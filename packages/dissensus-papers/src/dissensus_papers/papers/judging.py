@@ -175,7 +175,7 @@ def judge(claim: Claim, measured: Measured) -> JudgedClaim:
     if not measured.over:
         judged = replace(judged, beside=f"by seed {', '.join(map(claim.text_of, measured.by_seed))}")
     null = measured.null
-    if claim.equal is not None or (low, high) == (-inf, inf) or (null is not None and low < null < high):
+    if (low, high) == (-inf, inf) or (null is not None and low < null < high):
         return judged
     beyond, p = (values < low) | (values > high), None
     # Nothing but the sign is tested: a seed beyond the far end of the range would count for the claim.
