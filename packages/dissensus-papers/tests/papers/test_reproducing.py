@@ -61,8 +61,8 @@ def test_the_head_says_what_the_counts_rest_on(small: Small, tmp_path: Path) -> 
         return page[: page.index("\n## ")]
 
     # Of claims of the paper alone: the control is none.
-    read = "Of these 4 claims 2 were read in the paper itself, 1 in notes about it, and 1 by arithmetic on its numbers."
-    assert f"{read} For 3 the paper gives no value (-): their direction is the paper's, their range ours." in head()
+    told = "4 claims above are from: 2 from the paper itself, 1 from notes about it, 1 from arithmetic on its numbers."
+    assert f"{told} For 3 of them it gives no value (-): the direction is the paper's, the range is ours." in head()
     assert "named their rules" not in head()
     # That one was not run is no verdict on a run; the average rests on the same runs.
     assert "4 of these 4 verdicts are on runs from before summaries named their rules" in head(rules="")
@@ -83,7 +83,7 @@ def test_what_could_not_have_failed_is_listed_apart_with_its_note(small: Small, 
     assert markdown.count("It must.") == apart.count("It must.") == 1
     assert markdown.count("KL falls") == 1
     assert sum(told["verdicts"]["claims"].values()) == 3
-    assert "Of these 3 claims" in markdown
+    assert "the paper's 3 claims above" in markdown
     # What is typed again is the file that was given.
     assert "dissensus reproduce ok.toml --from FOLDER" in markdown
 

@@ -15,7 +15,7 @@ from dissensus_papers.papers.measured import over_splits, rounded
 from dissensus_papers.papers.summary import row_over_splits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dissensus_papers.papers.summary import StudySummary
 
@@ -32,15 +32,7 @@ def joined(kept: StudySummary | None, new: StudySummary) -> StudySummary:
     # Which runs were whose seed's is not kept: those that are replaced had their part in them.
     part = len(left) / len(kept.seeds)
     trained_on = Counter({where: round(runs * part) for where, runs in kept.trained_on.items()})
-    rows = [
-        {
-            (row["stratum"], row["metric"], row["system"]): row
-            for row in each.scores
-            # Earlier summaries have rows of strata that some splits lack, and do not say which.
-            if len(row["by_seed"]) == len(each.seeds)
-        }
-        for each in both
-    ]
+    rows = [_rows(each) for each in both]
     return replace(
         first,
         seeds=tuple(sorted({*kept.seeds, *new.seeds})),
@@ -53,12 +45,7 @@ def joined(kept: StudySummary | None, new: StudySummary) -> StudySummary:
         ),
         answers={name: _answer(name, both, first=first, share=share) for name in first.answers},
         unmeasured=tuple(dict.fromkeys((*kept.unmeasured, *new.unmeasured))),
-        versions={
-            name: ", ".join(
-                sorted({each for one in both if name in one.versions for each in one.versions[name].split(", ")})
-            )
-            for name in {**kept.versions, **new.versions}
-        },
+        versions={name: _united(each.versions.get(name, "") for each in both) for name in kept.versions | new.versions},
         tested_share=share,
     )
 
@@ -69,6 +56,16 @@ def _made_of(summary: StudySummary) -> tuple[Any, ...]:
     for table, key in ((study, "name"), (study.get("splits", {}), "seed"), (study.get("grid", {}), "seeds")):
         table.pop(key, None)
     return summary.study, summary.quick, summary.instead, summary.split, summary.rules, summary.data, study
+
+
+def _united(versions: Iterable[str]) -> str:
+    return ", ".join(sorted({one for each in versions for one in each.split(", ") if one}))
+
+
+def _rows(summary: StudySummary) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Scores by what they are of; earlier summaries have some of strata that a split lacks, which do not count."""
+    of = ("stratum", "metric", "system")
+    return {tuple(row[key] for key in of): row for row in summary.scores if len(row["by_seed"]) == len(summary.seeds)}
 
 
 def _side_by_side(both: Sequence[StudySummary], by_seed: Sequence[Sequence[float | None]]) -> list[float | None]:

@@ -213,19 +213,18 @@ def _to_mind(judged: Sequence[JudgedClaim]) -> list[str]:
     """What the counts rest on: where claims were read, which of them have no value, and runs under earlier rules."""
     sentences = []
     if claims := [row.claim for row in judged if row.kind in KINDS[:3]]:
-        marks = Counter(claim.mark for claim in claims)
-        told = f"Of these {len(claims)} claims {marks['verified']} were read in the paper itself, {marks['secondary']} "
-        told += f"in notes about it, and {marks['computed']} by arithmetic on its numbers."
-        silent = sum(claim.paper is None for claim in claims)
-        if silent:
+        verified, secondary, computed = (sum(claim.mark == mark for claim in claims) for mark in list(MARKS)[:3])
+        told = f"Where the paper's {len(claims)} claims above are from: {verified} from the paper itself, {secondary} "
+        told += f"from notes about it, {computed} from arithmetic on its numbers."
+        if silent := sum(claim.paper is None for claim in claims):
             told += (
-                f" For {silent} the paper gives no value ({DASH}): their direction is the paper's, their range ours."
+                f" For {silent} of them it gives no value ({DASH}): the direction is the paper's, the range is ours."
             )
         sentences.append(told)
     run = [row for row in judged if row.kind in KINDS and row.verdict != NOT_RUN]
     if before := sum(row.before_rules for row in run):
         told = f"{before} of these {len(run)} verdicts are on runs from before summaries named their rules"
-        sentences.append(f"{told}: ranges may have been changed after those runs.")
+        sentences.append(f"{told}: the rules were changed since those runs.")
     return sentences
 
 
