@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,18 @@ import pytest
 from dissensus.errors import InputError
 from dissensus_papers.papers import read_paper, shipped_papers
 from dissensus_papers.papers.quantities import QUANTITIES
-from dissensus_papers.papers.running import Reproduction, _study, _units, as_asked
+from dissensus_papers.papers.running import (
+    BASELINES,
+    Reproduction,
+    _check_claims,
+    _study,
+    _units,
+    as_asked,
+    reproduce,
+    systems_of_grid,
+)
 from dissensus_train.studies.opening import open_study, systems_of
-from tests.papers.conftest import CLAIMS
-
-BASELINES = {"majority + temperature", "majority + smoothing", "marginal", "uniform"}
+from tests.papers.conftest import CLAIMS, Small
 
 
 @pytest.mark.parametrize("name", ["gheibi", "pavlovic", "singh"])
@@ -33,7 +42,8 @@ def test_three_papers_are_shipped() -> None:
 def test_the_systems_that_claims_name_are_in_the_grid(paper: str, study: str, data: Path, tmp_path: Path) -> None:
     claims = read_paper(paper)
     opened = open_study(_study(claims, study), tmp_path)
-    known = set(systems_of(opened.runs)) | BASELINES
+    assert list(systems_of(opened.runs)) == systems_of_grid(opened.study)
+    known = {*systems_of(opened.runs), *BASELINES}
     for claim in claims.claims:
         if claim.study == study:
             named = [claim.about.get("system", ""), claim.about.get("against", ""), *claim.about.get("systems", ())]
@@ -60,6 +70,12 @@ def test_quick_studies_have_names_and_runs_of_their_own() -> None:
             "'quantity' names 'relative', which is not there; did you mean 'relative change'",
         ),
         ('metric = "kl"\nsystem = "frequency', 'metrics = "kl"\nsystem = "frequency', "'metrics' is nothing"),
+        (
+            'metric = "kl"\nsystem = "freq',
+            'metric = "kll"\nsystem = "freq',
+            "'metric' names 'kll', which is not there; did you",
+        ),
+        ('against = "frequency, 3 votes / majority"\npaper', "paper", "'against' in \\[\\[claims\\]\\] is missing"),
         ('split = "test"\n', "", "'split' in \\[\\[claims\\]\\] is missing"),
         ('study = "small"\nquantity = "rel', 'quantity = "rel', "'study' in \\[\\[claims\\]\\] is missing"),
         ("[-0.9, -0.1]", "[-0.9]", r"'reproduced' is \[-0.9\]; give the lowest and the highest"),
@@ -77,6 +93,53 @@ def test_a_wrong_file_is_refused_by_claim_and_key(tmp_path: Path, old: str, new:
     path.write_text(CLAIMS.replace(old, new, 1))
     with pytest.raises(InputError, match=told):
         read_paper(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('study = "small"', 'study = "smal"', "claim kl is on 'smal', which is no study here; did you mean 'small'"),
+        ("votes / soft", "votes / softt", "claim kl names 'frequency, 3 votes / softt', no system of small; did you"),
+        (
+            'against = "frequency, 3 votes / majority"',
+            'against = "majority"',
+            "claim kl names 'majority', no system of",
+        ),
+    ],
+)
+def test_a_claim_on_nothing_is_refused_before_anything_is_trained(
+    small: Small, tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    (tmp_path / "paper").mkdir()
+    for path in small.folder.glob("*.*"):
+        shutil.copy(path, tmp_path / "paper")
+    path = tmp_path / "paper" / "claims.toml"
+    path.write_text(CLAIMS.replace(old, new, 1))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError, match=told):
+        # Though another study, whose claims are right, is asked for alone.
+        list(reproduce(read_paper(path), tmp_path / "store", tmp_path / "out", how=Reproduction(only=("far-away",))))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_only_the_systems_that_may_be_left_out_are(tmp_path: Path) -> None:
+    """What a quantity asks for is refused where it is missing, of every quantity and key."""
+    values = {"epochs": "3", "systems": '["a"]', "scores": '["a"]', "of": '["x"]', "metric": '"kl"'}
+    for name, quantity in QUANTITIES.items():
+        for missing in quantity.keys:
+            asks = "".join(f"{key} = {values.get(key, chr(34) * 2)}\n" for key in quantity.keys if key != missing)
+            (tmp_path / "claims.toml").write_text(
+                f'[[studies]]\nname = "s"\n[[claims]]\nid = "x"\nsays = "x"\nmark = "verified"\nstudy = "s"\n'
+                f'quantity = "{name}"\n{asks}reproduced = [0, 1]\nin_direction = [0, 1]\n'
+            )
+            may = missing in ("stratum", "by", "target") or (name, missing) == ("uncertainty correlation", "against")
+            with nullcontext() if may else pytest.raises(InputError, match=f"'{missing}' .* is missing"):
+                read_paper(tmp_path / "claims.toml")
+
+
+@pytest.mark.parametrize("name", ["gheibi", "pavlovic", "singh"])
+def test_every_system_that_a_shipped_claim_names_is_in_the_grid(name: str) -> None:
+    _check_claims(read_paper(name))
 
 
 def test_an_unknown_paper_is_told_the_known_ones() -> None:

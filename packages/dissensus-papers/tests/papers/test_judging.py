@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 from scipy import stats
 
 from dissensus.bootstrap import Estimate
 from dissensus_papers.papers.claims import Claim, Paper, read_paper
 from dissensus_papers.papers.judging import judge, judge_paper
 from dissensus_papers.papers.measured import Measured
-from dissensus_papers.papers.pages import counted
+from dissensus_papers.papers.pages import claim_cells, counted
 from dissensus_papers.papers.summary import StudySummary
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def test_kinds_are_counted_apart() -> None:
         "controls": {"not reproduced": 1},
     }
     # What was measured on something that stands in is never the paper's own.
-    assert replace(kinds["claims"], instead=True).kind == "on a stand-in"
+    assert replace(kinds["claims"], tested_on="a stand-in").kind == "on a stand-in"
 
 
 def test_wilcoxon_is_exact_one_sided_and_on_the_claims_side() -> None:
@@ -181,3 +182,145 @@ def test_an_answer_to_another_question_does_not_answer_the_claim(small: Small) -
     judged = next(each for each in judge_paper(paper, summaries) if each.claim.id == "kl")
     assert (judged.verdict, judged.measured) == ("not run", None)
     assert judged.why == "the claim is younger than the runs of small"
+
+
+@pytest.mark.parametrize(
+    ("ends", "by_seed", "seeds", "tested"),
+    [
+        ((0.0, inf), (0.1, 0.2), (2, 2), True),
+        ((4.0, inf), (0.1, 0.2), (0, 2), False),  # above no effect, and far from what is claimed
+        ((4.0, inf), (3.0, 5.0), (1, 2), False),
+        ((-inf, -4.0), (-5.0, -1.0), (1, 2), False),
+        ((0.0, 1.0), (0.1, -0.2), (1, 2), True),  # it ends where values do
+        ((0.0, 1.0), (0.1, 1.2), (1, 2), False),  # it does not, and a seed lies beyond
+        ((-1.0, 0.0), (-0.1, -1.2), (1, 2), False),
+        ((-1.0, 0.0), (-0.1, 1.2), (1, 2), True),
+        ((0.0, inf), (0.0, 0.2), (1, 2), True),  # no effect is on no side
+        ((-0.2, 0.2), (0.1, 0.1), None, False),
+        ((-inf, inf), (0.1, 0.1), None, False),
+    ],
+)
+def test_seeds_are_counted_in_the_claims_own_range_and_only_a_side_of_no_effect_is_tested(
+    ends: tuple[float, float], by_seed: tuple[float, ...], seeds: tuple[int, int] | None, tested: bool
+) -> None:
+    judged = judge(claim(reproduced=ends, in_direction=ends), measured(0.1, -0.7, 0.9, by_seed=by_seed))
+    assert judged.seeds == seeds
+    assert (judged.wilcoxon is not None) == tested
+    equal = claim(equal=(8.0, 9.0), reproduced=(-inf, inf), in_direction=(-inf, inf))
+    judged = judge(equal, measured(0.1, -0.7, 0.9, by_seed=by_seed))
+    assert (judged.verdict, judged.seeds, judged.wilcoxon) == ("not reproduced", None, None)
+
+
+def test_what_has_no_interval_shows_what_each_seed_says() -> None:
+    ahead = claim(reproduced=(5.0, 6.0), in_direction=(4.0, 6.0))
+    judged = judge(ahead, measured(1.0, over="", null=None, by_seed=(0, 0, 1, 6, 4)))
+    assert (judged.verdict, judged.seeds, judged.wilcoxon) == ("not reproduced", (2, 5), None)
+    assert claim_cells(judged)[2:4] == ("1 (by seed 0, 0, 1, 6, 4)", "2 of 5")
+    assert claim_cells(judge(claim(), measured(-0.3, -0.4, -0.2, by_seed=(-0.3, -0.3))))[2] == "-0.300 [-0.400, -0.200]"
+
+
+ORDER = ("", "other people", "a stand-in")
+
+
+@pytest.mark.parametrize("quantity", ["average", "count"])
+@pytest.mark.parametrize("own", ORDER)
+@pytest.mark.parametrize("other", ORDER)
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_claim_about_others_is_tested_on_the_weakest_of_them(
+    small: Small, quantity: str, own: str, other: str, missing: bool
+) -> None:
+    paper = read_paper(small.claims)
+    one, two = claim(id="one", study="a"), claim(id="two", study="b", tested_on=other)
+    about = {"of": ["one", "two"], **({"counts": "on its side"} if quantity == "count" else {})}
+    over = claim(id="over", quantity=quantity, about=about, study="", tested_on=own)
+    outer = claim(id="outer", quantity="average", about={"of": ["over"]}, study="")
+    value = {} if missing else {"measured": measured(-0.3, -0.4, -0.2).to_dict()}
+    found = {
+        each.study: StudySummary(name=each.study, study="x", answers={each.id: {"asks": each.asks, **value}})
+        for each in (one, two)
+        if not missing
+    }
+    judged = {each.claim.id: each for each in judge_paper(replace_claims(paper, (outer, over, one, two)), found)}
+    weakest = max(own, other, key=ORDER.index)
+    for name in ("over", "outer"):
+        assert judged[name].kind == ("claims", "on other people", "on a stand-in")[ORDER.index(weakest)]
+    # What stands in for a study makes every claim on it one on a stand-in, whatever else it is tested on.
+    found = {name: replace(each, instead=True) for name, each in found.items()}
+    judged = {each.claim.id: each for each in judge_paper(replace_claims(paper, (outer, over, one, two)), found)}
+    assert missing or judged["outer"].kind == "on a stand-in"
+
+
+def replace_claims(paper: Paper, claims: tuple[Claim, ...]) -> Paper:
+    return structs.replace(paper, claims=claims)
+
+
+def test_singhs_averages_are_on_other_people_since_one_of_their_sets_is() -> None:
+    kinds = {each.claim.id: each.kind for each in judge_paper(read_paper("singh"), {})}
+    assert {kinds[f"average-{of}"] for of in ("kl", "entropy", "accuracy")} == {"on other people"}
+    assert kinds["cifar-10h-kl"] == "claims"
+
+
+def test_a_count_says_how_many_of_what_it_counts_are_inconclusive(small: Small) -> None:
+    cells = tuple(claim(id=name, study=name) for name in ("a", "b", "c"))
+    over = claim(
+        id="over",
+        quantity="count",
+        about={"of": ["a", "b", "c"], "counts": "on its side"},
+        study="",
+        reproduced=(3.0, 3.0),
+        in_direction=(2.0, 3.0),
+        cannot_fail=True,
+    )
+    for high, told in ((0.1, "3 (2 of the 3 inconclusive)"), (-0.1, "3")):
+        found = {
+            each.study: StudySummary(
+                name=each.study,
+                study="x",
+                rules="" if each.id == "a" else paper_rules(small, cells, each.study),
+                answers={
+                    each.id: {
+                        "asks": each.asks,
+                        "measured": measured(-0.3, -0.5, -0.1 if each.id == "a" else high).to_dict(),
+                    }
+                },
+            )
+            for each in cells
+        }
+        judged = judge_paper(replace_claims(read_paper(small.claims), (*cells, over)), found)
+        assert claim_cells(judged[-1])[2] == told
+        # What could not have failed is judged, and counts for nothing.
+        assert (judged[-1].verdict, judged[-1].kind) == ("reproduced", "not counted")
+        assert sum(sum(tally.values()) for tally in counted(judged).values()) == 3
+        assert [each.before_rules for each in judged] == [True, False, False, True]
+        assert [each.to_dict()["before_rules"] for each in judged] == [True, False, False, True]
+
+
+def paper_rules(small: Small, claims: tuple[Claim, ...], study: str) -> str:
+    return replace_claims(read_paper(small.claims), claims).rules(study)
+
+
+@pytest.mark.parametrize(
+    ("value", "percent", "told"),
+    [
+        (0.0, True, "+0.0 %"),
+        (0.0004, True, "+0.04 %"),
+        (-0.0004, True, "-0.04 %"),
+        (0.0005, True, "+0.1 %"),
+        (-0.3, True, "-30.0 %"),
+        (0.0, False, "0"),
+        (0.0003, False, "0.0003"),
+        (-0.0003, False, "-0.0003"),
+        (0.0005, False, "0.001"),
+        (0.933, False, "0.933"),
+        (12.0, False, "12"),
+        (242.16, False, "242"),
+    ],
+)
+def test_a_value_that_is_not_nothing_is_not_written_as_nothing(value: float, percent: bool, told: str) -> None:
+    assert claim(percent=percent).text_of(value) == told
+
+
+def test_why_names_a_range_without_ends() -> None:
+    anything = judge(claim(in_direction=(-inf, inf)), measured(-0.3, -0.4, -0.2))
+    assert anything.why == "our value lies in -0.500 to -0.100, and our interval in all values"
+    assert judge(claim(), measured(-0.3, -0.4, -0.2)).why.endswith("our interval in 0 and less")

@@ -70,6 +70,34 @@ def test_basins_and_ood_are_kept_by_seed_and_shown(kept: StudySummary, folder: P
     assert "<u>far</u>" not in page
 
 
+def test_what_a_study_does_not_ask_for_is_not_testable_and_what_it_lacks_is_not_run(
+    folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder, tmp_path / "made")
+    asks = {"basin ratio": 'measure = "trace"', "ood ahead": 'ood_set = "far"\nscores = ["energy"]'}
+    with (tmp_path / "made" / "claims.toml").open("a") as file:
+        for quantity, about in asks.items():
+            file.write(
+                f'[[claims]]\nid = "{quantity}"\nsays = "s"\nmark = "verified"\nstudy = "study"\n'
+                f'quantity = "{quantity}"\nsystem = "soft"\nagainst = "majority"\n{about}\n'
+                "reproduced = [-9e9, 9e9]\nin_direction = [-9e9, 9e9]\n"
+            )
+    study = tmp_path / "made" / "study.toml"
+    text = study.read_text(encoding="utf-8")
+    found = {}
+    for asked in (True, False):
+        study.write_text(text if asked else text[: text.index("[basins]")], encoding="utf-8")
+        shutil.rmtree(tmp_path / "made" / "store" / "measured", ignore_errors=True)
+        for weights in (tmp_path / "made" / "store").glob("runs/*/weights.npz"):
+            weights.unlink()
+        paper = read_paper(tmp_path / "made" / "claims.toml")
+        how = Reproduction(engine="loop", device="cpu", resamples=20)
+        (summary,) = reproduce(paper, tmp_path / "made" / "store", tmp_path / "made" / "out", how=how)
+        found[asked] = {each.claim.id: each.verdict for each in judge_paper(paper, {"study": summary})}
+    assert {found[True][quantity] for quantity in asks} == {"not run"}
+    assert {found[False][quantity] for quantity in asks} == {"not testable here"}
+
+
 def test_what_the_store_has_is_judged_where_the_weights_are_gone(folder: Path, tmp_path: Path) -> None:
     made = tmp_path / "made"
     shutil.copytree(folder, made)

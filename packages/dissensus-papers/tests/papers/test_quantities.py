@@ -176,9 +176,9 @@ def test_dynamics_are_of_the_last_epochs(measured: Evidence) -> None:
     [
         ("score", {"metric": "kl", "system": "nobody"}, "there is no kl of 'nobody' in this study; its systems are"),
         ("score", {"metric": "kl", "system": SOFT, "stratum": "odd"}, "no item is in the stratum 'odd' by agreement"),
-        ("basin ratio", {"measure": "trace", **TWO}, "its basins were not measured"),
-        ("explanation difference", {"measure": "cosine", **TWO}, "its basins were not measured"),
-        ("ood ahead", {"ood_set": "x", "scores": ["msp"], **TWO}, "out-of-distribution detection was not measured"),
+        ("basin ratio", {"measure": "trace", **TWO}, "it does not ask for basins"),
+        ("explanation difference", {"measure": "cosine", **TWO}, "it does not ask for basins"),
+        ("ood ahead", {"ood_set": "x", "scores": ["msp"], **TWO}, "it does not ask for out-of-distribution"),
         ("mode shift", {"measure": "mode", "system": "nobody"}, "no mode-shift audit of 'nobody' in 'all'"),
     ],
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner
@@ -49,6 +50,52 @@ def test_every_claim_has_a_verdict_and_what_was_not_run_is_listed(small: Small, 
             assert words in page
         assert "quick run" not in page
     assert html.count("<table>") == markdown.count("| --- |\n") or html.count("<table>") > 3
+
+
+def test_the_head_says_what_the_counts_rest_on(small: Small, tmp_path: Path) -> None:
+    paper, summaries = read_paper(small.claims), read_summaries(small.out, "claims")
+
+    def head(**changed: Any) -> str:
+        found = {name: replace(each, **changed) for name, each in summaries.items()}
+        page = write_pages(paper, found, tmp_path)[0].read_text()
+        return page[: page.index("\n## ")]
+
+    # Of claims of the paper alone: the control is none.
+    told = "4 claims above are from: 2 from the paper itself, 1 from notes about it, 1 from arithmetic on its numbers."
+    assert f"{told} For 3 of them it gives no value (-): the direction is the paper's, the range is ours." in head()
+    assert "named their rules" not in head()
+    # That one was not run is no verdict on a run; the average rests on the same runs.
+    assert "4 of these 4 verdicts are on runs from before summaries named their rules" in head(rules="")
+    assert "named their rules" in (tmp_path / "claims.html").read_text()
+
+
+def test_what_could_not_have_failed_is_listed_apart_with_its_note(small: Small, tmp_path: Path) -> None:
+    path = tmp_path / "ok.toml"
+    path.write_text(
+        small.claims.read_text().replace(
+            'says = "KL falls"', 'says = "KL falls"\ncannot_fail = true\nnote = "It must."'
+        )
+    )
+    pages = write_pages(read_paper(path), read_summaries(small.out, "claims"), tmp_path)
+    markdown, told = pages[0].read_text(), json.loads(pages[2].read_text())
+    apart = markdown.split("## Could not have failed here, and is not counted")[1].split("\n## ")[0]
+    assert "KL falls: here" in apart
+    assert markdown.count("It must.") == apart.count("It must.") == 1
+    assert markdown.count("KL falls") == 1
+    assert sum(told["verdicts"]["claims"].values()) == 3
+    assert "the paper's 3 claims above" in markdown
+    # What is typed again is the file that was given.
+    assert "dissensus reproduce ok.toml --from FOLDER" in markdown
+
+
+def test_figures_say_where_their_axis_ends(small: Small, tmp_path: Path) -> None:
+    paper = read_paper(small.claims)
+    page = write_pages(paper, read_summaries(small.out, "claims"), tmp_path)[1].read_text()
+    figure = page.split("<svg")[1].split("</svg>")[0]
+    low, high = re.findall(r"<text [^>]*>([^<]*)</text>", figure)
+    (value,) = re.findall(r"ours ([-+.0-9]+) %", figure)
+    assert float(low.removesuffix(" %")) < float(value) < float(high.removesuffix(" %"))
+    assert figure.count('font-size="11"') == 2
 
 
 def test_pages_are_rebuilt_from_summaries_alone(small: Small, tmp_path: Path) -> None:
@@ -138,7 +185,7 @@ def test_a_stand_in_is_said_beside_every_verdict(small: Small, tmp_path: Path) -
 
 def test_a_folder_without_summaries_is_refused(small: Small, tmp_path: Path) -> None:
     paper = read_paper(small.claims)
-    with pytest.raises(InputError, match="no summaries of claims are here; run dissensus reproduce claims first"):
+    with pytest.raises(InputError, match="no summaries of claims are here; run its studies first"):
         read_summaries(tmp_path, paper.name)
     (tmp_path / "claims").mkdir()
     (tmp_path / "claims" / "x.json").write_text("{}")

@@ -9,7 +9,8 @@ import typer
 
 from dissensus.cli.options import Device, Engine, JsonTo, not_standard_output
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, table, typed
-from dissensus_papers.cli import Kept, Quick, Resamples, Seeds, Store, show_progress
+from dissensus.errors import InputError
+from dissensus_papers.cli import Kept, Quick, Resamples, Store, show_progress
 from dissensus_train.cli.progress import train_with_progress
 
 if TYPE_CHECKING:
@@ -38,7 +39,14 @@ def reproduce(
         list[str] | None,
         typer.Option(help="A study to run, and no other; may be given again. Pages show what is there."),
     ] = None,
-    seeds: Seeds = 0,
+    seeds: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER|FIRST-LAST",
+            help="How many seeds, or which: 4-5 joins what is there of a study whose seeds have splits of their own; "
+            "0 takes those that are stated.",
+        ),
+    ] = "0",
     engine: Engine = "auto",
     device: Device = "auto",
     resamples: Resamples = 1000,
@@ -56,7 +64,7 @@ def reproduce(
     output = output or kept or Path("reproduced-quick" if quick else "reproduced")
     if kept is None:
         how = Reproduction(
-            quick=quick, seeds=seeds, only=tuple(only or ()), engine=engine, device=device, resamples=resamples
+            quick=quick, seeds=_seeds(seeds), only=tuple(only or ()), engine=engine, device=device, resamples=resamples
         )
         show_progress(run_studies(paper, store, output, how=how, train=train_with_progress))
     summaries = read_summaries(kept or output, paper.name)
@@ -68,6 +76,13 @@ def reproduce(
             note("quick: small networks, few epochs and seeds; these verdicts say nothing about the paper")
     note(f"written: {', '.join(map(str, paths))}")
     next_step(typed("reproduce", source, only=only) if quick else f"open {paths[1]} in a browser")
+
+
+def _seeds(given: str) -> int | range:
+    first, dash, last = given.partition("-")
+    if not first.isdecimal() or (dash and not (last.isdecimal() and int(first) <= int(last))):
+        raise InputError(f"--seeds is '{given}'; give a number, as 10, or the first and the last of them, as 4-5")
+    return range(int(first), int(last) + 1) if dash else int(first)
 
 
 def _show(paper: Paper, judged: Sequence[JudgedClaim]) -> None:

@@ -13,8 +13,9 @@ from msgspec import Meta
 from msgspec.structs import asdict, replace
 
 from dissensus.errors import InputError, choices
+from dissensus.evaluation import METRICS
 from dissensus.toml_file import TableError, TomlFile, TomlTable, fits, known_keys, no_such
-from dissensus_papers.papers.quantities import DEFAULTS, QUANTITIES, TYPES
+from dissensus_papers.papers.quantities import QUANTITIES, TYPES
 
 MARKS: Final = {
     "verified": "read in the paper's own text or in its authors' files",
@@ -57,6 +58,7 @@ class Claim(TomlTable, kw_only=True):
         equal: of a claim that nothing differs, in place of both: the range that the whole interval must lie in.
         tested_on: one of `TESTED_ON`.
         note: what a reader must know beside the verdict.
+        cannot_fail: whether no result that could be had here speaks against it; it is listed, and not counted.
         percent: whether its values are shares that are shown in per cent.
     """
 
@@ -72,13 +74,17 @@ class Claim(TomlTable, kw_only=True):
     equal: Range | None = None
     tested_on: str = ""
     note: str = ""
+    cannot_fail: bool = False
     percent: bool = False
 
     def text_of(self, value: float) -> str:
         """A value of the claim's quantity as text."""
         if self.percent:
-            return f"{100 * value:+.1f} %"
-        return f"{value:g}" if value == round(value) else f"{value:.3g}" if abs(value) >= 10 else f"{value:.3f}"
+            # What is small is not nothing: a range of -0.0 % to +0.0 % could not be read.
+            return f"{100 * value:{'+.1g' if 0 < abs(value) < 5e-4 else '+.1f'}} %"
+        if value == round(value):
+            return f"{value:g}"
+        return f"{value:.3g}" if abs(value) >= 10 else f"{value:{'.1g' if abs(value) < 5e-4 else '.3f'}}"
 
     @property
     def asks(self) -> dict[str, Any]:
@@ -153,6 +159,11 @@ class Paper(ClaimsFile, kw_only=True):
     name: str
     path: Path
 
+    @property
+    def typed(self) -> str:
+        """What stands for it in a command."""
+        return self.name if self.path in shipped_papers().values() else self.path.name
+
     def rules(self, study: str) -> str:
         """SHA-256 of the rules of the claims on a study; words and notes may change without changing it."""
         rules = {claim.id: claim.rule for claim in self.claims if claim.study == study}
@@ -223,8 +234,10 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
         if wanted := fits(value, TYPES.get(key, str)):
             raise TableError(key, f"is {value!r}; give {wanted}")
     for key in quantity.keys:
-        if key not in claim.about and key not in DEFAULTS:
+        if key not in claim.about and key not in quantity.optional:
             raise TableError(key, f"is missing; this quantity {asks}")
+    if "metric" in claim.about and claim.about["metric"] not in METRICS:
+        raise no_such("metric", claim.about["metric"], METRICS)
     if quantity.measure and not claim.study:
         raise TableError("study", "is missing; name the study that is measured")
     for key in ("reproduced", "in_direction") if claim.equal is None else ("equal",):

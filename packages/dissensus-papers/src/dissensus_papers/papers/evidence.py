@@ -48,11 +48,13 @@ class Evidence:
         opened: the study, or its folds or seeds in order.
         resamples: of items and seeds, behind each interval.
         metrics: that are scored beside those that every study is.
+        own_splits: whether `opened` are seeds, each on a split of its own.
     """
 
     opened: tuple[OpenStudy, ...]
     resamples: int = 1000
     metrics: tuple[str, ...] = ()
+    own_splits: bool = False
 
     @property
     def first(self) -> OpenStudy:
@@ -62,7 +64,7 @@ class Evidence:
     @cached_property
     def splits(self) -> tuple[Evidence, ...]:
         """Each seed on its own split; empty where all seeds share one, or the study has folds."""
-        if len(self.opened) == 1 or self.first.study.folds:
+        if not self.own_splits:
             return ()
         return tuple(Evidence(opened=(opened,), resamples=self.resamples) for opened in self.opened)
 
@@ -101,15 +103,17 @@ class Evidence:
     @cached_property
     def basins(self) -> StudyBasins:
         """The basins of the runs; refused where they were not measured."""
-        return self._stored(stored_basins, "its basins were not measured")
+        return self._stored(stored_basins, self.first.study.basins, "basins")
 
     @cached_property
     def ood(self) -> OodResult:
         """The out-of-distribution detection of the runs; refused where it was not measured."""
-        return self._stored(stored_ood, "its out-of-distribution detection was not measured")
+        return self._stored(stored_ood, self.first.study.ood, "out-of-distribution detection")
 
-    def _stored(self, read: Callable[[OpenStudy], Result | None], refusal: str) -> Result:
-        result = read(self.first)
+    def _stored(self, read: Callable[[OpenStudy], Result | None], asked: object, what: str) -> Result:
+        study, result = self.first.study.name, read(self.first)
+        if asked is None:
+            raise InputError(f"study {study}: it does not ask for {what}")
         if result is None:
-            raise NotMeasuredError(f"study {self.first.study.name}: {refusal}")
+            raise NotMeasuredError(f"study {study}: {what}: nothing was measured")
         return result

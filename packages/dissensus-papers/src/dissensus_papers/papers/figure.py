@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dissensus_papers.papers.judging import JudgedClaim
 
-PLOT, HIGH = 220, 30
-"""Width and height of a claim's figure, in pixels."""
+PLOT, HIGH, PRINT = 220, 30, 14
+"""Width and height of a claim's figure, and the height of the print below it, in pixels."""
 
 
 def interval_plot(judged: JudgedClaim, *, about: str) -> str:
@@ -45,5 +45,8 @@ def interval_plot(judged: JudgedClaim, *, about: str) -> str:
         at = float(x(claim.paper))
         corners = f"{at:.1f},{middle - 6} {at + 6:.1f},{middle} {at:.1f},{middle + 6} {at - 6:.1f},{middle}"
         parts.append(f'<polygon points="{corners}" fill="none" stroke="#b45309" stroke-width="2"/>')
-    size = f'width="{PLOT}" height="{HIGH}" viewBox="0 0 {PLOT} {HIGH}"'
+    for at, anchor, end in ((0, "start", low), (PLOT, "end", high)):
+        place = f'x="{at}" y="{HIGH + PRINT - 3}" text-anchor="{anchor}" font-size="11" fill="#595959"'
+        parts.append(f"<text {place}>{claim.text_of(end)}</text>")
+    size = f'width="{PLOT}" height="{HIGH + PRINT}" viewBox="0 0 {PLOT} {HIGH + PRINT}"'
     return f'<svg {size} role="img" aria-label="{escape(about)}">{"".join(parts)}</svg>'

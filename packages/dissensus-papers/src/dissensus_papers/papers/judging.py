@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -18,7 +19,7 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation import Estimate, holm, wilcoxon
-from dissensus_papers.papers.claims import STAND_IN
+from dissensus_papers.papers.claims import STAND_IN, TESTED_ON
 from dissensus_papers.papers.measured import Measured
 
 if TYPE_CHECKING:
@@ -39,7 +40,11 @@ VERDICTS: Final = (REPRODUCED, IN_DIRECTION, INCONCLUSIVE, NOT, NOT_TESTABLE, NO
 
 
 KINDS: Final = ("claims", "on other people", "on a stand-in", "controls")
-"""What verdicts are counted among, each apart: only those on the paper's own data are its headline."""
+"""What verdicts are counted among, each apart: only those on the paper's own data are its headline. The first three are
+in the order of `TESTED_ON`."""
+
+NOT_COUNTED: Final = "not counted"
+"""What a claim is that could not have failed here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +56,14 @@ class JudgedClaim:
         verdict: one of `VERDICTS`.
         why: in one sentence.
         measured: our value; None where there is none.
-        seeds: on how many seeds our value lies on the claim's side, and how many there are; None where it has no side.
+        seeds: on how many seeds our value lies in the claim's range `in_direction`, and how many there are; None where
+            it has no side.
         of_seeds: how many its study has; 0 where it is about other claims.
-        wilcoxon: exact one-sided p-value over seeds that our value lies on the claim's side; None likewise.
-        instead: whether another study stands in for the one that the claim is about.
+        wilcoxon: exact one-sided p-value over seeds that our value lies on the claim's side; None where that does not
+            begin at no effect, or a seed lies beyond its other end.
+        tested_on: one of `TESTED_ON`; of a claim about others the furthest from the paper's own data among them.
+        before_rules: whether a run behind it is from before summaries named their rules.
+        beside: what must stand beside our value, in a few words.
         cautions: what a reader must know of the data behind it: that people were simulated, say.
     """
 
@@ -65,15 +74,22 @@ class JudgedClaim:
     seeds: tuple[int, int] | None = None
     of_seeds: int = 0
     wilcoxon: float | None = None
-    instead: bool = False
+    tested_on: str = ""
+    before_rules: bool = False
+    beside: str = ""
     cautions: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
-        """What it is counted among: one of `KINDS`; empty for a part of another claim."""
+        """What it is counted among: one of `KINDS`, or `NOT_COUNTED`; empty for a part of another claim."""
         if self.claim.mark in ("control", "part"):
             return "controls" if self.claim.mark == "control" else ""
-        return "on a stand-in" if self.instead else "on other people" if self.claim.tested_on else "claims"
+        return NOT_COUNTED if self.claim.cannot_fail else KINDS[TESTED_ON.index(self.tested_on)]
+
+    @property
+    def instead(self) -> bool:
+        """Whether something stands in for the paper's data."""
+        return self.tested_on == STAND_IN
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -89,6 +105,7 @@ class JudgedClaim:
             "seeds": self.of_seeds,
             "wilcoxon_one_sided": self.wilcoxon,
             "on_a_stand_in": self.instead,
+            "before_rules": self.before_rules,
             "cautions": list(self.cautions),
         }
 
@@ -103,7 +120,7 @@ def judge_paper(paper: Paper, summaries: Mapping[str, StudySummary]) -> tuple[Ju
         if summary.rules and summary.rules != (now := paper.rules(name)):
             raise InputError(
                 f"{paper.name}: the claims on {name} are not those that it was run for (rules {summary.rules[:12]}, "
-                f"here {now[:12]}); judge by the claims file of that time, or run dissensus reproduce {paper.name} on "
+                f"here {now[:12]}); judge by the claims file of that time, or run dissensus reproduce {paper.typed} on "
                 "its store"
             )
     judged: dict[str, JudgedClaim] = {}
@@ -119,15 +136,23 @@ def _of_study(claim: Claim, summaries: Mapping[str, StudySummary]) -> JudgedClai
     summary = summaries.get(claim.study)
     why = _why_not_run(claim, summary)
     if summary is None or why:
-        instead = claim.tested_on == STAND_IN or (summary is not None and summary.instead)
-        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, instead=instead)
+        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, tested_on=_tested_on(claim, summary))
     answer = summary.answers[claim.id]
     if "refused" in answer:
         judged = JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
     else:
         judged = judge(claim, msgspec.convert(answer["measured"], Measured))
-    instead, of_seeds = judged.instead or summary.instead, len(summary.seeds)
-    return replace(judged, instead=instead, of_seeds=of_seeds, cautions=summary.cautions)
+    return replace(
+        judged,
+        tested_on=_tested_on(claim, summary),
+        of_seeds=len(summary.seeds),
+        cautions=summary.cautions,
+        before_rules=not summary.rules,
+    )
+
+
+def _tested_on(claim: Claim, summary: StudySummary | None) -> str:
+    return STAND_IN if summary is not None and summary.instead else claim.tested_on
 
 
 def _why_not_run(claim: Claim, summary: StudySummary | None) -> str:
@@ -143,13 +168,20 @@ def _why_not_run(claim: Claim, summary: StudySummary | None) -> str:
 def judge(claim: Claim, measured: Measured) -> JudgedClaim:
     """The verdict on a claim whose quantity was measured."""
     verdict, why = _verdict(claim, measured)
-    judged = JudgedClaim(claim=claim, verdict=verdict, why=why, measured=measured, instead=claim.tested_on == STAND_IN)
-    side = _side(claim, measured)
-    gaps = np.array(measured.by_seed) - (measured.null or 0.0)
-    if side is None or not gaps.size:
+    judged = JudgedClaim(claim=claim, verdict=verdict, why=why, measured=measured, tested_on=claim.tested_on)
+    values, (low, high) = np.array(measured.by_seed), claim.in_direction
+    if not values.size:
         return judged
-    p = wilcoxon(gaps, alternative="greater" if side > 0 else "less")
-    return replace(judged, seeds=(int((side * gaps > 0).sum()), gaps.size), wilcoxon=p)
+    if not measured.over:
+        judged = replace(judged, beside=f"by seed {', '.join(map(claim.text_of, measured.by_seed))}")
+    null = measured.null
+    if (low, high) == (-inf, inf) or (null is not None and low < null < high):
+        return judged
+    beyond, p = (values < low) | (values > high), None
+    # Nothing but the sign is tested: a seed beyond the far end of the range would count for the claim.
+    if null is not None and null in (low, high) and not (beyond & ((values > null) == (null == low))).any():
+        p = wilcoxon(values - null, alternative="greater" if null == low else "less")
+    return replace(judged, seeds=(int((~beyond & (values != null)).sum()), values.size), wilcoxon=p)
 
 
 def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
@@ -180,17 +212,27 @@ def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
     lacking = len(parts) - len(known)
     if not known or (lacking and claim.quantity == "count"):
         why = f"{len(known)} of {len(parts)} claims that it is about were measured"
-        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, instead=any(part.instead for part in parts))
+        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, tested_on=_weakest(claim, parts))
+    beside = ""
     if claim.quantity == "count":
         measured = Measured(value=Estimate(float(_count(claim, known))))
+        unsure = sum(part.verdict == INCONCLUSIVE for part in known)
+        beside = f"{unsure} of the {len(known)} inconclusive" if unsure else ""
     else:
         measured = _average([part.measured.value for part in known if part.measured is not None])
     notes = (f"over {len(known)} of {len(parts)}: the others were not measured",) if lacking else ()
     return replace(
         judge(claim, measured),
-        instead=claim.tested_on == STAND_IN or any(part.instead for part in known),
+        tested_on=_weakest(claim, known),
+        before_rules=any(part.before_rules for part in known),
+        beside=beside,
         cautions=(*notes, *dict.fromkeys(caution for part in known for caution in part.cautions)),
     )
+
+
+def _weakest(claim: Claim, parts: Sequence[JudgedClaim]) -> str:
+    """What is furthest from the paper's own data among what a claim is about."""
+    return max((claim.tested_on, *(part.tested_on for part in parts)), key=TESTED_ON.index)
 
 
 def _average(values: Sequence[Estimate]) -> Measured:
@@ -224,18 +266,12 @@ COUNTED: Final[dict[str, Callable[[JudgedClaim], bool]]] = {
 LEVEL: Final = 0.05
 
 
-def _side(claim: Claim, measured: Measured) -> int | None:
-    """On which side of the null value the claim lies: 1 above, -1 below; None where it has no side."""
-    if measured.null is None:
-        return None
-    low, high = claim.equal or claim.in_direction
-    return 1 if low >= measured.null else -1 if high <= measured.null else None
-
-
 def _range(claim: Claim, ends: tuple[float, float]) -> str:
     low, high = (claim.text_of(end) if np.isfinite(end) else "" for end in ends)
     if ends[0] == ends[1]:
         return low
+    if not low and not high:
+        return "all values"
     return f"{low} to {high}" if low and high else f"{low} and more" if low else f"{high} and less"
 
 

@@ -7,17 +7,21 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import numpy as np
 
 from dissensus.evaluation import Estimate, Spread, estimate_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dissensus.arrays import Floats
 
 ITEMS_AND_SEEDS: Final = "items and seeds"
 SEEDS: Final = "seeds"
 SPLITS: Final = "seeds, each on a split of its own"
+
+DIGITS: Final = 6
+"""Significant digits of kept numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +59,17 @@ def over_seeds(values: Floats, *, tested_share: float = 0.0, null: float | None 
     return with_interval(float(values.mean()), spread, values, SPLITS if tested_share else SEEDS, null=null)
 
 
+def over_splits(by_seed: Sequence[float | None], *, tested_share: float, null: float | None, over: str) -> Measured:
+    """A quantity of seeds that each have a split of their own; one that has no interval by nature (`over`) gets none.
+
+    It is made of the seeds' values as they are kept, so that seeds that are run later can be put beside them.
+    """
+    values = np.array(rounded(by_seed), dtype=np.float64)
+    if not over:
+        return Measured(value=Estimate(float(values.mean())), by_seed=listed(values), null=null)
+    return over_seeds(values, tested_share=tested_share, null=null)
+
+
 def with_interval(
     value: float,
     spread: Spread | None,
@@ -74,3 +89,14 @@ def with_interval(
 def listed(values: Iterable[Any]) -> tuple[float, ...]:
     """Plain numbers."""
     return tuple(float(value) for value in values)
+
+
+def rounded(value: Any) -> Any:
+    """The same with numbers to `DIGITS` digits; what is not finite is null."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: rounded(inside) for key, inside in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(inside) for inside in value]
+    return value

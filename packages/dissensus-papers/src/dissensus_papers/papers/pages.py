@@ -12,7 +12,7 @@ from dissensus.pages import Block, Drawing, as_html, as_md, write_texts
 from dissensus_papers.papers.claims import MARKS
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED
 from dissensus_papers.papers.figure import interval_plot
-from dissensus_papers.papers.judging import KINDS, NOT, NOT_RUN, REPRODUCED, VERDICTS, judge_paper
+from dissensus_papers.papers.judging import KINDS, NOT, NOT_COUNTED, NOT_RUN, REPRODUCED, VERDICTS, judge_paper
 from dissensus_papers.papers.summary import DASH, worth_of
 from dissensus_train.basins import QUANTITIES
 
@@ -40,12 +40,14 @@ HOW: Final = (
     "side. Inconclusive: the interval reaches both. A claim that nothing differs has a range, shown as =, in which the "
     "whole interval must lie. p is two-sided and takes other items and other seeds into account; the Wilcoxon p is "
     "exact, one-sided and over seeds alone, as papers report it: with five seeds it cannot be below 0.031, with three "
-    "0.125. Seeds: on how many our value lies on the claim's side."
+    "0.125; it is given where the claim's side begins at no effect. Seeds: on how many our value lies on the claim's "
+    "side. Counts and orders have no interval: the value of the means is judged, and each seed's own stands beside it."
 )
 
 FIGURE: Final = (
     "In the small figures blue is ours with its 95 % interval, the diamond is the paper, grey is the claim's side (or, "
-    "of a claim that nothing differs, the range that counts as equal), and the dotted line is no effect."
+    "of a claim that nothing differs, the range that counts as equal), and the dotted line is no effect; the numbers "
+    "below are the ends of the axis."
 )
 
 DELIVERY: Final = (
@@ -112,7 +114,7 @@ def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> l
         Block("title", f"{paper.authors}: what could be reproduced"),
         Block("text", f"{paper.title} ({paper.link}). {paper.question}"),
         *warnings(QUICK + "its verdicts say nothing about the paper." if _quick(summaries) else "", cautions),
-        *(Block("text", sentence) for sentence in _in_short(judged)),
+        *(Block("text", sentence) for sentence in (*_in_short(judged), *_to_mind(judged))),
         *(Block("warning", f"Fitted: {paper.fitted}") for _ in [0] if paper.fitted),
         Block("text", FIGURE),
         Block("text", DELIVERY),
@@ -123,7 +125,12 @@ def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> l
     blocks += (
         [Block("fold", "Values that claims above average", inside=_claims(parts, "", control=False))] if parts else []
     )
-    notes = [f"{claim.claim.id}: {claim.claim.note}" for claim in judged if claim.claim.note]
+    uncounted = [row for row in judged if row.kind == NOT_COUNTED]
+    blocks += bullets(
+        (f"{row.claim.says}: here {claim_cells(row)[2]}. {row.claim.note}" for row in uncounted),
+        heading="Could not have failed here, and is not counted",
+    )
+    notes = [f"{row.claim.id}: {row.claim.note}" for row in judged if row.claim.note and row not in uncounted]
     notes += [f"{mark}: {what}" for mark, what in MARKS.items() if any(claim.claim.mark == mark for claim in judged)]
     return [
         *blocks,
@@ -133,7 +140,7 @@ def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> l
         *bullets(paper.differs, heading="What differs from the paper"),
         *_studies(summaries),
         *bullets(not_run(paper, summaries), heading="Not run"),
-        *again(f"dissensus reproduce {paper.name}", quick=_quick(summaries)),
+        *again(f"dissensus reproduce {paper.typed}", quick=_quick(summaries)),
     ]
 
 
@@ -184,7 +191,7 @@ def _quick(summaries: Summaries) -> bool:
 HEADINGS: Final = {
     "claims": "Claims, tested on people as in the paper",
     "on other people": "The paper's sentences, tested on other people's votes",
-    "on a stand-in": "On a stand-in, which counts for nothing above",
+    "on a stand-in": "On a stand-in for the paper's data, not counted above",
     "controls": "What the paper leaves open",
 }
 
@@ -202,6 +209,25 @@ def _in_short(judged: Sequence[JudgedClaim]) -> list[str]:
     return sentences
 
 
+def _to_mind(judged: Sequence[JudgedClaim]) -> list[str]:
+    """What the counts rest on: where claims were read, which of them have no value, and runs under earlier rules."""
+    sentences = []
+    if claims := [row.claim for row in judged if row.kind in KINDS[:3]]:
+        verified, secondary, computed = (sum(claim.mark == mark for claim in claims) for mark in list(MARKS)[:3])
+        told = f"Where the paper's {len(claims)} claims above are from: {verified} from the paper itself, {secondary} "
+        told += f"from notes about it, {computed} from arithmetic on its numbers."
+        if silent := sum(claim.paper is None for claim in claims):
+            told += (
+                f" For {silent} of them it gives no value ({DASH}): the direction is the paper's, the range is ours."
+            )
+        sentences.append(told)
+    run = [row for row in judged if row.kind in KINDS and row.verdict != NOT_RUN]
+    if before := sum(row.before_rules for row in run):
+        told = f"{before} of these {len(run)} verdicts are on runs from before summaries named their rules"
+        sentences.append(f"{told}: the rules were changed since those runs.")
+    return sentences
+
+
 def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str, str]:
     """Id, paper's value, ours, seeds on its side, and verdict, as text."""
     claim, ours = judged.claim, DASH
@@ -210,6 +236,7 @@ def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str, str]:
         ours = claim.text_of(value.value)
         if value.low is not None and value.high is not None:
             ours += f" [{claim.text_of(value.low)}, {claim.text_of(value.high)}]"
+        ours += f" ({judged.beside})" if judged.beside else ""
     return (
         claim.id,
         DASH if claim.paper is None else claim.text_of(claim.paper),

@@ -14,7 +14,7 @@ from dissensus.dynamics import data_maps, epoch_divergence, resampled_spearman, 
 from dissensus.errors import InputError, choices
 from dissensus.evaluation import METRICS, Estimate, Spread, estimate_within, make_strata, spread_over_seeds
 from dissensus_papers.papers.evidence import ALL, NotMeasuredError
-from dissensus_papers.papers.measured import ITEMS_AND_SEEDS, Measured, listed, over_seeds, with_interval
+from dissensus_papers.papers.measured import ITEMS_AND_SEEDS, Measured, listed, over_seeds, over_splits, with_interval
 from dissensus_train.basins import QUANTITIES as OF_BASINS
 
 if TYPE_CHECKING:
@@ -33,13 +33,15 @@ class Quantity(NamedTuple):
 
     Attributes:
         measure: of a study; None where it is of other claims.
-        keys: what it asks for; `DEFAULTS` has those that may be left out.
+        keys: what it asks for.
         percent: whether it is a share that is shown in per cent.
+        optional: the keys that may be left out; `DEFAULTS` has what they are then.
     """
 
     measure: Callable[[Evidence, About], Measured] | None
     keys: tuple[str, ...]
     percent: bool = False
+    optional: tuple[str, ...] = ("stratum", "by", "target")
 
 
 def measure(evidence: Evidence, quantity: str, about: About) -> Measured:
@@ -54,10 +56,8 @@ def measure(evidence: Evidence, quantity: str, about: About) -> Measured:
     if not evidence.splits:
         return by(evidence, {**DEFAULTS, **about})
     parts = [measure(split, quantity, about) for split in evidence.splits]
-    values = np.array([part.value.value for part in parts])
-    if not parts[0].over:
-        return Measured(value=Estimate(float(values.mean())), by_seed=listed(values), null=parts[0].null)
-    return over_seeds(values, tested_share=evidence.tested_share, null=parts[0].null)
+    values = [part.value.value for part in parts]
+    return over_splits(values, tested_share=evidence.tested_share, null=parts[0].null, over=parts[0].over)
 
 
 # --- scores -------------------------------------------------------------------------------------------------------
@@ -392,7 +392,7 @@ QUANTITIES: Final = {
     "order": Quantity(_order, ("metric", "systems", *WHERE)),
     "gain correlation": Quantity(_gain_correlation, ("metric", *TWO, "split")),
     "mode shift": Quantity(_mode_shift, ("measure", "system", "stratum")),
-    "uncertainty correlation": Quantity(_uncertainty, ("measure", *TWO, "human")),
+    "uncertainty correlation": Quantity(_uncertainty, ("measure", *TWO, "human"), optional=("against",)),
     "early divergence": Quantity(_early_divergence, (*TWO, "epochs")),
     "basin ratio": Quantity(_basin_ratio, ("measure", *TWO)),
     "pair": Quantity(_pair, ("measure", *TWO)),

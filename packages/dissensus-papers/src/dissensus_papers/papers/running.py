@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError, choices
 from dissensus_papers.papers.evidence import Evidence
-from dissensus_papers.papers.summary import StudySummary, summarise, without_place, write_summary
-from dissensus_train.studies import LABELLED_SETS, plan_study, read_study, run_plan, study_basins, study_ood
+from dissensus_papers.papers.joining import joined
+from dissensus_papers.papers.summary import StudySummary, kept_summary, summarise, without_place, write_summary
+from dissensus_train.studies import (
+    LABELLED_SETS,
+    plan_study,
+    read_study,
+    run_plan,
+    study_basins,
+    study_ood,
+    systems_of,
+)
+from dissensus_train.training import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -19,13 +30,17 @@ if TYPE_CHECKING:
     from dissensus_train.studies import Study, StudyPlan
 
 
+BASELINES: Final = ("uniform", "marginal", "majority + temperature", "majority + smoothing")
+"""What stands beside the systems of every grid."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
     """How a paper's studies are run.
 
     Attributes:
         quick: whether studies are cut short, and those left out that cannot be.
-        seeds: how many; 0 leaves it to the studies.
+        seeds: how many, or which; 0 leaves it to the studies.
         only: names of the studies to run; empty for all.
         engine: how runs are trained.
         device: what they are trained on.
@@ -34,7 +49,7 @@ class Reproduction:
     """
 
     quick: bool = False
-    seeds: int = 0
+    seeds: int | range = 0
     only: Collection[str] = ()
     engine: str = "auto"
     device: str = "auto"
@@ -63,27 +78,61 @@ def reproduce(
     for name in how.only:
         if name not in known:
             raise InputError(f"{paper.name}: it has no study '{name}'{choices(name, known)}")
-    for use in paper.studies:
-        if (how.only and use.name not in how.only) or (how.quick and use.quick is None):
-            continue
-        for summary in _run(paper, use, store, how, train or (lambda plan: deque(run_plan(plan), maxlen=0))):
+    _check_claims(paper)
+    asked = [
+        use for use in paper.studies if (not how.only or use.name in how.only) and not (how.quick and use.quick is None)
+    ]
+    for use in asked:
+        if isinstance(how.seeds, range) and not use.own_splits:
+            raise InputError(
+                f"{paper.name}: all seeds of {use.name} share one split, so that others cannot be put beside them; "
+                "give seeds= as a number, or only= with a study that has own_splits"
+            )
+    for use in asked:
+        for new in _run(paper, use, store, how, train or (lambda plan: deque(run_plan(plan), maxlen=0))):
+            summary = joined(kept_summary(folder, paper.name, new.name), new)
             write_summary(folder, paper.name, summary)
             yield summary
+
+
+def _check_claims(paper: Paper) -> None:
+    """Refuses a claim on a study or a system that is not there, before hours are trained for it."""
+    systems: dict[str, tuple[str, ...]] = {}
+    for study in [_study(paper, use.name) for use in paper.studies] if paper.claims else ():
+        systems |= dict.fromkeys(_units(study), (*systems_of_grid(study), *BASELINES))
+    for claim in paper.claims:
+        if claim.study and claim.study not in systems:
+            known = choices(claim.study, systems)
+            raise InputError(f"{paper.path}: claim {claim.id} is on '{claim.study}', which is no study here{known}")
+        named = (claim.about.get("system", ""), claim.about.get("against", ""), *claim.about.get("systems", ()))
+        for name in (part for each in named if each for part in each.split(" & ")):
+            if name not in systems[claim.study]:
+                known = choices(name, systems[claim.study])
+                raise InputError(f"{paper.path}: claim {claim.id} names '{name}', no system of {claim.study}{known}")
+
+
+def systems_of_grid(study: Study) -> list[str]:
+    """The names that the systems of a study have in its table, without its data."""
+    run = partial(Run, seed=0, training=study.training, data="")
+    runs = [run(model=of, target=to.name, delivery=by.delivery, options=by.options) for of, to, by in study.grid]
+    people = [run(model=of.name, target="votes", delivery="votes", people=of.people) for of in study.annotator_models]
+    return list(systems_of(runs + people))
 
 
 def _run(
     paper: Paper, use: StudyUse, store: Path, how: Reproduction, train: Callable[[StudyPlan], object]
 ) -> Iterator[StudySummary]:
     stated = _study(paper, use.name)
-    study, names, instead = as_asked(stated, use, how), _units(stated), False
+    study, names, own_splits = as_asked(stated, use, how), _units(stated), use.own_splits
+    instead = False
     try:
-        plans = _plans(study, store, how, own_splits=use.own_splits)
+        plans = _plans(study, store, how, own_splits=own_splits)
     except InputError as error:
         if not use.instead:
             why = without_place(str(error))
             yield from (StudySummary(name=name, study=study.name, missing=why, quick=how.quick) for name in names)
             return
-        plans, instead = _plans(on_other_data(study, use.instead), store, how), True
+        plans, instead, own_splits = _plans(on_other_data(study, use.instead), store, how), True, False
     left_out: list[str] = []
     try:
         for plan in plans:
@@ -92,12 +141,12 @@ def _run(
     finally:
         for plan in plans:
             plan.writer.close()
-    folds = len(study.seeds) if use.own_splits else study.folds or 1
+    folds = len(study.seeds) if own_splits else study.folds or 1
     for place, name in enumerate(names):
         opened = tuple(plan.opened for plan in plans[place * folds : (place + 1) * folds])
-        evidence = Evidence(opened=opened, resamples=how.resamples, metrics=how.metrics)
+        evidence = Evidence(opened=opened, resamples=how.resamples, metrics=how.metrics, own_splits=own_splits)
         summary = summarise(paper, name, evidence, quick=how.quick, instead=instead)
-        yield replace(summary, unmeasured=tuple(left_out))
+        yield replace(summary, unmeasured=tuple(dict.fromkeys(left_out)))
 
 
 def _measure(plan: StudyPlan) -> list[str]:
@@ -150,7 +199,7 @@ def on_own_split(study: Study, seed: int) -> Study:
 def as_asked(study: Study, use: StudyUse, how: Reproduction) -> Study:
     """The study with the seeds that were asked for, or cut short."""
     if how.seeds:
-        study = replace(study, seeds=tuple(range(how.seeds)))
+        study = replace(study, seeds=tuple(how.seeds if isinstance(how.seeds, range) else range(how.seeds)))
     return quickened(study, use.quick or {}) if how.quick else study
 
 

@@ -19,13 +19,14 @@ from dissensus.datasets import data_folder
 from dissensus.errors import InputError
 from dissensus.pages import write_texts
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED, NotMeasuredError
-from dissensus_papers.papers.measured import over_seeds
+from dissensus_papers.papers.measured import SPLITS, over_splits
+from dissensus_papers.papers.measured import rounded as rounded
 from dissensus_papers.papers.quantities import measure
 from dissensus_train.basins import summarise_basins
 from dissensus_train.studies import stored_basins, stored_ood, study_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from dissensus.evaluation import Estimate, Evaluation
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 
 STRATA_KEPT: Final = (ALL, "unanimous", "varied", MOST_CONTESTED)
 """Strata whose scores are kept by run."""
-
-DIGITS: Final = 6
-"""Significant digits of kept numbers."""
 
 DASH: Final = "-"
 """What stands in a table for a number that there is not."""
@@ -77,6 +75,8 @@ class StudySummary:
         versions: of what trained the runs and of dissensus, which summarised them.
         data: SHA-256 of the votes and of the features behind it.
         external: of predictions that somebody handed in, what they are; empty of what was run here.
+        tested_share: items tested on for each trained on, where every seed has a split of its own; else 0, as in
+            summaries from before.
     """
 
     name: str
@@ -103,6 +103,7 @@ class StudySummary:
     versions: dict[str, str] = field(default_factory=dict)
     data: dict[str, str] = field(default_factory=dict)
     external: str = ""
+    tested_share: float = 0.0
 
 
 def summarise(
@@ -140,6 +141,7 @@ def summarise(
             "votes": sha256(np.ascontiguousarray(data.human.counts).tobytes()).hexdigest(),
             "features": sha256(np.ascontiguousarray(data.features).tobytes()).hexdigest(),
         },
+        tested_share=evidence.tested_share if splits else 0.0,
     )
 
 
@@ -181,17 +183,22 @@ def scores_of(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def _scores_of_splits(evidence: Evidence) -> list[dict[str, Any]]:
-    """The scores of each seed on its own split, and their mean."""
+    """The scores of each seed on its own split, and their mean; of strata that every split has."""
     by_row: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for split in evidence.splits:
         for row in scores_of(split.evaluation):
             by_row.setdefault((row["stratum"], row["metric"], row["system"]), []).append(row)
-    rows = []
-    for found in by_row.values():
-        values = np.array([row["by_seed"][0] for row in found], dtype=np.float64)
-        over = over_seeds(values, tested_share=evidence.tested_share).value
-        rows.append({**found[0], "by_seed": rounded(values.tolist()), **rounded(_ends(over))})
-    return rows
+    return [
+        row_over_splits(found[0], [row["by_seed"][0] for row in found], tested_share=evidence.tested_share)
+        for found in by_row.values()
+        if len(found) == len(evidence.splits)
+    ]
+
+
+def row_over_splits(row: Mapping[str, Any], by_seed: Sequence[float | None], *, tested_share: float) -> dict[str, Any]:
+    """A score of seeds that each have a split of their own; `row` says what it is of."""
+    over = over_splits(by_seed, tested_share=tested_share, null=None, over=SPLITS)
+    return {**row, "by_seed": rounded(list(by_seed)), **rounded(_ends(over.value))}
 
 
 def _ends(value: Estimate) -> dict[str, float | None]:
@@ -256,9 +263,16 @@ def _ood(ood: OodResult) -> dict[str, Any]:
 def write_summary(folder: Path, paper: str, summary: StudySummary) -> Path:
     """Keep a summary as FOLDER/PAPER/NAME.json; one that was run is never replaced by one that says why it was not."""
     path = folder / paper / f"{summary.name}.json"
-    if summary.missing and path.is_file() and not _read(path).missing:
+    kept = kept_summary(folder, paper, summary.name)
+    if summary.missing and kept is not None and not kept.missing:
         return path
     return write_texts(path.parent, {path.name: _in_lines(asdict(summary))})[0]
+
+
+def kept_summary(folder: Path, paper: str, name: str) -> StudySummary | None:
+    """The summary of a study that a folder keeps; None where it keeps none."""
+    path = folder / paper / f"{name}.json"
+    return _read(path) if path.is_file() else None
 
 
 def _in_lines(value: Mapping[str, Any]) -> str:
@@ -285,7 +299,7 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
         summary = _read(path)
         summaries[summary.name] = summary
     if not summaries:
-        raise InputError(f"{folder / paper}: no summaries of {paper} are here; run dissensus reproduce {paper} first")
+        raise InputError(f"{folder / paper}: no summaries of {paper} are here; run its studies first")
     return summaries
 
 
@@ -301,14 +315,3 @@ def _read(path: Path) -> StudySummary:
 def worth_of(summary: StudySummary, system: str) -> str:
     """How many people a system is worth, in words; of a summary by an earlier ruler, that it was not run again."""
     return summary.worth.get(system, DASH) if summary.ruler == RULER else "not yet rerun"
-
-
-def rounded(value: Any) -> Any:
-    """The same with numbers to `DIGITS` digits; what is not finite is null."""
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: rounded(inside) for key, inside in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded(inside) for inside in value]
-    return value

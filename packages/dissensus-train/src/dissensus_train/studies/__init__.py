@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dissensus_train.studies.opening import OpenStudy as OpenStudy
     from dissensus_train.studies.opening import open_study as open_study
     from dissensus_train.studies.opening import runs_by_system as runs_by_system
+    from dissensus_train.studies.opening import systems_of as systems_of
     from dissensus_train.studies.original import Audit as Audit
     from dissensus_train.studies.original import mode_shift_audit as mode_shift_audit
     from dissensus_train.studies.original import scores_against as scores_against

@@ -1,0 +1,209 @@
+"""Seeds that go on: those that are run later are put beside those that are kept, as if all had been run at once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dissensus.cli import app
+from dissensus.errors import InputError
+from dissensus_papers.papers import read_paper, read_summaries
+from dissensus_papers.papers.joining import joined
+from dissensus_papers.papers.running import Reproduction, reproduce
+from tests.papers.conftest import STUDY, write_data
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus_papers.papers import StudySummary
+
+TWO = 'system = "soft"\nagainst = "majority"\n'
+ASKED = {
+    "change": f'quantity = "relative change"\nmetric = "soft_nll"\n{TWO}',
+    "varied": f'quantity = "difference"\nmetric = "brier"\nstratum = "varied"\n{TWO}',
+    "score": 'quantity = "score"\nmetric = "kl"\nsystem = "soft"\n',
+    "order": 'quantity = "order"\nmetric = "kl"\nsystems = ["marginal", "soft", "majority"]\n',
+    "refused": f'quantity = "between runs"\n{TWO}',
+    "basins": f'quantity = "basin ratio"\nmeasure = "trace"\n{TWO}',
+}
+CLAIMS = """\
+[[studies]]
+name = "small"
+own_splits = true
+[[studies]]
+name = "shared"
+""" + "".join(
+    f'[[claims]]\nid = "{name}"\nsays = "s"\nmark = "verified"\nstudy = "small"\n{asks}'
+    "reproduced = [-9.0, 9.0]\nin_direction = [-9.0, 9.0]\n"
+    for name, asks in ASKED.items()
+)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A paper whose seeds have splits of their own; all runs go to one store, so that they take the same time."""
+
+    folder: Path
+
+    def run(self, out: str, seeds: int | range, **more: Any) -> StudySummary:
+        how = Reproduction(seeds=seeds, only=("small",), engine="loop", device="cpu", resamples=20, **more)
+        (found,) = reproduce(read_paper(self.folder / "claims.toml"), self.folder / "store", self.folder / out, how=how)
+        assert read_summaries(self.folder / out, "claims")["small"] == found
+        return found
+
+    def kept(self, out: str) -> dict[str, Any]:
+        """A kept summary; hours are rounded, and taken as equal among seeds where some are replaced."""
+        told: dict[str, Any] = json.loads((self.folder / out / "claims" / "small.json").read_text())
+        return {**told, "machine_hours": pytest.approx(told["machine_hours"], rel=0.2)}
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory: pytest.TempPathFactory) -> Split:
+    folder = tmp_path_factory.mktemp("split-paper")
+    write_data(folder)
+    text = STUDY.format(targets='["frequency"]', deliveries='["majority", "soft"]', regime="early-stopping")
+    text = text.replace('file = "splits.csv"', "train = 0.6\nvalidation = 0.2\ntest = 0.2")
+    (folder / "small.toml").write_text(text.replace('original = "gold.csv"\n', ""))
+    (folder / "claims.toml").write_text(CLAIMS)
+    shutil.copy(folder / "small.toml", folder / "shared.toml")
+    made = Split(folder)
+    made.run("at-once", 4)
+    return made
+
+
+def again(made: Split, out: str, *parts: int | range) -> dict[str, Any]:
+    for part in parts:
+        made.run(out, part)
+    return made.kept(out)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (2, range(2, 4)),
+        (range(2, 4), 2),  # the later seeds first
+        (3, range(1, 4)),  # seeds that both have
+        (1, range(1, 2), range(2, 3), range(3, 4)),  # one by one: a split alone has no interval
+        (4, range(2, 4)),  # nothing that was not there
+        (2, 4),  # all of what was there
+    ],
+)
+def test_seeds_that_are_run_later_give_the_same_as_all_at_once(split: Split, parts: tuple[int | range, ...]) -> None:
+    out = "-".join(map(str, parts))
+    assert again(split, out, *parts) == split.kept("at-once")
+    told = split.kept("at-once")
+    assert told["seeds"] == [0, 1, 2, 3]
+    assert {name for name, answer in told["answers"].items() if "measured" not in answer} == {"refused", "basins"}
+    assert all(len(row["by_seed"]) == 4 for row in told["scores"])
+    assert {"varied", "unanimous"} <= {row["stratum"] for row in told["scores"]}
+    lines = [(split.folder / each / "claims" / "small.json").read_text().splitlines() for each in (out, "at-once")]
+    assert [line for line in lines[0] if "hours" not in line] == [line for line in lines[1] if "hours" not in line]
+
+
+def test_a_seed_that_both_have_is_the_later_runs(split: Split) -> None:
+    kept, new = split.run("first", 2), split.run("second", range(1, 3))
+
+    def with_value(answers: dict[str, Any], value: float) -> dict[str, Any]:
+        measured = {**answers["score"]["measured"], "by_seed": [value, value]}
+        return {**answers, "score": {**answers["score"], "measured": measured}}
+
+    both = joined(
+        replace(kept, answers=with_value(kept.answers, 1.0)), replace(new, answers=with_value(new.answers, 2.0))
+    )
+    assert both.answers["score"]["measured"]["by_seed"] == [1.0, 2.0, 2.0]
+    assert both.answers["score"]["measured"]["value"]["value"] == pytest.approx(5 / 3, rel=1e-5)
+    # What is replaced is not counted twice, however often that is done.
+    assert sum(both.trained_on.values()) == 6
+    assert sum(joined(both, new).trained_on.values()) == 6
+
+
+def test_where_one_side_was_not_measured_or_lacks_a_stratum_so_does_the_whole(split: Split) -> None:
+    kept, new = split.run("first", 2), split.run("second", range(2, 4))
+    gone = {"asks": kept.answers["score"]["asks"], "not measured": "gone"}
+    for first, second in ((kept, new), (new, kept)):
+        lacking = replace(
+            first,
+            answers={**first.answers, "score": gone},
+            scores=tuple(row for row in first.scores if row["stratum"] != "varied"),
+            versions={**first.versions, "torch": "0.1", "old": "1"},
+        )
+        for one, other in ((lacking, second), (second, lacking)):
+            both = joined(one, other)
+            assert both.answers["score"] == gone
+            assert "measured" in both.answers["change"]
+            assert {row["stratum"] for row in both.scores} == {"all", "unanimous"}
+            assert both.versions["torch"] == ", ".join(sorted(("0.1", second.versions["torch"])))
+            assert both.versions["old"] == "1"
+
+
+def test_an_older_summary_without_its_share_is_joined_by_the_new_ones(split: Split) -> None:
+    kept, new = split.run("first", 2), split.run("second", range(2, 4))
+    assert joined(replace(kept, tested_share=0.0), new) == joined(kept, new)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"rules": ""},
+        {"rules": "0" * 64},
+        {"data": {"votes": "other"}},
+        {"data": {}},
+        {"quick": True},
+        {"instead": True},
+        {"study": "other"},
+        {"split": "test"},
+        {"missing": "its data were not here", "toml": "", "seeds": ()},
+        {"toml": ("epochs = 4", "epochs = 5")},
+        {"toml": ("train = 0.6", "train = 0.5")},
+    ],
+)
+def test_what_is_not_the_same_study_is_replaced(split: Split, changed: dict[str, Any]) -> None:
+    kept, new = split.run("first", 2), split.run("second", range(2, 4))
+    assert joined(kept, new).seeds == (0, 1, 2, 3)
+    changed = {
+        key: kept.toml.replace(*value) if isinstance(value, tuple) and value else value
+        for key, value in changed.items()
+    }
+    other = replace(kept, **changed)
+    assert asdict(other) != asdict(kept)
+    assert joined(other, new) is new
+    assert joined(None, new) is new
+    # All seeds on one split: their values are not independent, and one run's interval is not two runs'.
+    assert joined(kept, replace(new, tested_share=0.0)).seeds == new.seeds
+
+
+def test_rules_that_were_changed_between_runs_start_again(split: Split, tmp_path: Path) -> None:
+    for name in ("votes.csv", "gold.csv", "x.npz", "small.toml", "shared.toml", "claims.toml"):
+        shutil.copy(split.folder / name, tmp_path)
+    made = Split(tmp_path)
+    made.run("out", 2)
+    text = (tmp_path / "claims.toml").read_text()
+    (tmp_path / "claims.toml").write_text(text.replace("[-9.0, 9.0]", "[-8.0, 8.0]", 1))
+    assert made.run("out", range(2, 4)).seeds == (2, 3)
+
+
+def test_a_range_of_seeds_is_for_studies_whose_seeds_have_splits_of_their_own(split: Split, tmp_path: Path) -> None:
+    how = Reproduction(seeds=range(4, 6))
+    told = "claims: all seeds of shared share one split, so that others cannot be put beside them"
+    with pytest.raises(InputError, match=told):
+        # Before anything is trained, though the study that has them stands first.
+        next(reproduce(read_paper(split.folder / "claims.toml"), tmp_path / "store", tmp_path / "out", how=how))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_takes_a_number_or_the_first_and_the_last(split: Split, tmp_path: Path) -> None:
+    command = ["reproduce", str(split.folder / "claims.toml"), "--only", "small", "--engine", "loop", "--device", "cpu"]
+    where = ["--resamples", "20", "--store", str(split.folder / "store"), "-o", str(tmp_path)]
+    for seeds, found in (("1-2", (1, 2)), ("1", (0, 1, 2)), ("3-3", (0, 1, 2, 3))):
+        result = CliRunner().invoke(app, [*command, *where, "--seeds", seeds])
+        assert result.exit_code == 0, result.output
+        assert read_summaries(tmp_path, "claims")["small"].seeds == found
+    for seeds in ("5-4", "4-", "-5", "many", "1.5", "1-2-3", ""):
+        result = CliRunner().invoke(app, [*command, *where, f"--seeds={seeds}"])
+        assert isinstance(result.exception, InputError)
+        assert f"--seeds is '{seeds}'; give a number, as 10" in str(result.exception)
