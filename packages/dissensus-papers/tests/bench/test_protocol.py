@@ -47,6 +47,8 @@ def test_every_set_of_the_protocol_is_a_study_that_can_be_read(tmp_path: Path, q
         ('[comparison]\ntest = "t-test"\n', "friedman-nemenyi"),
         ("[kinds.text]\nseeds = 3\n", "kinds.text"),
         ("sieds = 4\n", "sieds"),
+        *((f"[comparison]\nalpha = {level}\n", "give a level between 0 and 1") for level in (7, 1, 0, -0.05)),
+        *((f"[comparison]\n{key} = {value}\n", "1 or more") for key in ("few", "least_sets") for value in (0, -3)),
     ],
 )
 def test_a_protocol_that_is_wrong_is_refused(tmp_path: Path, text: str, why: str) -> None:

@@ -137,10 +137,15 @@ def summarise(
         rules=paper.rules(name),
         versions=versions,
         data={
-            "votes": sha256(np.ascontiguousarray(data.human.counts).tobytes()).hexdigest(),
-            "features": sha256(np.ascontiguousarray(data.features).tobytes()).hexdigest(),
+            "votes": checksum(data.human.counts),
+            "features": checksum(data.features),
         },
     )
+
+
+def checksum(values: Any) -> str:
+    """SHA-256 of an array's numbers."""
+    return sha256(np.ascontiguousarray(values).tobytes()).hexdigest()
 
 
 def without_place(text: str) -> str:
@@ -285,7 +290,13 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
         summary = _read(path)
         summaries[summary.name] = summary
     if not summaries:
-        raise InputError(f"{folder / paper}: no summaries of {paper} are here; run dissensus reproduce {paper} first")
+        # Of the benchmark there are published ones, and no paper is called so.
+        remedy = (
+            "copy docs/results/bench there, or run dissensus bench"
+            if paper == "bench"
+            else f"run dissensus reproduce {paper}"
+        )
+        raise InputError(f"{folder / paper}: no summaries of {paper} are here; {remedy} first")
     return summaries
 
 
