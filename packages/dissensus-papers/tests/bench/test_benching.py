@@ -14,12 +14,13 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from msgspec.structs import replace as set_with
 from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
-from dissensus_papers.bench import read_protocol, run_bench
-from dissensus_papers.bench.pages import write_pages
+from dissensus_papers.bench import read_protocol, run_bench, standings
+from dissensus_papers.bench.pages import table, write_pages
 from dissensus_papers.bench.running import held_out, own_entry, refuse_unfit
 from dissensus_papers.bench.submitting import submit
 from dissensus_papers.papers import read_summaries
@@ -29,6 +30,8 @@ from dissensus_train.studies.scored import score_study
 from tests.papers.conftest import write_data
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dissensus.arrays import Table
     from dissensus.labels import LabelDistribution
     from dissensus_papers.papers import StudySummary
@@ -375,7 +378,7 @@ def test_other_votes_than_those_of_the_set_are_refused(small: Path, entered: Pat
         (place / "one--Mine.json").write_text(json.dumps(other))
     (entered / "mine.py").write_text("def loss(logits, target):\n    return (logits - target).sum(-1)\n")
     before = {path.name: path.read_bytes() for path in place.iterdir()}
-    doing = {
+    doing: dict[str, Callable[[], object]] = {
         "submit": lambda: list(submit(protocol, entered / "mine", entered / "out", name="Mine", description="It.")),
         "add": lambda: list(run_bench(protocol, data, entered / "out", how=HOW, method=entered / "mine.py")),
         "run": lambda: list(run_bench(protocol, data, entered / "out", how=HOW, sets=("one",))),
@@ -471,6 +474,90 @@ def test_a_mean_that_is_not_that_of_its_seeds_was_edited(small: Path, tmp_path: 
         with pytest.raises(InputError, match=r"soft_nll of soft in one\.json is not the mean of its seeds"):
             write_pages(protocol, kept | {"one": replace(kept["one"], scores=scores)}, tmp_path / "page")
     assert not (tmp_path / "page").exists()
+
+
+@pytest.mark.parametrize(
+    ("scaled", "note"), [(lambda p: 100 * p, "are taken as percentages"), (np.log, "taken as logits")]
+)
+def test_the_terminal_says_how_a_file_was_read_and_where_the_row_stands(
+    small: Path, entered: Path, scaled: Callable[[Table], Table], note: str
+) -> None:
+    write_predictions(small, entered / "mine/one.csv", scaled(0.7 * held(small).probabilities + 0.15))
+    command = ["bench", "submit", str(entered / "mine"), "--name", "Mine", "--description", "It."]
+    command += ["-o", str(entered / "out"), "--protocol", str(small / "protocol.toml"), "--resamples", "20"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert f"one.csv: {'rows sum to 100, and ' if 'perc' in note else ''}{note}" in result.stderr
+    told = json.loads((entered / "out/bench.json").read_text())["sets"]["one"]
+    means = sorted(row["soft_nll"]["mean"] for row in told["methods"].values())
+    mine = told["methods"]["Mine"]
+    rank = means.index(mine["soft_nll"]["mean"]) + 1
+    score = f"{mine['soft_nll']['mean']:.3f} [{mine['soft_nll']['low']:.3f}, {mine['soft_nll']['high']:.3f}]"
+    line = f"one: Mine has rank {rank} of {len(means)} by soft NLL {score}, and is worth {mine['worth']}"
+    assert line in result.stdout.splitlines()
+    # The file's folder is nobody's business.
+    assert str(entered) not in (entered / "out/bench/one--Mine.json").read_text()
+
+
+@pytest.mark.parametrize("engine", ["loop", "fleet"])
+def test_a_mistake_in_a_method_of_ones_own_is_told_with_its_line(small: Path, entered: Path, engine: str) -> None:
+    (entered / "mine.py").write_text("from deeper import off\n\ndef loss(logits, target):\n    return off(target)\n")
+    (entered / "deeper.py").write_text("def off(target):\n    raise KeyError('oops')\n")
+    protocol = read_protocol(small / "protocol.toml")
+    how = replace(HOW, engine=engine)
+    with pytest.raises(InputError, match=r"^deeper\.py, line 2: KeyError: 'oops'; mend it, and add it again$"):
+        list(run_bench(protocol, entered / "store", entered / "out", how=how, method=entered / "mine.py"))
+    with pytest.raises(InputError, match="no far to rank a row beside"):
+        list(run_bench(protocol, entered, entered / "out", how=HOW, method=entered / "mine.py", sets=("far",)))
+
+
+def test_what_is_wrong_in_a_protocol_is_told_of_the_protocol(small: Path) -> None:
+    (small / "typo.toml").write_text(PROTOCOL.replace('"linear"', '"linaer"').format(folder=small.as_posix()))
+    protocol = read_protocol(small / "typo.toml")
+    with pytest.raises(InputError, match=r"^the protocol, on its set one: .*'linaer'"):
+        held_out(protocol, protocol.sets[0])
+
+
+def test_without_summaries_the_remedy_is_a_command_that_is_there(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="copy docs/results/bench there, or run dissensus bench first"):
+        handed_in(small, tmp_path)
+
+
+def test_what_a_set_is_ranked_by_is_its_first_score(small: Path) -> None:
+    protocol, summaries = read_protocol(small / "protocol.toml"), read_summaries(small / "out", "bench")
+    scaled = tuple(row | {"metric": "rps"} for row in summaries["two"].scores if row["metric"] == "accuracy")
+    summaries["two"] = replace(summaries["two"], scores=summaries["two"].scores + scaled)
+    sets = tuple(set_with(one, ordered=one.name == "two") for one in protocol.sets)
+    (block,) = table(standings(set_with(protocol, sets=sets), summaries))
+    assert block.header[3:6] == ("rank", "RPS ↓", "soft NLL ↓")
+    for row in (row for row in block.rows if row[3] != "-"):
+        first = next(cell for cell in row[4:] if cell != "-")
+        assert (row[4] == first) == (row[0] == "two")
+    by_rank = [float(row[4].split()[0]) for row in block.rows if row[0] == "two" and row[4] != "-"]
+    assert by_rank == sorted(by_rank)
+
+
+def test_answers_that_nobody_of_the_shared_task_could_give_are_refused(
+    small: Path, entered: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = entered / "lewidi-2025"
+    place.mkdir()
+    shares = {str(value): 0.5 * (value in (-5, 4)) for value in range(-5, 6)}
+    item = {"annotations": {"A": "-5", "B": "4"}, "soft_label": shares}
+    (place / "Paraphrase_test.json").write_text(json.dumps({"1": item}))
+    monkeypatch.setenv("DISSENSUS_DATA", str(entered))
+    (entered / "mine/one.csv").unlink()
+    for answers, told in (
+        ("[-5, 9]", r"Paraphrase_test_pe.tsv, line 1: an answer in \[-5, 9\] is none that could be given; give -5, "),
+        ("[-4.5, 4]", "line 1: an answer"),
+        ("[-5, 4]", "these are the votes that they would be scored on"),
+    ):
+        (entered / "mine/Paraphrase_test_pe.tsv").write_text(f"1\t{answers}\n")
+        with pytest.raises(InputError, match=told):
+            handed_in(small, entered)
+    (entered / "mine/Paraphrase_test_pe.tsv").write_text("1\t[-5, 3]\n")
+    (found,) = handed_in(small, entered)
+    assert found.measured["lewidi"][0]["score"] == pytest.approx(0.5 / 11)
 
 
 def test_items_of_the_splits_are_listed_for_those_who_hand_in(small: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dissensus.datasets import DATASETS
 from dissensus.errors import InputError
 from dissensus_papers.bench.protocol import Entry, read_protocol, study_text
 from dissensus_train.delivery import DELIVERIES
@@ -56,6 +57,15 @@ def test_a_protocol_that_is_wrong_is_refused(tmp_path: Path, text: str, why: str
     path.write_text(text)
     with pytest.raises(InputError, match=why):
         read_protocol(path)
+
+
+def test_licences_are_those_of_the_catalogue() -> None:
+    protocol = read_protocol()
+    known = {one.name: DATASETS[name] for one in protocol.sets if (name := one.dataset["name"]) in DATASETS}
+    assert len(known) > 10
+    assert {one.name: one.licence for one in protocol.sets if one.name in known} == {
+        name: one.licence for name, one in known.items()
+    }
 
 
 def test_an_unknown_set_is_refused_with_those_that_there_are() -> None:

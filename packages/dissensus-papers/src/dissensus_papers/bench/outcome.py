@@ -108,7 +108,8 @@ class SetResult:
         """Everything, ready for JSON."""
         methods = {name: row.to_dict() for name, row in self.rows.items()}
         about = {key: getattr(self, key) for key in ("metric", "votes", "cut", "items")}
-        return {**about, "higher": METRICS[self.metric].better == "higher", **self.about, "methods": methods}
+        metric = {"metric_is": METRICS[self.metric].short, "higher": METRICS[self.metric].better == "higher"}
+        return {**about, **metric, **self.about, "methods": methods}
 
 
 @dataclass(frozen=True, kw_only=True)

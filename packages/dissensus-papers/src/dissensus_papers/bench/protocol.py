@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -298,7 +299,12 @@ def protocol_study(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, qui
     with TemporaryDirectory() as place:
         path = Path(place) / "study.toml"
         path.write_text(study_text(protocol, bench_set, entry, quick=quick), encoding="utf-8")
-        return read_study(path)
+        try:
+            return read_study(path)
+        except InputError as error:
+            # Nobody wrote this file, and its lines are nowhere.
+            what = re.sub(rf"^{re.escape(str(path))}(, line \d+)?: ", "", error.sentence)
+            raise InputError(f"the protocol, on its set {bench_set.name}: {what}") from error
 
 
 def study_name(bench_set: BenchSet, entry: Entry) -> str:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -110,7 +111,17 @@ def run_bench(
         _refuse_other_votes(kept, bench_set.name, votes)
         for entry in entries:
             if not entry.name or method is not None or entry.name in protocol.further(bench_set):
-                yield from _run(protocol, bench_set, entry, store, folder, place, how, train)
+                try:
+                    yield from _run(protocol, bench_set, entry, store, folder, place, how, train)
+                except Exception as error:
+                    # Also of a worker, of whose traceback only the text is left.
+                    own = re.findall(
+                        rf'"{re.escape(str(place.resolve()))}.([^"]*)", line (\d+)', "".join(format_exception(error))
+                    )
+                    if method is None or not own or isinstance(error, InputError):
+                        raise
+                    what = f"{own[-1][0]}, line {own[-1][1]}: {type(error).__name__}: {error}"
+                    raise InputError(f"{what}; mend it, and add it again") from error
 
 
 def own_entry(file: Path) -> Entry:

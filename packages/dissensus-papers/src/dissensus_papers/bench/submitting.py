@@ -153,18 +153,17 @@ def _read(path: Path, human: LabelDistribution) -> Predictions:
 
 
 def split_rows(protocol: Protocol, bench_set: BenchSet) -> Iterator[list[Any]]:
-    """A head and rows: item, split, and where items are held out in turn, the fold.
+    """A head and rows: item, split, where items are held out in turn the fold, and by class the votes to train on.
 
-    Of a set whose votes were cut follow, by class, the votes that may be trained on; held-out items have none.
+    Of a set whose votes were cut these are the votes that are left; held-out items have none.
     """
     study = protocol_study(protocol, bench_set, Entry(), quick=True)
-    head = ["item", "split", *(["fold"] if study.folds else [])]
-    for number, part in enumerate(study.parts, start=1):
+    folds = [[number] if study.folds else [] for number, _ in enumerate(study.parts, start=1)]
+    for fold, part in zip(folds, study.parts, strict=True):
         data = open_study(part, "no-store").data
-        if number == 1:
-            yield [*head, *(data.human.classes if bench_set.votes else ())]
+        if fold in ([], [1]):
+            yield ["item", "split", *(["fold"] if fold else []), *data.human.classes]
         given = data.targets[part.targets[0].name].counts
         for split, members in data.splits.items():
-            for item, counts in zip(data.human.items[members].tolist(), given[members].tolist(), strict=True):
-                of_votes = ["" if split == data.held_out else count for count in counts] if bench_set.votes else []
-                yield [item, split, *([number] if study.folds else []), *of_votes]
+            for item, votes in zip(data.human.items[members].tolist(), given[members].tolist(), strict=True):
+                yield [item, split, *fold, *([""] * len(votes) if split == data.held_out else votes)]

@@ -20,7 +20,7 @@ Output = Annotated[
     typer.Option(
         "-o",
         "--output",
-        help="The folder of the page and of the summaries behind it; benched, or with --quick benched-quick.",
+        help="The folder of the page and of the summaries behind it; benched, or of quick runs benched-quick.",
         callback=not_standard_output,
     ),
 ]
@@ -108,10 +108,7 @@ def splits(
     name: Annotated[str, typer.Argument(metavar="SET", help="A set of the protocol.")],
     protocol: Own = None,
 ) -> None:
-    """Print which items of a set are trained on, selected by, and held out, as CSV; folds one after the other.
-
-    Of a set whose votes were cut, also the votes that may be trained on.
-    """
+    """Print which items of a set are trained on, with their votes, selected by, and held out, as CSV; fold by fold."""
     import csv
     import sys
 
