@@ -336,7 +336,7 @@ def test_single_votes_are_scored_by_their_frequencies(small: Path, entered: Path
     shares = np.array([[said[item].count(name) / 2 for name in human.classes] for item in human.items.tolist()])
     # A class that none of them chose has the least probability that soft NLL knows.
     assert scored == pytest.approx(-(human.probabilities * np.log(shares.clip(1e-12))).sum(axis=1).mean(), rel=1e-5)
-    assert "2 annotators" in found.measured["read"][0]
+    assert "2 annotators" in found.measured["notes"][0]
 
 
 def test_what_is_wrong_with_predictions_is_told_and_nothing_is_kept(small: Path, entered: Path) -> None:
@@ -493,7 +493,7 @@ def test_the_terminal_says_how_a_file_was_read_and_where_the_row_stands(
     mine = told["methods"]["Mine"]
     rank = means.index(mine["soft_nll"]["mean"]) + 1
     score = f"{mine['soft_nll']['mean']:.3f} [{mine['soft_nll']['low']:.3f}, {mine['soft_nll']['high']:.3f}]"
-    line = f"one: Mine has rank {rank} of {len(means)} by soft NLL {score}, and is worth {mine['worth']}"
+    line = f"one: Mine has rank {rank} of {len(means)} by soft NLL {score}; worth in people: {mine['worth']}"
     assert line in result.stdout.splitlines()
     # The file's folder is nobody's business.
     assert str(entered) not in (entered / "out/bench/one--Mine.json").read_text()
@@ -558,6 +558,7 @@ def test_answers_that_nobody_of_the_shared_task_could_give_are_refused(
     (entered / "mine/Paraphrase_test_pe.tsv").write_text("1\t[-5, 3]\n")
     (found,) = handed_in(small, entered)
     assert found.measured["lewidi"][0]["score"] == pytest.approx(0.5 / 11)
+    assert found.measured["notes"] == ["Paraphrase test pe: normalised absolute distance 0.045"]
 
 
 def test_items_of_the_splits_are_listed_for_those_who_hand_in(small: Path, tmp_path: Path) -> None:

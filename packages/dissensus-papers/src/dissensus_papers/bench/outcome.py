@@ -12,7 +12,7 @@ from dissensus.evaluation import METRICS, Estimate
 from dissensus_papers.bench.protocol import ORDERED, WITH, study_name
 from dissensus_papers.bench.ranking import against_best, rank_methods, ranks_of
 from dissensus_papers.papers.evidence import ALL
-from dissensus_papers.papers.summary import worth_of
+from dissensus_papers.papers.summary import DASH, worth_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,11 +98,9 @@ class SetResult:
 
     def row(self, method: str) -> str:
         """Where a method stands on the set, in a line."""
-        found, score = self.rows[method], f"{METRICS[self.metric].short} {self.rows[method].scores[self.metric]}"
-        rank = f"rank {self.ranks[method]:g} of {len(self.ranks)}"
-        return (
-            f"{self.name}: {method} has {rank} by {score}, and is worth {found.worth or 'an unknown number of people'}"
-        )
+        row, rank = self.rows[method], f"rank {self.ranks[method]:g} of {len(self.ranks)}"
+        score = f"{METRICS[self.metric].short} {row.scores[self.metric]}"
+        return f"{self.name}: {method} has {rank} by {score}; worth in people: {row.worth or DASH}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""

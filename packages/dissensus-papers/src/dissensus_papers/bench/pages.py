@@ -56,10 +56,7 @@ QUICK: Final = pages.QUICK + (
 
 
 def write_pages(protocol: Protocol, summaries: Mapping[str, StudySummary], folder: Path) -> tuple[Path, ...]:
-    """Write bench.md, bench.html, bench.json and one plot for each comparison into a folder; returns their paths.
-
-    Summaries that cannot stand in one table are refused, and nothing is written.
-    """
+    """Write bench.md, bench.html, bench.json and one plot for each comparison into a folder; returns their paths."""
     refuse_unfit(protocol, summaries)
     result = standings(protocol, summaries)
     plots = {

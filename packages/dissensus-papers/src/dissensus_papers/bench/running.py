@@ -97,7 +97,7 @@ def run_bench(
     else:
         entries = (own_entry(method),)
         sets = sets or tuple(on.name for on in protocol.sets if on.name in kept and not kept[on.name].missing)
-        refuse_row(protocol, kept, method.stem, on=sets, folder=folder)
+        refuse_row(protocol, kept, name=method.stem, on=sets, folder=folder, external=False)
         place /= method.stem
         for inside, path in source_files(method.name, folder=method.parent).items():
             (place / inside).parent.mkdir(parents=True, exist_ok=True)
@@ -148,20 +148,14 @@ def same_length(folder: Path, kept: Mapping[str, StudySummary], *, quick: bool) 
 
 
 def refuse_row(
-    protocol: Protocol,
-    kept: Mapping[str, StudySummary],
-    name: str,
-    *,
-    on: Iterable[str],
-    folder: Path,
-    external: bool = False,
+    protocol: Protocol, kept: Mapping[str, StudySummary], *, name: str, on: Iterable[str], folder: Path, external: bool
 ) -> None:
     """Refuses a row that no page would show, or whose name is another's or no file's: disks may not tell A from a."""
     if not _NAMES.fullmatch(name) or WITH in name:
         raise InputError(
             f"bench: '{name[:60]}' cannot be a name in the table; use up to 50 letters, digits, spaces and - + . _"
         )
-    systems = (row["system"] for on in protocol.sets if on.name in kept for row in kept[on.name].scores)
+    systems = (row["system"] for one in protocol.sets if one.name in kept for row in kept[one.name].scores)
     if name.casefold() in map(str.casefold, {*protocol.named, *map(str, protocol.deliveries), *systems}):
         raise InputError(f"bench: '{name}' is a method of the protocol; give your system another name")
     for other, summary in ((key.partition(WITH)[2], summary) for key, summary in kept.items()):

@@ -85,14 +85,16 @@ def submit(
             raise InputError(f"{path}: {of_what[what].name} is of the same; give one file for each set and task")
         of_what[what] = path
     of_sets = [known[what] for what in of_what if what in known]
-    refuse_row(protocol, kept, name, on=[on.name for on in of_sets], folder=folder, external=True)
+    refuse_row(protocol, kept, name=name, on=[on.name for on in of_sets], folder=folder, external=True)
     made = [_scored(protocol, on, of_what[on.name], name=name, resamples=resamples) for on in of_sets]
     if len(of_sets) < len(files):
         rows = [vars(score) for score in score_submission(predictions, Path(data_folder()) / LEWIDI)]
         for row in rows:
             if round(row["score"], 3) == 0:
                 raise InputError(f"{predictions}: of {row['dataset']} ({row['task']}) {COPY}")
-        made.append(StudySummary(name=f"{LEWIDI}{WITH}{name}", study=LEWIDI, measured={"lewidi": rows}))
+        told = [f"{row['dataset']} {row['split']} {row['task']}: {row['measure']} {row['score']:.3f}" for row in rows]
+        measured = {"lewidi": rows, "notes": told}
+        made.append(StudySummary(name=f"{LEWIDI}{WITH}{name}", study=LEWIDI, measured=measured))
     quick = any(summary.quick for summary in kept.values())
     made = [replace(summary, external=description.strip(), quick=quick) for summary in made]
     refuse_unfit(protocol, kept | {summary.name: summary for summary in made})
@@ -126,7 +128,7 @@ def _scored(protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, r
         split="test",
         votes=float(data.human.panel_size[trained if len(trained) else tested].mean()),
         seeds=tuple(range(len(said[name].probabilities))),
-        measured={"read": [note.replace(str(path), path.name) for note in said[name].notes]},
+        measured={"notes": [note.replace(str(path), path.name) for note in said[name].notes]},
         data={"votes": checksum(data.human.counts), "predictions": sha256(path.read_bytes()).hexdigest()},
         **scored,
     )

@@ -98,7 +98,7 @@ def submit(
     folder = output or Path("benched")
     about: dict[str, Any] = {"name": name, "description": description, "resamples": resamples}
     made = list(score(read_protocol(protocol), predictions, folder, **about))
-    note(*(sentence for summary in made for sentence in summary.measured.get("read", ())))
+    note(*(sentence for summary in made for sentence in summary.measured.get("notes", ())))
     show_progress(made)
     _bench(Path(), folder, protocol, json, sets=(), how=None, row=name)
 
@@ -145,7 +145,7 @@ def _bench(
     summaries = read_summaries(kept or folder, NAME)
     written, result = write_pages(protocol, summaries, folder), standings(protocol, summaries)
     if not json_alone(json, result.to_dict()):
-        typer.echo("\n".join([*result.answers, *(on.row(row) for on in result.sets if row in on.rows)]))
+        typer.echo("\n".join([*result.answers, *(on.row(row) for on in result.sets if row in on.ranks)]))
     if result.quick:
         note("quick: small networks, few epochs and seeds; this is no answer to what one should train with")
     note(f"written: {', '.join(map(str, written))}")

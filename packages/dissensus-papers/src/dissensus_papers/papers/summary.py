@@ -290,12 +290,8 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
         summary = _read(path)
         summaries[summary.name] = summary
     if not summaries:
-        # Of the benchmark there are published ones, and no paper is called so.
-        remedy = (
-            "copy docs/results/bench there, or run dissensus bench"
-            if paper == "bench"
-            else f"run dissensus reproduce {paper}"
-        )
+        own = {"bench": "copy docs/results/bench there, or run dissensus bench"}
+        remedy = own.get(paper, f"run dissensus reproduce {paper}")
         raise InputError(f"{folder / paper}: no summaries of {paper} are here; {remedy} first")
     return summaries
 
