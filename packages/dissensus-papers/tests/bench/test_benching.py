@@ -418,10 +418,11 @@ def test_a_name_is_entered_once_and_its_sets_are_of_one_submission(small: Path, 
     for name in ("Mine", "MINE"):
         with pytest.raises(InputError, match=r"'Mine' is in the table already; .* remove all of .*bench/\*--Mine.json"):
             handed_in(small, entered, name=name)
-    (entered / "mine.py").write_text("def loss(logits, target):\n    return (logits - target).sum(-1)\n")
     protocol = read_protocol(small / "protocol.toml")
-    with pytest.raises(InputError, match="'Mine' is in the table already"):
-        list(run_bench(protocol, small / "store", entered / "out", how=HOW, method=entered / "mine.py"))
+    for name in ("mine.py", "Mine.py"):
+        (entered / name).write_text("def loss(logits, target):\n    return (logits - target).sum(-1)\n")
+        with pytest.raises(InputError, match="'Mine' is in the table already"):
+            list(run_bench(protocol, small / "store", entered / "out", how=HOW, method=entered / name))
     assert (entered / "out/bench/one--Mine.json").read_bytes() == kept
     assert not list((entered / "out/bench").glob("two--*ine.json"))
 
@@ -430,25 +431,39 @@ def test_the_votes_that_are_scored_on_are_no_predictions(small: Path, entered: P
     """All of them, rounded, all but few, or in one of several seeds; what is near them is entered with a caution."""
     people, path = held(small).probabilities, entered / "mine/one.csv"
     varied = np.flatnonzero(people.max(axis=1) < 1)
-    few, many = people.copy(), people.copy()
+    few, many, sure = people.copy(), people.copy(), people.max(axis=1) == 1
     few[varied[: varied.size // 20]] = 0.5
     many[varied[: varied.size // 20 + 1]] = [0.53, 0.47]
-    for copied in (people, people.round(2), few):
+    for copied in (people, 0.996 * people + 0.002, few, np.where(sure[:, None], 0.5, people)):
         write_predictions(small, path, copied)
         with pytest.raises(InputError, match=r"one\.csv: these are the votes that they would be scored on"):
             handed_in(small, entered)
     write_predictions(small, path, many)
     (found,) = handed_in(small, entered, name="Near")
     assert "the predictions seem to know the votes that they are scored on" in found.cautions[0]
-    # What is right where people agree, and a constant elsewhere, knows nothing.
-    write_predictions(small, path, np.where((people.max(axis=1) < 1)[:, None], 0.5, people))
-    handed_in(small, entered, name="Sure")
     protocol = read_protocol(small / "protocol.toml")
     write_pages(protocol, read_summaries(entered / "out", "bench"), entered / "out")
     page, board = ((entered / "out" / name).read_text() for name in ("bench.md", "leaderboard.html"))
     assert "Near (external, see the caution)" in page
     assert "Of Near on one: " in page
     assert "seem to know the votes" in board
+
+
+def test_a_constant_is_no_copy_of_the_votes_of_two(small: Path, entered: Path) -> None:
+    """Where they differ, each has half."""
+    write_data(entered)
+    votes = (entered / "votes.csv").read_text().splitlines()
+    (entered / "votes.csv").write_text(
+        "\n".join(votes[:1] + [each for each in votes if ",a0," in each or ",a1," in each])
+    )
+    (entered / "protocol.toml").write_text(PROTOCOL.format(folder=entered.as_posix()))
+    for kept in (entered / "out/bench").glob("*.json"):
+        kept.write_text(json.dumps(json.loads(kept.read_text()) | {"data": {}}))
+    write_predictions(small, entered / "mine/one.csv", np.full_like(held(small).probabilities, 0.5))
+    assert not handed_in(entered, entered)[0].cautions
+    write_predictions(small, entered / "mine/one.csv", held(entered).probabilities)
+    with pytest.raises(InputError, match="these are the votes"):
+        handed_in(entered, entered, name="Other")
 
 
 def test_files_and_sets_that_do_not_fit_are_refused(small: Path, entered: Path) -> None:

@@ -45,8 +45,8 @@ _LEWIDI_FILE: Final = re.compile(r"(CSC|MP|Par|VariErrNLI)(?:aphrase)?_(dev|test
 COPY: Final = "these are the votes that they would be scored on; hand in what the system says without them"
 
 COPIED: Final = 0.95
-"""Predictions that are, to two decimals, the shares of votes on this share of the items, and of those on which people
-differ, are no predictions; of fewer than 10 such items, chance may do it."""
+"""Predictions that are, to two decimals, the shares of votes on this share of the items on which people differ are no
+predictions; of fewer than 10 such items, chance may do it."""
 
 
 def submit(
@@ -116,10 +116,11 @@ def _scored(protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, r
             f"{path}: {wrong.removeprefix(f'{name}: ')}; give the {len(tested):,} held-out items of {bench_set.name}, "
             f"and no others: dissensus bench splits {bench_set.name} lists them"
         ) from error
-    people, varied = human.probabilities, human.probabilities.max(axis=1) < 1
-    equal = np.all(np.abs(said[name].probabilities[..., : len(human.classes)] - people) <= 0.005, axis=2)
-    shares = np.minimum(equal.mean(axis=1), equal[:, varied].mean(axis=1)) if varied.sum() >= 10 else np.zeros(1)
-    if shares.max() >= COPIED:
+    shares, varied = said[name].probabilities[..., : len(human.classes)], human.probabilities.max(axis=1) < 1
+    equal = (np.abs(shares - human.probabilities).max(axis=2) <= 0.005)[:, varied].sum(axis=1)
+    # Of two people who differ, one and the same distribution is right every time.
+    copied = (equal >= COPIED * varied.sum()) & (np.ptp(shares, axis=1).max(axis=1) > 0.005)
+    if varied.sum() >= 10 and copied.any():
         raise InputError(f"{path}: {COPY}")
     scored = scored_system(data, name, said[name], tested=tested, trained=trained, how=how)
     return StudySummary(
