@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
+from msgspec.structs import replace as set_with
 from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
-from dissensus_papers.bench import read_protocol, run_bench
-from dissensus_papers.bench.pages import write_pages
-from dissensus_papers.bench.running import own_entry, refuse_other_protocol
-from dissensus_papers.bench.submitting import held_out, submit
+from dissensus_papers.bench import read_protocol, run_bench, standings
+from dissensus_papers.bench.pages import table, write_pages
+from dissensus_papers.bench.running import held_out, own_entry, refuse_unfit
+from dissensus_papers.bench.submitting import submit
 from dissensus_papers.papers import read_summaries
 from dissensus_papers.papers.running import Reproduction
 from dissensus_train.studies.opening import open_study
@@ -25,6 +30,10 @@ from dissensus_train.studies.scored import score_study
 from tests.papers.conftest import write_data
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dissensus.arrays import Table
+    from dissensus.labels import LabelDistribution
     from dissensus_papers.papers import StudySummary
 
 torch.set_num_threads(1)
@@ -120,7 +129,7 @@ def test_an_ensemble_is_the_mean_of_its_seeds_and_is_worth_more_with_a_vote(smal
     )
     assert told["sets"]["one"]["methods"]["soft-ensemble"]["seeds"] == 2
     assert "label-smoothing-tuned" in told["sets"]["two"]["methods"]
-    assert "faces: they could not be had." in told["not_run"]
+    assert told["absent"] == ["faces: they could not be had."]
     page = (small / "out/bench.md").read_text(encoding="utf-8")
     assert "| one | soft-ensemble | 1 |" in page
 
@@ -226,7 +235,7 @@ def test_summaries_of_another_protocol_are_refused(small: Path, tmp_path: Path, 
     other = small / "other.toml"
     other.write_text(PROTOCOL.replace(old, new).format(folder=small.as_posix()))
     with pytest.raises(InputError, match=told):
-        refuse_other_protocol(read_protocol(other), read_summaries(small / "out", "bench"))
+        refuse_unfit(read_protocol(other), read_summaries(small / "out", "bench"))
     command = ["bench", "--from", str(small / "out"), "--protocol", str(other), "-o", str(tmp_path / "page")]
     assert isinstance(CliRunner().invoke(app, command).exception, InputError)
     assert not (tmp_path / "page").exists()
@@ -236,7 +245,7 @@ def test_files_lie_beside_the_protocol(small: Path) -> None:
     (small / "relative.toml").write_text(PROTOCOL.replace("{{folder}}/", "").replace("{folder}/", "").format())
     protocol, whole = (read_protocol(small / name) for name in ("relative.toml", "protocol.toml"))
     assert [each.dataset for each in protocol.sets] == [each.dataset for each in whole.sets]
-    refuse_other_protocol(protocol, read_summaries(small / "out", "bench"))
+    refuse_unfit(protocol, read_summaries(small / "out", "bench"))
 
 
 def test_any_registered_metric_can_rank(small: Path, tmp_path: Path) -> None:
@@ -258,15 +267,25 @@ def test_any_registered_metric_can_rank(small: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def entered(small: Path, tmp_path: Path) -> Path:
-    """A copy of the results, and predictions beside it: the votes themselves of one set."""
+    """A copy of the results, and predictions beside it: what people said on one set, and a third of anything."""
     shutil.copytree(small / "out", tmp_path / "out")
-    data, tested, _ = held_out(read_protocol(small / "protocol.toml"), read_protocol(small / "protocol.toml").sets[0])
-    human = data.human.take(tested)
     (tmp_path / "mine").mkdir()
-    rows = zip(human.items.tolist(), human.probabilities.tolist(), strict=True)
-    lines = [f"{item}," + ",".join(map(str, shares)) for item, shares in rows]
-    (tmp_path / "mine" / "one.csv").write_text("\n".join([f"item,{','.join(human.classes)}", *lines]) + "\n")
+    write_predictions(small, tmp_path / "mine/one.csv", 0.7 * held(small).probabilities + 0.15)
     return tmp_path
+
+
+def held(small: Path) -> LabelDistribution:
+    """What people said of the held-out items of the first set."""
+    protocol = read_protocol(small / "protocol.toml")
+    data, tested, _ = held_out(protocol, protocol.sets[0])
+    return data.human.take(tested)
+
+
+def write_predictions(small: Path, path: Path, probabilities: Table) -> None:
+    human = held(small)
+    rows = zip(human.items.tolist(), probabilities.tolist(), strict=True)
+    lines = [f"{item}," + ",".join(map(str, shares)) for item, shares in rows]
+    path.write_text("\n".join([f"item,{','.join(human.classes)}", *lines]) + "\n")
 
 
 def handed_in(small: Path, place: Path, **more: str) -> list[StudySummary]:
@@ -278,7 +297,9 @@ def handed_in(small: Path, place: Path, **more: str) -> list[StudySummary]:
 def test_predictions_from_elsewhere_are_scored_on_held_out_items(small: Path, entered: Path) -> None:
     (found,) = handed_in(small, entered)
     values = {row["metric"]: row["mean"] for row in found.scores if row["stratum"] == "all"}
-    assert (values["kl"], values["accuracy"]) == (pytest.approx(0, abs=1e-9), 1.0)
+    people = held(small).probabilities
+    own = (people * np.log(0.7 * people + 0.15)).sum(axis=1).mean()
+    assert (values["soft_nll"], values["accuracy"]) == (pytest.approx(-own, rel=1e-5), 1.0)
     command = ["bench", "--from", str(entered / "out"), "--protocol", str(small / "protocol.toml")]
     assert CliRunner().invoke(app, command).exit_code == 0
     told = json.loads((entered / "out/bench.json").read_text())
@@ -294,17 +315,28 @@ def test_predictions_from_elsewhere_are_scored_on_held_out_items(small: Path, en
 
 
 def test_single_votes_are_scored_by_their_frequencies(small: Path, entered: Path) -> None:
-    protocol = read_protocol(small / "protocol.toml")
-    data, tested, _ = held_out(protocol, protocol.sets[0])
-    human = data.human.take(tested)
-    lines = [line for line in (small / "votes.csv").read_text().splitlines() if line.split(",")[0] in human.items]
-    (entered / "mine" / "one.csv").write_text("\n".join(["item,annotator,label", *lines]) + "\n")
+    human = held(small)
+    rows = [line.split(",") for line in (small / "votes.csv").read_text().splitlines()[1:]]
+    # Two of the five people.
+    rows = [row for row in rows if row[0] in human.items and row[1] in ("a0", "a1")]
+    path = entered / "mine" / "one.csv"
+    for change, told in (
+        (rows[2:], "have no prediction"),
+        ([[*rows[0][:2], "maybe"], *rows[1:]], "line 2: the label 'maybe' is not one of the classes"),
+        ([rows[0], *rows], "line 3: annotator 'a0', item .* is judged a second time, after .*line 2; .* remove them$"),
+        ([[*rows[0][:2], ""], *rows[1:]], "line 2: column 'label' is empty"),
+    ):
+        path.write_text("\n".join(map(",".join, [["item", "annotator", "label"], *change])) + "\n")
+        with pytest.raises(InputError, match=told):
+            handed_in(small, entered)
+    path.write_text("\n".join(map(",".join, [["item", "annotator", "label"], *rows])) + "\n")
     (found,) = handed_in(small, entered)
-    kl = next(row["mean"] for row in found.scores if row["metric"] == "kl" and row["stratum"] == "all")
-    assert kl == pytest.approx(0, abs=1e-9)
-    (entered / "mine" / "one.csv").write_text("\n".join(["item,annotator,label", *lines[5:]]) + "\n")
-    with pytest.raises(InputError, match="item"):
-        handed_in(small, entered)
+    scored = next(row["mean"] for row in found.scores if row["metric"] == "soft_nll" and row["stratum"] == "all")
+    said = {item: [row[2] for row in rows if row[0] == item] for item in human.items.tolist()}
+    shares = np.array([[said[item].count(name) / 2 for name in human.classes] for item in human.items.tolist()])
+    # A class that none of them chose has the least probability that soft NLL knows.
+    assert scored == pytest.approx(-(human.probabilities * np.log(shares.clip(1e-12))).sum(axis=1).mean(), rel=1e-5)
+    assert "2 annotators" in found.measured["notes"][0]
 
 
 def test_what_is_wrong_with_predictions_is_told_and_nothing_is_kept(small: Path, entered: Path) -> None:
@@ -324,23 +356,254 @@ def test_what_is_wrong_with_predictions_is_told_and_nothing_is_kept(small: Path,
     (entered / "mine" / "onne.csv").unlink()
     with pytest.raises(InputError, match="there is no file here"):
         handed_in(small, entered)
-    for more, told in (({"name": "a--b"}, "cannot be a name"), ({"name": "soft"}, "is a method of the protocol")):
-        with pytest.raises(InputError, match=told):
-            handed_in(small, entered, **more)
     with pytest.raises(InputError, match="needs a description"):
         handed_in(small, entered, description=" ")
     assert not list((entered / "out/bench").glob("*Mine*"))
+
+
+@pytest.mark.parametrize("how", ["submit", "add", "run", "page"])
+def test_other_votes_than_those_of_the_set_are_refused(small: Path, entered: Path, how: str) -> None:
+    """One vote was edited; a set's other features are nobody's business."""
+    data = entered / "data"
+    data.mkdir()
+    write_data(data)
+    text = (data / "votes.csv").read_text()
+    (data / "votes.csv").write_text(text.replace(",yes", ",no", 1) if how != "page" else text)
+    (data / "protocol.toml").write_text(PROTOCOL.format(folder=data.as_posix()))
+    protocol, place = read_protocol(data / "protocol.toml"), entered / "out/bench"
+    if how == "page":
+        handed_in(small, entered)
+        summary = json.loads((place / "one--Mine.json").read_text())
+        other = summary | {"data": {"votes": "f" * 64}}
+        (place / "one--Mine.json").write_text(json.dumps(other))
+    (entered / "mine.py").write_text("def loss(logits, target):\n    return (logits - target).sum(-1)\n")
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    doing: dict[str, Callable[[], object]] = {
+        "submit": lambda: list(submit(protocol, entered / "mine", entered / "out", name="Mine", description="It.")),
+        "add": lambda: list(run_bench(protocol, data, entered / "out", how=HOW, method=entered / "mine.py")),
+        "run": lambda: list(run_bench(protocol, data, entered / "out", how=HOW, sets=("one",))),
+        "page": lambda: write_pages(protocol, read_summaries(entered / "out", "bench"), entered / "page"),
+    }
+    with pytest.raises(InputError, match=r"has other votes \(SHA-256 .*\) than one was scored on"):
+        doing[how]()
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+    assert not (entered / "page").exists()
+    # Summaries from before there were checksums say nothing of votes.
+    for path in place.glob("one*.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"data": {}}))
+    doing["page" if how in ("add", "run") else how]()
+
+
+@pytest.mark.parametrize("name", ["soft", "Soft", "marginal", "UNIFORM", "soft-ensemble", "label-smoothing-tuned"])
+def test_names_of_the_protocol_are_taken_whatever_their_case(small: Path, entered: Path, name: str) -> None:
+    with pytest.raises(InputError, match=f"'{name}' is a method of the protocol; give your system another name"):
+        handed_in(small, entered, name=name)
+    (entered / f"{name}.py").write_text("def loss(logits, target):\n    return (logits - target).sum(-1)\n")
+    protocol = read_protocol(small / "protocol.toml")
+    with pytest.raises(InputError, match=f"'{name}' is a method of the protocol"):
+        list(run_bench(protocol, small / "store", entered / "out", how=HOW, method=entered / f"{name}.py"))
+
+
+@pytest.mark.parametrize("name", ["", " a", "a ", "a.", "a/b", "a\nb", "a\tb", "\x07", "a--b", "x" * 51, "字" * 300])
+def test_what_cannot_be_a_file_is_no_name(small: Path, entered: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be a name in the table; use up to 50 letters"):
+        handed_in(small, entered, name=name)
+
+
+def test_a_name_is_entered_once_and_its_sets_are_of_one_submission(small: Path, entered: Path) -> None:
+    handed_in(small, entered, name="字" * 50)
+    handed_in(small, entered)
+    kept = (entered / "out/bench/one--Mine.json").read_bytes()
+    (entered / "mine/one.csv").rename(entered / "mine/two.csv")
+    for name in ("Mine", "MINE"):
+        with pytest.raises(InputError, match=r"'Mine' is in the table already; .* remove all of .*bench/\*--Mine.json"):
+            handed_in(small, entered, name=name)
+    protocol = read_protocol(small / "protocol.toml")
+    for name in ("mine.py", "Mine.py"):
+        (entered / name).write_text("def loss(logits, target):\n    return (logits - target).sum(-1)\n")
+        with pytest.raises(InputError, match="'Mine' is in the table already"):
+            list(run_bench(protocol, small / "store", entered / "out", how=HOW, method=entered / name))
+    assert (entered / "out/bench/one--Mine.json").read_bytes() == kept
+    assert not list((entered / "out/bench").glob("two--*ine.json"))
+
+
+def test_the_votes_that_are_scored_on_are_no_predictions(small: Path, entered: Path) -> None:
+    """All of them, rounded, all but few, or in one of several seeds; what is near them is entered with a caution."""
+    people, path = held(small).probabilities, entered / "mine/one.csv"
+    varied = np.flatnonzero(people.max(axis=1) < 1)
+    few, many, sure = people.copy(), people.copy(), people.max(axis=1) == 1
+    few[varied[: varied.size // 20]] = 0.5
+    many[varied[: varied.size // 20 + 1]] = [0.53, 0.47]
+    for copied in (people, 0.996 * people + 0.002, few, np.where(sure[:, None], 0.5, people)):
+        write_predictions(small, path, copied)
+        with pytest.raises(InputError, match=r"one\.csv: these are the votes that they would be scored on"):
+            handed_in(small, entered)
+    write_predictions(small, path, many)
+    (found,) = handed_in(small, entered, name="Near")
+    assert "the predictions seem to know the votes that they are scored on" in found.cautions[0]
+    protocol = read_protocol(small / "protocol.toml")
+    write_pages(protocol, read_summaries(entered / "out", "bench"), entered / "out")
+    page, board = ((entered / "out" / name).read_text() for name in ("bench.md", "leaderboard.html"))
+    assert "Near (external, see the caution)" in page
+    assert "Of Near on one: " in page
+    assert "seem to know the votes" in board
+
+
+def test_a_constant_is_no_copy_of_the_votes_of_two(small: Path, entered: Path) -> None:
+    """Where they differ, each has half."""
+    write_data(entered)
+    votes = (entered / "votes.csv").read_text().splitlines()
+    (entered / "votes.csv").write_text(
+        "\n".join(votes[:1] + [each for each in votes if ",a0," in each or ",a1," in each])
+    )
+    (entered / "protocol.toml").write_text(PROTOCOL.format(folder=entered.as_posix()))
+    for kept in (entered / "out/bench").glob("*.json"):
+        kept.write_text(json.dumps(json.loads(kept.read_text()) | {"data": {}}))
+    write_predictions(small, entered / "mine/one.csv", np.full_like(held(small).probabilities, 0.5))
+    assert not handed_in(entered, entered)[0].cautions
+    write_predictions(small, entered / "mine/one.csv", held(entered).probabilities)
+    with pytest.raises(InputError, match="these are the votes"):
+        handed_in(entered, entered, name="Other")
+
+
+def test_files_and_sets_that_do_not_fit_are_refused(small: Path, entered: Path) -> None:
+    shutil.copy(entered / "mine/one.csv", entered / "mine/one.tsv")
+    with pytest.raises(InputError, match=r"one.tsv: one.csv is of the same; give one file for each set and task"):
+        handed_in(small, entered)
+    (entered / "mine/one.tsv").unlink()
+    for name in ("Par_test_soft.tsv", "paraphrase_TEST_soft.tsv"):
+        (entered / "mine" / name).write_text("1\t[1]\n")
+    with pytest.raises(InputError, match="is of the same"):
+        handed_in(small, entered)
+    for path in (entered / "mine").iterdir():
+        path.rename(entered / "mine/far.csv")
+    with pytest.raises(InputError, match="there is no far to rank a row beside"):
+        handed_in(small, entered)
+
+
+def test_a_mean_that_is_not_that_of_its_seeds_was_edited(small: Path, tmp_path: Path) -> None:
+    protocol, kept = read_protocol(small / "protocol.toml"), read_summaries(small / "out", "bench")
+    row = next(row for row in kept["one"].scores if row["system"] == "soft" and row["metric"] == "soft_nll")
+    for change in ({"mean": 0.001}, {"by_seed": [0.1, 0.2]}, {"mean": row["mean"] * 1.0001}):
+        scores = tuple(one | change if one is row else one for one in kept["one"].scores)
+        with pytest.raises(InputError, match=r"soft_nll of soft in one\.json is not the mean of its seeds"):
+            write_pages(protocol, kept | {"one": replace(kept["one"], scores=scores)}, tmp_path / "page")
+    assert not (tmp_path / "page").exists()
+
+
+@pytest.mark.parametrize(
+    ("scaled", "note"), [(lambda p: 100 * p, "are taken as percentages"), (np.log, "taken as logits")]
+)
+def test_the_terminal_says_how_a_file_was_read_and_where_the_row_stands(
+    small: Path, entered: Path, scaled: Callable[[Table], Table], note: str
+) -> None:
+    write_predictions(small, entered / "mine/one.csv", scaled(0.7 * held(small).probabilities + 0.15))
+    command = ["bench", "submit", str(entered / "mine"), "--name", "Mine", "--description", "It."]
+    command += ["-o", str(entered / "out"), "--protocol", str(small / "protocol.toml"), "--resamples", "20"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert f"one.csv: {'rows sum to 100, and ' if 'perc' in note else ''}{note}" in result.stderr
+    told = json.loads((entered / "out/bench.json").read_text())["sets"]["one"]
+    means = sorted(row["soft_nll"]["mean"] for row in told["methods"].values())
+    mine = told["methods"]["Mine"]
+    rank = means.index(mine["soft_nll"]["mean"]) + 1
+    score = f"{mine['soft_nll']['mean']:.3f} [{mine['soft_nll']['low']:.3f}, {mine['soft_nll']['high']:.3f}]"
+    line = f"one: Mine has rank {rank} of {len(means)} by soft NLL {score}; worth in people: {mine['worth']}"
+    assert line in result.stdout.splitlines()
+    # The file's folder is nobody's business.
+    assert str(entered) not in (entered / "out/bench/one--Mine.json").read_text()
+
+
+@pytest.mark.parametrize("engine", ["loop", "fleet"])
+def test_a_mistake_in_a_method_of_ones_own_is_told_with_its_line(small: Path, entered: Path, engine: str) -> None:
+    (entered / "mine.py").write_text("from deeper import off\n\ndef loss(logits, target):\n    return off(target)\n")
+    (entered / "deeper.py").write_text("def off(target):\n    raise KeyError('oops')\n")
+    protocol = read_protocol(small / "protocol.toml")
+    how = replace(HOW, engine=engine)
+    with pytest.raises(InputError, match=r"^deeper\.py, line 2: KeyError: 'oops'; mend it, and add it again$"):
+        list(run_bench(protocol, entered / "store", entered / "out", how=how, method=entered / "mine.py"))
+    with pytest.raises(InputError, match="no far to rank a row beside"):
+        list(run_bench(protocol, entered, entered / "out", how=HOW, method=entered / "mine.py", sets=("far",)))
+
+
+def test_what_is_wrong_in_a_protocol_is_told_of_the_protocol(small: Path) -> None:
+    (small / "typo.toml").write_text(PROTOCOL.replace('"linear"', '"linaer"').format(folder=small.as_posix()))
+    protocol = read_protocol(small / "typo.toml")
+    with pytest.raises(InputError, match=r"^the protocol, on its set one: .*'linaer'"):
+        held_out(protocol, protocol.sets[0])
+
+
+def test_without_summaries_the_remedy_is_a_command_that_is_there(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="copy docs/results/bench there, or run dissensus bench first"):
+        handed_in(small, tmp_path)
+
+
+def test_what_a_set_is_ranked_by_is_its_first_score(small: Path) -> None:
+    protocol, summaries = read_protocol(small / "protocol.toml"), read_summaries(small / "out", "bench")
+    scaled = tuple(row | {"metric": "rps"} for row in summaries["two"].scores if row["metric"] == "accuracy")
+    summaries["two"] = replace(summaries["two"], scores=summaries["two"].scores + scaled)
+    sets = tuple(set_with(one, ordered=one.name == "two") for one in protocol.sets)
+    (block,) = table(standings(set_with(protocol, sets=sets), summaries))
+    assert block.header[3:6] == ("rank", "RPS ↓", "soft NLL ↓")
+    for row in (row for row in block.rows if row[3] != "-"):
+        first = next(cell for cell in row[4:] if cell != "-")
+        assert (row[4] == first) == (row[0] == "two")
+    by_rank = [float(row[4].split()[0]) for row in block.rows if row[0] == "two" and row[4] != "-"]
+    assert by_rank == sorted(by_rank)
+
+
+def test_answers_that_nobody_of_the_shared_task_could_give_are_refused(
+    small: Path, entered: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = entered / "lewidi-2025"
+    place.mkdir()
+    shares = {str(value): 0.5 * (value in (-5, 4)) for value in range(-5, 6)}
+    item = {"annotations": {"A": "-5", "B": "4"}, "soft_label": shares}
+    (place / "Paraphrase_test.json").write_text(json.dumps({"1": item}))
+    monkeypatch.setenv("DISSENSUS_DATA", str(entered))
+    (entered / "mine/one.csv").unlink()
+    for answers, told in (
+        ("[-5, 9]", r"Paraphrase_test_pe.tsv, line 1: an answer in \[-5, 9\] is none that could be given; give -5, "),
+        ("[-4.5, 4]", "line 1: an answer"),
+        ("[-5, 4]", "these are the votes that they would be scored on"),
+    ):
+        (entered / "mine/Paraphrase_test_pe.tsv").write_text(f"1\t{answers}\n")
+        with pytest.raises(InputError, match=told):
+            handed_in(small, entered)
+    (entered / "mine/Paraphrase_test_pe.tsv").write_text("1\t[-5, 3]\n")
+    (found,) = handed_in(small, entered)
+    assert found.measured["lewidi"][0]["score"] == pytest.approx(0.5 / 11)
+    assert found.measured["notes"] == ["Paraphrase test pe: normalised absolute distance 0.045"]
 
 
 def test_items_of_the_splits_are_listed_for_those_who_hand_in(small: Path, tmp_path: Path) -> None:
     protocol = read_protocol(small / "protocol.toml")
     result = CliRunner().invoke(app, ["bench", "splits", "two", "--protocol", str(small / "protocol.toml")])
     assert result.exit_code == 0, result.output
-    header, *rows = result.output.splitlines()
-    assert header == "item,split"
+    header, *rows = csv.reader(io.StringIO(result.stdout))
     data, tested, _ = held_out(protocol, protocol.sets[1])
-    assert [row.split(",")[0] for row in rows if row.endswith(",test")] == data.human.items[tested].tolist()
+    assert header == ["item", "split", *data.human.classes]
+    assert [row[0] for row in rows if row[1] == "test"] == data.human.items[tested].tolist()
     assert len(rows) == len(data.human)
+    # Its votes were cut: three of each item that may be trained on are told, and none of those held out.
+    study = open_study(small / "out/bench-studies/two.toml", small / "store")
+    given = dict(
+        zip(data.human.items.tolist(), study.data.targets[study.study.targets[0].name].counts.tolist(), strict=True)
+    )
+    assert all(row[2:] == (["", ""] if row[1] == "test" else list(map(str, given[row[0]]))) for row in rows)
+    assert {sum(map(int, row[2:])) for row in rows if row[1] == "train"} == {3}
+
+
+@pytest.mark.parametrize("name", [each.name for each in read_protocol().sets])
+def test_splits_of_every_set_are_read_back(name: str) -> None:
+    """Items may hold commas, quotes and line ends."""
+    result = CliRunner().invoke(app, ["bench", "splits", name])
+    if isinstance(result.exception, InputError):
+        pytest.skip(str(result.exception))
+    header, *rows = csv.reader(io.StringIO(result.stdout))
+    again = pl.read_csv(result.stdout_bytes, infer_schema=False).fill_null("")
+    assert again.rows() == [tuple(row) for row in rows]
+    assert len({(row[0], *row[2:3]) if "fold" in header else row[0] for row in rows}) == len(rows)
 
 
 def test_the_published_page_is_what_the_tool_writes(tmp_path: Path) -> None:

@@ -165,7 +165,8 @@ def test_a_method_of_its_own_study_is_in_the_table_under_its_name_and_ranked_whe
     assert ranking.methods[0] == "mine"
     assert found.comparisons[0].left_out == ("annotator-bias",)
     assert "set1--annotator-bias: there is no such model." in found.not_run
-    assert "set0--crowd-layer." in found.not_run
+    assert "set0--crowd-layer: it was not run yet." in found.not_run
+    assert "set0--minilm-fine-tuned: it was not run yet, and needs a GPU." in found.not_run
 
 
 def test_sets_that_were_not_run_are_listed() -> None:
@@ -173,7 +174,10 @@ def test_sets_that_were_not_run_are_listed() -> None:
         protocol(3), {"set0": in_order("set0"), "set1": StudySummary(name="set1", study="", missing="no")}
     )
     assert [each.name for each in found.sets] == ["set0"]
-    assert {"set1: no.", "set2."} <= set(found.not_run)
+    assert {"set1: no.", "set2: it was not run yet."} <= set(found.not_run)
+    # What was asked for and is in no protocol is no run.
+    assert found.protocol.absent
+    assert not set(found.protocol.absent) & set(found.not_run)
 
 
 def test_what_an_earlier_ruler_said_is_not_printed() -> None:

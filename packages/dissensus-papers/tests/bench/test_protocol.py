@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dissensus.datasets import DATASETS
 from dissensus.errors import InputError
 from dissensus_papers.bench.protocol import Entry, read_protocol, study_text
 from dissensus_train.delivery import DELIVERIES
@@ -47,6 +48,8 @@ def test_every_set_of_the_protocol_is_a_study_that_can_be_read(tmp_path: Path, q
         ('[comparison]\ntest = "t-test"\n', "friedman-nemenyi"),
         ("[kinds.text]\nseeds = 3\n", "kinds.text"),
         ("sieds = 4\n", "sieds"),
+        *((f"[comparison]\nalpha = {level}\n", "give a level between 0 and 1") for level in (7, 1, 0, -0.05)),
+        *((f"[comparison]\n{key} = {value}\n", "1 or more") for key in ("few", "least_sets") for value in (0, -3)),
     ],
 )
 def test_a_protocol_that_is_wrong_is_refused(tmp_path: Path, text: str, why: str) -> None:
@@ -54,6 +57,15 @@ def test_a_protocol_that_is_wrong_is_refused(tmp_path: Path, text: str, why: str
     path.write_text(text)
     with pytest.raises(InputError, match=why):
         read_protocol(path)
+
+
+def test_licences_are_those_of_the_catalogue() -> None:
+    protocol = read_protocol()
+    known = {one.name: DATASETS[name] for one in protocol.sets if (name := one.dataset["name"]) in DATASETS}
+    assert len(known) > 10
+    assert {one.name: one.licence for one in protocol.sets if one.name in known} == {
+        name: one.licence for name, one in known.items()
+    }
 
 
 def test_an_unknown_set_is_refused_with_those_that_there_are() -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dissensus.evaluation import METRICS, Estimate
-from dissensus_papers.bench.protocol import ORDERED, WITH
-from dissensus_papers.bench.ranking import against_best, rank_methods
+from dissensus_papers.bench.protocol import ORDERED, WITH, study_name
+from dissensus_papers.bench.ranking import against_best, rank_methods, ranks_of
 from dissensus_papers.papers.evidence import ALL
-from dissensus_papers.papers.summary import worth_of
+from dissensus_papers.papers.summary import DASH, worth_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +44,7 @@ class MethodResult:
         scores: by metric, the mean with its 95 % interval.
         worth: in people, in words.
         external: what it is, where somebody handed its predictions in; empty of what was run here.
+        cautions: about what was handed in.
     """
 
     method: str
@@ -51,6 +53,7 @@ class MethodResult:
     scores: Mapping[str, Estimate]
     worth: str
     external: str = ""
+    cautions: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -58,7 +61,7 @@ class MethodResult:
             name: {"mean": score.value, "low": score.low, "high": score.high} for name, score in self.scores.items()
         }
         about = {"baseline": self.baseline, "seeds": self.seeds, "worth": self.worth, "external": self.external}
-        return {**about, **scores}
+        return {**about, **({"cautions": list(self.cautions)} if self.cautions else {}), **scores}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +90,24 @@ class SetResult:
         """By method, the mean of a metric where the method has one."""
         return {name: row.scores[metric].value for name, row in self.rows.items() if metric in row.scores}
 
+    @property
+    def ranks(self) -> dict[str, float]:
+        """By method, its rank by the set's metric, 1 is best; those with an equal score share the mean of theirs."""
+        means, higher = self.means(self.metric), METRICS[self.metric].better == "higher"
+        return dict(zip(means, ranks_of(np.array([[*means.values()]]), higher_is_better=higher)[0], strict=True))
+
+    def row(self, method: str) -> str:
+        """Where a method stands on the set, in a line."""
+        row, rank = self.rows[method], f"rank {self.ranks[method]:g} of {len(self.ranks)}"
+        score = f"{METRICS[self.metric].short} {row.scores[self.metric]}"
+        return f"{self.name}: {method} has {rank} by {score}; worth in people: {row.worth or DASH}"
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         methods = {name: row.to_dict() for name, row in self.rows.items()}
         about = {key: getattr(self, key) for key in ("metric", "votes", "cut", "items")}
-        return {**about, "higher": METRICS[self.metric].better == "higher", **self.about, "methods": methods}
+        metric = {"metric_is": METRICS[self.metric].short, "higher": METRICS[self.metric].better == "higher"}
+        return {**about, **metric, **self.about, "methods": methods}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +180,7 @@ class Standings:
             },
             "sets": {result.name: result.to_dict() for result in self.sets},
             "not_run": list(self.not_run),
+            "absent": list(self.protocol.absent),
         }
 
 
@@ -206,7 +223,13 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
         ),
         not_run=tuple(_not_run(protocol, summaries)),
         quick=quick,
-        cautions=tuple(dict.fromkeys(caution for summary in ran.values() for caution in summary.cautions)),
+        cautions=tuple(
+            dict.fromkeys(
+                f"of {name.partition(WITH)[2]} on {summary.study}: {caution}" if summary.external else caution
+                for name, summary in ran.items()
+                for caution in summary.cautions
+            )
+        ),
     )
 
 
@@ -257,6 +280,7 @@ def _rows(protocol: Protocol, summary: StudySummary, method: str = "") -> dict[s
             scores={metric: Estimate(row["mean"], row["low"], row["high"]) for metric, row in by_metric.items()},
             worth=worth_of(summary, system),
             external=summary.external,
+            cautions=summary.cautions if summary.external else (),
         )
     return results
 
@@ -347,10 +371,10 @@ def thin_reasons(protocol: Protocol, ranking: MethodRanking, sets: Sequence[SetR
 
 
 def _not_run(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> list[str]:
-    stated = [
-        name
-        for bench_set in protocol.sets
-        for name in (bench_set.name, *(f"{bench_set.name}{WITH}{method}" for method in protocol.further(bench_set)))
-    ]
-    missing = [f"{name}: {summary.missing}." for name, summary in summaries.items() if summary.missing]
-    return [*(f"{name}." for name in stated if name not in summaries), *missing, *protocol.absent]
+    stated = {}
+    for bench_set, entry in product(protocol.sets, protocol.entries):
+        if not entry.name or entry.name in protocol.further(bench_set):
+            on_gpu = entry.reads_items or protocol.kinds[bench_set.kind].quick is None
+            stated[study_name(bench_set, entry)] = "it was not run yet" + (", and needs a GPU" if on_gpu else "")
+    missing = {name: summary.missing for name, summary in summaries.items() if summary.missing}
+    return [f"{name}: {why}." for name, why in (stated | missing).items() if name in missing or name not in summaries]

@@ -14,8 +14,7 @@ from dissensus.pages import Block, write_texts
 from dissensus_papers.bench.figure import critical_difference_plot
 from dissensus_papers.bench.outcome import standings
 from dissensus_papers.bench.protocol import WITH
-from dissensus_papers.bench.ranking import ranks_of
-from dissensus_papers.bench.running import NAME, WITH_VOTES
+from dissensus_papers.bench.running import NAME, WITH_VOTES, refuse_unfit
 from dissensus_papers.papers import pages
 from dissensus_papers.papers.summary import DASH
 
@@ -43,6 +42,11 @@ HOW: Final = (
 
 VOTED: Final = "A system and one vote of each item together (dis.combine), scored on the item's other votes"
 
+LEWIDI_PUBLISHED: Final = (
+    "For most frequent answers (pe, test) the organisers published CSC 0.239, MP 0.316, Paraphrase 0.362, VariErrNLI "
+    "0.345. Of CSC and MP other numbers stand here where they come from dev files: the training files could not be had."
+)
+
 LEADERBOARD: Final = "leaderboard.html"
 
 QUICK: Final = pages.QUICK + (
@@ -53,6 +57,7 @@ QUICK: Final = pages.QUICK + (
 
 def write_pages(protocol: Protocol, summaries: Mapping[str, StudySummary], folder: Path) -> tuple[Path, ...]:
     """Write bench.md, bench.html, bench.json and one plot for each comparison into a folder; returns their paths."""
+    refuse_unfit(protocol, summaries)
     result = standings(protocol, summaries)
     plots = {
         over.slug: critical_difference_plot(over.ranking, title=pages.capital(over.title), baselines=protocol.baselines)
@@ -102,6 +107,7 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
             if result.not_run
             else []
         ),
+        *pages.bullets(result.protocol.absent, heading="What was asked for and is in no run"),
         *pages.again("dissensus bench", quick=result.quick, hours=f"{runs:,} runs took {hours:.3g} hours of training."),
     ]
 
@@ -137,20 +143,20 @@ def _comparison(comparison: Comparison, svg: str) -> list[Block]:
 
 
 def table(result: Standings) -> list[Block]:
-    """The one table: every set by every method."""
-    metrics = result.protocol.metrics
-    first, *others = map(pages.column, metrics)
+    """The one table: every set by every method; the first score that a set has is the one that it is ranked by."""
+    always = result.protocol.metrics
+    metrics = tuple(dict.fromkeys((*(on.metric for on in result.sets if on.metric not in always), *always)))
     rows = []
     for on in result.sets:
-        means = on.means(on.metric)
-        higher = METRICS[on.metric].better == "higher"
-        ranks = dict(zip(means, ranks_of(np.array([list(means.values())]), higher_is_better=higher)[0], strict=True))
+        ranks = on.ranks
         for row in sorted(on.rows.values(), key=lambda row: ranks.get(row.method, np.inf)):
-            cells = [str(row.scores.get(metric, DASH)) for metric in metrics]
+            scores = {metric: row.scores[metric] for metric in (on.metric, *always) if metric in row.scores}
+            cells = (str(scores.get(metric, DASH)) for metric in metrics)
             rank = f"{ranks[row.method]:g}" if row.method in ranks else DASH
-            name = row.method + (" (baseline)" if row.baseline else " (external)" if row.external else "")
-            rows.append((on.name, f"{on.votes:.1f}", name, rank, cells[0], row.worth or DASH, *cells[1:]))
-    header = ("set", "votes per item", "method", "rank", first, "worth in people", *others)
+            external = " (external, see the caution)" if row.cautions else " (external)" if row.external else ""
+            name = row.method + (" (baseline)" if row.baseline else external)
+            rows.append((on.name, f"{on.votes:.1f}", name, rank, *cells, row.worth or DASH))
+    header = ("set", "votes per item", "method", "rank", *map(pages.column, metrics), "worth in people")
     return pages.table(header, rows)
 
 
@@ -182,7 +188,7 @@ def _lewidi(summaries: Mapping[str, StudySummary]) -> list[Block]:
     ]
     header = ("system", "dataset", "split", "task", "measure ↓", "items", "score", "baseline", "baseline is")
     heading = "LeWiDi 2025, scored as by its organisers"
-    return pages.table(header, rows, heading=heading) if rows else []
+    return pages.table(header, rows, heading=heading, text=LEWIDI_PUBLISHED) if rows else []
 
 
 def _about(result: Standings) -> list[Block]:
@@ -198,7 +204,7 @@ def _about(result: Standings) -> list[Block]:
     external = {row.method: row.external for on in result.sets for row in on.rows.values() if row.external}
     handed_in = [f"{name}: {what}" for name, what in external.items()]
     protocol = result.protocol
-    cite = f"Version {protocol.version}: numbers of other versions are not comparable. {protocol.cite}"
+    cite = f"Version {protocol.version}: its numbers are comparable with each other. {protocol.cite}"
     return [
         Block("fold", "The sets: licences, encoders, checksums", inside=pages.table(header, rows)),
         *pages.bullets(handed_in, heading="External systems, as their submitters describe them"),

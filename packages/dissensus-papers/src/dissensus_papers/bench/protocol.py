@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from dissensus.errors import InputError, choices
 from dissensus.evaluation import METRICS
-from dissensus.toml_file import TomlFile, TomlTable, no_such
+from dissensus.toml_file import TableError, TomlFile, TomlTable, no_such
 from dissensus_train.studies import read_study, toml_text
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ FILES: Final = ("votes", "texts", "images", "features", "original", "file")
 
 WITH: Final = "--"
 """Between set and method in the name of a study of one method."""
+
+
+Counted = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class ItemKind(TomlTable):
@@ -49,7 +53,7 @@ class ItemKind(TomlTable):
 
     model: str
     training: dict[str, Any]
-    seeds: int
+    seeds: Counted
     encoder: str = ""
     quick: dict[str, Any] | None = None
     leave_out: tuple[str, ...] = ()
@@ -106,13 +110,15 @@ class Comparing(TomlTable):
     test: Literal["friedman-nemenyi"] = "friedman-nemenyi"
     beside: Literal["wilcoxon-holm"] = "wilcoxon-holm"
     alpha: float = 0.05
-    few: int = 10
-    least_sets: int = 6
+    few: Counted = 10
+    least_sets: Counted = 6
 
     def __post_init__(self) -> None:
         for name in (self.metric, *self.others):
             if name not in METRICS:
                 raise no_such("metric" if name == self.metric else "others", name, METRICS)
+        if not 0 < self.alpha < 1:
+            raise TableError("alpha", f"is {self.alpha}; give a level between 0 and 1, such as 0.05")
 
 
 class FurtherModel(TomlTable):
@@ -293,7 +299,12 @@ def protocol_study(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, qui
     with TemporaryDirectory() as place:
         path = Path(place) / "study.toml"
         path.write_text(study_text(protocol, bench_set, entry, quick=quick), encoding="utf-8")
-        return read_study(path)
+        try:
+            return read_study(path)
+        except InputError as error:
+            # Nobody wrote this file, and its lines are nowhere.
+            what = re.sub(rf"^{re.escape(str(path))}(, line \d+)?: ", "", error.sentence)
+            raise InputError(f"the protocol, on its set {bench_set.name}: {what}") from error
 
 
 def study_name(bench_set: BenchSet, entry: Entry) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import tomllib
+from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,6 +26,7 @@ from dissensus_papers.papers.running import as_asked, reproduce
 from dissensus_papers.papers.summary import (
     RULER,
     StudySummary,
+    checksum,
     read_summaries,
     rounded,
     scores_of,
@@ -32,7 +36,7 @@ from dissensus_papers.papers.summary import (
 from dissensus_train.studies import open_study, read_study, runs_by_system, study_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dissensus.arrays import Ints
     from dissensus_papers.bench.protocol import BenchSet, Protocol
@@ -51,6 +55,9 @@ WITH_VOTES: Final = "with_votes"
 
 PARTS: Final = ("delivery", "loss", "model")
 """What functions or classes of a user's file are called that are to be used."""
+
+_NAMES: Final = re.compile(r"\w([\w.+ -]{0,48}\w)?")
+"""Names of systems, which are names of files: 50 letters of any alphabet fit every disk."""
 
 
 def run_bench(
@@ -78,26 +85,43 @@ def run_bench(
 
     Raises:
         InputError: where a set or a method is not there, or where the folder has quick results beside which full ones
-            would stand, or the other way round.
+            would stand, or the other way round; where the method's name is taken, or a set's votes are not those of
+            its summary.
     """
-    same_length(folder, quick=how.quick)
+    kept = read_summaries(folder, NAME) if method is not None or any((folder / NAME).glob("*.json")) else {}
+    same_length(folder, kept, quick=how.quick)
     how = replace(how, metrics=protocol.metrics)
     place = folder / STUDIES
     if method is None:
         entries = protocol.entries
     else:
         entries = (own_entry(method),)
-        ran = [name for name, summary in read_summaries(folder, NAME).items() if not summary.missing]
-        sets = sets or tuple(bench_set.name for bench_set in protocol.sets if bench_set.name in ran)
+        sets = sets or tuple(on.name for on in protocol.sets if on.name in kept and not kept[on.name].missing)
+        refuse_row(protocol, kept, name=method.stem, on=sets, folder=folder, external=False)
         place /= method.stem
         for inside, path in source_files(method.name, folder=method.parent).items():
             (place / inside).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, place / inside)
     place.mkdir(parents=True, exist_ok=True)
     for bench_set in protocol.chosen(sets):
+        votes = ""
+        # What cannot be read, the run says.
+        with suppress(InputError):
+            votes = checksum(held_out(protocol, bench_set)[0].human.counts) if bench_set.name in kept else ""
+        _refuse_other_votes(kept, bench_set.name, votes)
         for entry in entries:
             if not entry.name or method is not None or entry.name in protocol.further(bench_set):
-                yield from _run(protocol, bench_set, entry, store, folder, place, how, train)
+                try:
+                    yield from _run(protocol, bench_set, entry, store, folder, place, how, train)
+                except Exception as error:
+                    # Also of a worker, of whose traceback only the text is left.
+                    own = re.findall(
+                        rf'"{re.escape(str(place.resolve()))}.([^"]*)", line (\d+)', "".join(format_exception(error))
+                    )
+                    if method is None or not own or isinstance(error, InputError):
+                        raise
+                    what = f"{own[-1][0]}, line {own[-1][1]}: {type(error).__name__}: {error}"
+                    raise InputError(f"{what}; mend it, and add it again") from error
 
 
 def own_entry(file: Path) -> Entry:
@@ -112,28 +136,73 @@ def own_entry(file: Path) -> Entry:
         raise InputError(
             f"{file}: it defines none of {', '.join(PARTS)}; call your function what it is, as in `def delivery(...)`"
         )
-    if WITH in file.stem:
-        raise InputError(f"{file}: a method's name cannot hold '{WITH}'; call the file otherwise")
     delivery, loss, model = (has.get(part, "") for part in PARTS)
     return Entry(name=file.stem, deliveries=(delivery or "soft",), model=model, loss=loss)
 
 
-def same_length(folder: Path, *, quick: bool) -> None:
+def same_length(folder: Path, kept: Mapping[str, StudySummary], *, quick: bool) -> None:
     """Refuses to put quick results beside those of a full run."""
-    kept = read_summaries(folder, NAME) if any((folder / NAME).glob("*.json")) else {}
     if any(summary.quick != quick for summary in kept.values()):
         holds, option = ("full", "leave --quick out") if quick else ("quick", "give --quick")
         raise InputError(f"{folder}: it holds results of a {holds} run; {option}, or choose another folder with -o")
 
 
-def refuse_other_protocol(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> None:
-    """Refuses summaries of studies that the protocol does not ask for: a page would say what never ran."""
+def refuse_row(
+    protocol: Protocol, kept: Mapping[str, StudySummary], *, name: str, on: Iterable[str], folder: Path, external: bool
+) -> None:
+    """Refuses a row that no page would show, or whose name is another's or no file's: disks may not tell A from a."""
+    if not _NAMES.fullmatch(name) or WITH in name:
+        raise InputError(
+            f"bench: '{name[:60]}' cannot be a name in the table; use up to 50 letters, digits, spaces and - + . _"
+        )
+    systems = (row["system"] for one in protocol.sets if one.name in kept for row in kept[one.name].scores)
+    if name.casefold() in map(str.casefold, {*protocol.named, *map(str, protocol.deliveries), *systems}):
+        raise InputError(f"bench: '{name}' is a method of the protocol; give your system another name")
+    for other, summary in ((key.partition(WITH)[2], summary) for key, summary in kept.items()):
+        # A method of one's own is run again when it was edited.
+        if other.casefold() == name.casefold() and (external or summary.external or other != name):
+            raise InputError(
+                f"bench: '{other}' is in the table already; give your system another name, or withdraw that one: "
+                f"remove all of {folder / NAME}/*{WITH}{other}.json"
+            )
+    for each in on:
+        if each not in kept or kept[each].missing:
+            raise InputError(
+                f"{folder / NAME}: there is no {each} to rank a row beside; run dissensus bench on it first"
+            )
+
+
+def _refuse_other_votes(kept: Mapping[str, StudySummary], name: str, votes: str) -> None:
+    """Refuses what is scored on other votes than the summary of its set; earlier summaries do not say on which."""
+    on = name.partition(WITH)[0]
+    stated = kept[on].data.get("votes", "") if on in kept else ""
+    if votes and stated and votes != stated:
+        raise InputError(
+            f"bench: {name} has other votes (SHA-256 {votes[:12]}) than {on} was scored on ({stated[:12]}); take the "
+            "same data, or another folder with -o"
+        )
+
+
+def refuse_unfit(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> None:
+    """Refuses summaries that cannot stand in one table.
+
+    That is what was scored on other votes than its set, what was edited (a mean is not that of its seeds), and studies
+    that the protocol does not ask for: a page would say what never ran.
+    """
+    for name, kept in summaries.items():
+        _refuse_other_votes(summaries, name, kept.data.get("votes", ""))
+        for row in kept.scores:
+            numbers = [row["mean"], *row["by_seed"]]
+            # They are kept to six digits.
+            if None not in numbers and abs(np.mean(numbers[1:]) - numbers[0]) > 1e-5 * max(map(abs, numbers)):
+                what = f"{row['metric']} of {row['system']} in {name}.json"
+                raise InputError(f"bench: {what} is not the mean of its seeds; run it, or hand it in, again")
     for bench_set, entry in product(protocol.sets, protocol.entries):
         summary = summaries.get(study_name(bench_set, entry))
         if summary is None or summary.missing:
             continue
         study = protocol_study(protocol, bench_set, entry, quick=summary.quick)
-        asked, ran = (_decides(text) for text in (study_toml(study), summary.toml))
+        asked, ran = _decides(study_toml(study)), _decides(summary.toml) if summary.toml else {}
         # What `--quick` does to training is not the protocol's.
         tables = ("dataset", "targets") if summary.quick else asked.keys() | ran.keys()
         wrong = sorted(table for table in tables if asked.get(table) != ran.get(table))
@@ -212,6 +281,7 @@ def _ensemble(delivery: str, opened: Sequence[OpenStudy], alone: StudySummary, h
     kept = scored_system(data, name, predicted, tested=tested, trained=trained, how=how) | {
         "toml": "",
         "trained_on": {},
+        "cautions": alone.cautions,
     }
     # Scored on the votes that are left, so that it is no row among the others.
     human = data.human.take(tested) if data.votes is None else data.votes.take_items(tested)
@@ -226,7 +296,10 @@ def _ensemble(delivery: str, opened: Sequence[OpenStudy], alone: StudySummary, h
 def scored_system(
     data: TrainingData, name: str, predicted: Any, *, tested: Ints, trained: Sequence[int] | Ints, how: Reproduction
 ) -> dict[str, Any]:
-    """What a summary keeps of one system's predictions (a file, or probabilities): scores without baselines, worth."""
+    """What a summary keeps of one system's predictions: scores without baselines, worth, and cautions.
+
+    These say that it was trained on such items, or scores better than anything could that does not know their votes.
+    """
     human = data.human.take(tested)
     evaluation = evaluate(
         human,
@@ -237,12 +310,29 @@ def scored_system(
         training=data.human.take(np.asarray(trained)) if len(trained) else None,
         resamples=how.resamples,
     )
+    knowing = [
+        note for row in evaluation.overall.rows if row.system == name and row.value is not None for note in row.notes
+    ]
     return {
         "items": evaluation.items,
+        "cautions": (*evaluation.warnings[: bool(evaluation.trained_on)], *knowing[:1]),
         "scores": tuple(row for row in scores_of(evaluation) if not row["baseline"]),
         "worth": {system: str(worth) for system, worth in evaluation.worth.items()},
         "ruler": RULER,
     }
+
+
+def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[TrainingData, Ints, Ints]:
+    """The data of a set, its items that are scored, and those that are trained on; none where it has folds.
+
+    Encoders are left out of it: whose items are held out depends on votes and the split's seed alone.
+    """
+    study = protocol_study(protocol, bench_set, Entry(), quick=True).parts[0]
+    data = open_study(study, "no-store").data
+    if study.folds:
+        # Each item is held out in one of the folds.
+        return data, np.arange(len(data.human)), np.arange(0)
+    return data, data.splits[data.held_out], data.splits["train"]
 
 
 def _not_run(summary: StudySummary, folder: Path, path: Path) -> StudySummary:

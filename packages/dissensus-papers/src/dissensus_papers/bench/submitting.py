@@ -8,6 +8,7 @@ takes them; or single votes (item, annotator, label), whose frequencies are scor
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,25 +17,36 @@ import numpy as np
 
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError, choices
-from dissensus.evaluation import score_submission
+from dissensus.evaluation import read_predictions, score_submission
+from dissensus.evaluation.model_outputs import ALSO
+from dissensus.evaluation.predictions import align_predictions
+from dissensus.evaluation.probabilities import Predictions
+from dissensus.labels import label
+from dissensus.table_file import columns_of, kind_of
+from dissensus.votes import read_votes
+from dissensus.votes.columns import guess
 from dissensus_papers.bench.protocol import WITH, Entry, protocol_study
-from dissensus_papers.bench.running import NAME, scored_system
+from dissensus_papers.bench.running import NAME, held_out, refuse_row, refuse_unfit, scored_system
 from dissensus_papers.papers.running import Reproduction
-from dissensus_papers.papers.summary import StudySummary, read_summaries, write_summary
+from dissensus_papers.papers.summary import StudySummary, checksum, read_summaries, write_summary
 from dissensus_train.studies import open_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dissensus.arrays import Ints
+    from dissensus.labels import LabelDistribution
     from dissensus_papers.bench.protocol import BenchSet, Protocol
-    from dissensus_train.training import TrainingData
 
 LEWIDI: Final = "lewidi-2025"
 """What rows of the shared task are kept under, and the folder of its data."""
 
-_LEWIDI_FILE: Final = re.compile(r"(CSC|MP|Par(aphrase)?|VariErrNLI)_(dev|test)_(soft|pe)\.tsv", re.IGNORECASE)
-_NAMES: Final = re.compile(r"[\w.+ -]*\w")
+_LEWIDI_FILE: Final = re.compile(r"(CSC|MP|Par|VariErrNLI)(?:aphrase)?_(dev|test)_(soft|pe)\.tsv", re.IGNORECASE)
+
+COPY: Final = "these are the votes that they would be scored on; hand in what the system says without them"
+
+COPIED: Final = 0.95
+"""Predictions that are, to two decimals, the shares of votes on this share of the items on which people differ are no
+predictions; of fewer than 10 such items, chance may do it."""
 
 
 def submit(
@@ -51,50 +63,51 @@ def submit(
         resamples: of items and seeds, behind each interval.
 
     Raises:
-        InputError: where a file is no set's, or lacks an item or a class; nothing is kept then.
+        InputError: where the name is taken, or a file is no set's, lacks an item or a class, or holds the votes that it
+            is scored on; nothing is kept then.
     """
-    if not _NAMES.fullmatch(name) or WITH in name:
-        raise InputError(f"bench: '{name}' cannot be a name in the table; use letters, digits, spaces and - + . _")
+    kept, known = read_summaries(folder, NAME), {bench_set.name: bench_set for bench_set in protocol.sets}
     if not description.strip():
         raise InputError("bench: a row needs a description; say in a sentence what the system is and learnt from")
-    known = {bench_set.name: bench_set for bench_set in protocol.sets}
-    taken = {*protocol.named, *protocol.baselines, *map(str, protocol.deliveries)}
-    if name in taken:
-        raise InputError(f"bench: '{name}' is a method of the protocol; give your system another name")
     files = [path for path in sorted(predictions.glob("*")) if path.is_file() and not path.name.startswith(".")]
-    tasks = [path for path in files if _LEWIDI_FILE.fullmatch(path.name)]
-    of_sets = {path.stem: path for path in files if path not in tasks}
-    for stem, path in of_sets.items():
-        if stem not in known:
-            raise InputError(
-                f"{path}: '{stem}' is no set of the protocol{choices(stem, known)}; call each file as its set"
-            )
     if not files:
         raise InputError(f"{predictions}: there is no file here; put one for each set, such as {next(iter(known))}.csv")
-    about: dict[str, Any] = {"external": description.strip(), "quick": _quick(folder)}
-    made = [
-        _scored(protocol, known[stem], path, name=name, resamples=resamples, about=about)
-        for stem, path in of_sets.items()
-    ]
-    if tasks:
+    of_what: dict[str, Path] = {}
+    for path in files:
+        task = _LEWIDI_FILE.fullmatch(path.name)
+        # Par is Paraphrase.
+        what = "_".join(task.groups()).lower() if task else path.stem
+        if not task and what not in known:
+            raise InputError(
+                f"{path}: '{what}' is no set of the protocol{choices(what, known)}; call each file as its set"
+            )
+        if what in of_what:
+            raise InputError(f"{path}: {of_what[what].name} is of the same; give one file for each set and task")
+        of_what[what] = path
+    of_sets = [known[what] for what in of_what if what in known]
+    refuse_row(protocol, kept, name=name, on=[on.name for on in of_sets], folder=folder, external=True)
+    made = [_scored(protocol, on, of_what[on.name], name=name, resamples=resamples) for on in of_sets]
+    if len(of_sets) < len(files):
         rows = [vars(score) for score in score_submission(predictions, Path(data_folder()) / LEWIDI)]
-        made.append(StudySummary(name=f"{LEWIDI}{WITH}{name}", study=LEWIDI, measured={"lewidi": rows}, **about))
+        for row in rows:
+            if round(row["score"], 3) == 0:
+                raise InputError(f"{predictions}: of {row['dataset']} ({row['task']}) {COPY}")
+        told = [f"{row['dataset']} {row['split']} {row['task']}: {row['measure']} {row['score']:.3f}" for row in rows]
+        measured = {"lewidi": rows, "notes": told}
+        made.append(StudySummary(name=f"{LEWIDI}{WITH}{name}", study=LEWIDI, measured=measured))
+    quick = any(summary.quick for summary in kept.values())
+    made = [replace(summary, external=description.strip(), quick=quick) for summary in made]
+    refuse_unfit(protocol, kept | {summary.name: summary for summary in made})
     for summary in made:
         write_summary(folder, NAME, summary)
         yield summary
 
 
-def _quick(folder: Path) -> bool:
-    return any(summary.quick for summary in read_summaries(folder, NAME).values())
-
-
-def _scored(
-    protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, resamples: int, about: dict[str, Any]
-) -> StudySummary:
+def _scored(protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, resamples: int) -> StudySummary:
     data, tested, trained = held_out(protocol, bench_set)
-    how = Reproduction(metrics=protocol.metrics, resamples=resamples)
+    how, human = Reproduction(metrics=protocol.metrics, resamples=resamples), data.human.take(tested)
     try:
-        scored = scored_system(data, name, path, tested=tested, trained=trained, how=how)
+        _, said, _ = align_predictions(human, {name: _read(path, human)})
     except InputError as error:
         wrong, _, remedy = error.sentence.partition("; give one prediction for each item")
         if not remedy:
@@ -103,41 +116,57 @@ def _scored(
             f"{path}: {wrong.removeprefix(f'{name}: ')}; give the {len(tested):,} held-out items of {bench_set.name}, "
             f"and no others: dissensus bench splits {bench_set.name} lists them"
         ) from error
-    seeds = max(len(row["by_seed"]) for row in scored["scores"])
+    shares, varied = said[name].probabilities[..., : len(human.classes)], human.probabilities.max(axis=1) < 1
+    equal = (np.abs(shares - human.probabilities).max(axis=2) <= 0.005)[:, varied].sum(axis=1)
+    # Of two people who differ, one and the same distribution is right every time.
+    copied = (equal >= COPIED * varied.sum()) & (np.ptp(shares, axis=1).max(axis=1) > 0.005)
+    if varied.sum() >= 10 and copied.any():
+        raise InputError(f"{path}: {COPY}")
+    scored = scored_system(data, name, said[name], tested=tested, trained=trained, how=how)
     return StudySummary(
         name=f"{bench_set.name}{WITH}{name}",
         study=bench_set.name,
         split="test",
         votes=float(data.human.panel_size[trained if len(trained) else tested].mean()),
-        seeds=tuple(range(seeds)),
-        data={
-            "votes": sha256(data.human.take(tested).counts.tobytes()).hexdigest(),
-            "predictions": sha256(path.read_bytes()).hexdigest(),
-        },
+        seeds=tuple(range(len(said[name].probabilities))),
+        measured={"notes": [note.replace(str(path), path.name) for note in said[name].notes]},
+        data={"votes": checksum(data.human.counts), "predictions": sha256(path.read_bytes()).hexdigest()},
         **scored,
-        **about,
     )
 
 
-def split_rows(protocol: Protocol, bench_set: BenchSet) -> Iterator[str]:
-    """Lines of CSV: item, split, and where items are held out in turn, the fold."""
-    study = protocol_study(protocol, bench_set, Entry(), quick=True)
-    yield "item,split,fold" if study.folds else "item,split"
-    for number, part in enumerate(study.parts, start=1):
-        data = open_study(part, "no-store").data
-        for split, members in data.splits.items():
-            fold = f",{number}" if study.folds else ""
-            yield from (f"{item},{split}{fold}" for item in data.human.items[members].tolist())
+def _read(path: Path, human: LabelDistribution) -> Predictions:
+    """What a file says of items: single votes by their frequencies, anything else as `dissensus evaluate` reads it."""
+    columns = [] if kind_of(path, also=ALSO) in ("npz", "npy", "eval", "JSON") else columns_of(path)
+    if guess("annotator", columns) is None or set(human.classes) & set(columns):
+        return read_predictions(path, human.classes, order=human.classes, shown=human.shown)
+    try:
+        votes = read_votes(path, classes=human.classes)
+    except InputError as error:
+        # What else `read_votes` could be told, this command cannot.
+        raise InputError(error.sentence.removesuffix(", or choose")) from error
+    shares = label(votes, "frequency")
+    return Predictions(
+        probabilities=shares.probabilities[None],
+        items=shares.items,
+        classes=shares.classes,
+        seeds=(0,),
+        notes=tuple(f"{path}: {note}" for note in votes.notes),
+    )
 
 
-def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[TrainingData, Ints, Ints]:
-    """The data of a set, its items that are scored, and those that are trained on; none where it has folds.
+def split_rows(protocol: Protocol, bench_set: BenchSet) -> Iterator[list[Any]]:
+    """A head and rows: item, split, where items are held out in turn the fold, and by class the votes to train on.
 
-    Encoders are left out of it: whose items are held out depends on votes and the split's seed alone.
+    Of a set whose votes were cut these are the votes that are left; held-out items have none.
     """
-    study = protocol_study(protocol, bench_set, Entry(), quick=True).parts[0]
-    data = open_study(study, "no-store").data
-    if study.folds:
-        # Each item is held out in one of the folds.
-        return data, np.arange(len(data.human)), np.arange(0)
-    return data, data.splits[data.held_out], data.splits["train"]
+    study = protocol_study(protocol, bench_set, Entry(), quick=True)
+    folds = [[number] if study.folds else [] for number, _ in enumerate(study.parts, start=1)]
+    for fold, part in zip(folds, study.parts, strict=True):
+        data = open_study(part, "no-store").data
+        if fold in ([], [1]):
+            yield ["item", "split", *(["fold"] if fold else []), *data.human.classes]
+        given = data.targets[part.targets[0].name].counts
+        for split, members in data.splits.items():
+            for item, votes in zip(data.human.items[members].tolist(), given[members].tolist(), strict=True):
+                yield [item, split, *fold, *([""] * len(votes) if split == data.held_out else votes)]

@@ -20,7 +20,7 @@ Output = Annotated[
     typer.Option(
         "-o",
         "--output",
-        help="The folder of the page and of the summaries behind it; benched, or benched-quick.",
+        help="The folder of the page and of the summaries behind it; benched, or of quick runs benched-quick.",
         callback=not_standard_output,
     ),
 ]
@@ -73,7 +73,7 @@ def add(
     """Put a method of your own into the table: it is run on the sets that the folder has, by the same protocol."""
     output = output or Path("benched-quick" if quick else "benched")
     how = {"quick": quick, "seeds": seeds, "engine": engine, "device": device, "resamples": resamples}
-    _bench(store, output, protocol, json, sets=tuple(sets or ()), how=how, method=file)
+    _bench(store, output, protocol, json, sets=tuple(sets or ()), how=how, method=file, row=file.stem)
 
 
 @app.command()
@@ -96,10 +96,11 @@ def submit(
     from dissensus_papers.bench.submitting import submit as score
 
     folder = output or Path("benched")
-    show_progress(
-        score(read_protocol(protocol), predictions, folder, name=name, description=description, resamples=resamples)
-    )
-    _bench(Path(), folder, protocol, json, sets=(), how=None)
+    about: dict[str, Any] = {"name": name, "description": description, "resamples": resamples}
+    made = list(score(read_protocol(protocol), predictions, folder, **about))
+    note(*(sentence for summary in made for sentence in summary.measured.get("notes", ())))
+    show_progress(made)
+    _bench(Path(), folder, protocol, json, sets=(), how=None, row=name)
 
 
 @app.command()
@@ -107,12 +108,15 @@ def splits(
     name: Annotated[str, typer.Argument(metavar="SET", help="A set of the protocol.")],
     protocol: Own = None,
 ) -> None:
-    """Print which items of a set are trained on, selected by, and held out, as CSV; folds one after the other."""
+    """Print which items of a set are trained on, with their votes, selected by, and held out, as CSV; fold by fold."""
+    import csv
+    import sys
+
     from dissensus_papers.bench import read_protocol
     from dissensus_papers.bench.submitting import split_rows
 
     read = read_protocol(protocol)
-    typer.echo("\n".join(split_rows(read, read.chosen((name,))[0])))
+    csv.writer(sys.stdout, lineterminator="\n").writerows(split_rows(read, read.chosen((name,))[0]))
 
 
 def _bench(
@@ -125,11 +129,12 @@ def _bench(
     how: dict[str, Any] | None,
     method: Path | None = None,
     kept: Path | None = None,
+    row: str = "",
 ) -> None:
-    """Run what is to be run, and write the page of what is in the folder then."""
+    """Run what is to be run, write the page of what is in the folder then, and say where a row stands."""
     from dissensus_papers.bench import read_protocol, run_bench, standings
     from dissensus_papers.bench.pages import write_pages
-    from dissensus_papers.bench.running import NAME, refuse_other_protocol
+    from dissensus_papers.bench.running import NAME
     from dissensus_papers.papers import read_summaries
     from dissensus_papers.papers.running import Reproduction
 
@@ -138,11 +143,10 @@ def _bench(
         run = partial(run_bench, protocol, store, folder, sets=sets, method=method, train=train_with_progress)
         show_progress(run(how=Reproduction(**how)))
     summaries = read_summaries(kept or folder, NAME)
-    refuse_other_protocol(protocol, summaries)
-    result = standings(protocol, summaries)
+    written, result = write_pages(protocol, summaries, folder), standings(protocol, summaries)
     if not json_alone(json, result.to_dict()):
-        typer.echo("\n".join(result.answers))
+        typer.echo("\n".join([*result.answers, *(on.row(row) for on in result.sets if row in on.ranks)]))
     if result.quick:
         note("quick: small networks, few epochs and seeds; this is no answer to what one should train with")
-    note(f"written: {', '.join(map(str, write_pages(protocol, summaries, folder)))}")
+    note(f"written: {', '.join(map(str, written))}")
     next_step(typed("bench", "add", "FILE.py", "--quick"), "puts a method of your own into the table")

@@ -138,11 +138,16 @@ def summarise(
         rules=paper.rules(name),
         versions=versions,
         data={
-            "votes": sha256(np.ascontiguousarray(data.human.counts).tobytes()).hexdigest(),
-            "features": sha256(np.ascontiguousarray(data.features).tobytes()).hexdigest(),
+            "votes": checksum(data.human.counts),
+            "features": checksum(data.features),
         },
         tested_share=evidence.tested_share if splits else 0.0,
     )
+
+
+def checksum(values: Any) -> str:
+    """SHA-256 of an array's numbers."""
+    return sha256(np.ascontiguousarray(values).tobytes()).hexdigest()
 
 
 def without_place(text: str) -> str:
@@ -299,7 +304,10 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
         summary = _read(path)
         summaries[summary.name] = summary
     if not summaries:
-        raise InputError(f"{folder / paper}: no summaries of {paper} are here; run its studies first")
+        raise InputError(
+            f"{folder / paper}: no summaries of {paper} are here; run it first, or copy published ones there, which "
+            f"are in docs/results/{paper}"
+        )
     return summaries
 
 

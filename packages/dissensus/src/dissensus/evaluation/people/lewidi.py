@@ -319,6 +319,9 @@ def _predicted_answers(name: str, lines: Sequence[tuple[str, Any]], reference: R
         if row.shape != answers.shape:
             wanted = f"{_shape(answers)} in {name}; give an answer for each of {', '.join(people)}"
             raise InputError(f"{where}: {_shape(row)} for {wanted}")
+        known = ("0", "1") if reference.dataset == SEVERAL else LABELS[reference.dataset]
+        if not np.isin(row, np.array(known, dtype=np.float64)).all():
+            raise InputError(f"{where}: an answer in {value} is none that could be given; give {', '.join(known)}")
         rows.append(row)
     return rows
 
