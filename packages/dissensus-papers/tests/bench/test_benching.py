@@ -534,7 +534,7 @@ def test_what_is_wrong_in_a_protocol_is_told_of_the_protocol(small: Path) -> Non
 
 
 def test_without_summaries_the_remedy_is_a_command_that_is_there(small: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="copy docs/results/bench there, or run dissensus bench first"):
+    with pytest.raises(InputError, match="run it first, or copy published ones there, which are in docs/results/bench"):
         handed_in(small, tmp_path)
 
 

@@ -60,7 +60,7 @@ def test_the_same_order_on_every_set_is_a_firm_answer() -> None:
     assert few.startswith("With few votes (fewer than 10 per item), train with multipass (mean rank 1.00 of 6")
     assert "It is significantly better than mixup, majority and marginal (Nemenyi)." in few
     assert "There is no significant difference from soft and sls." in few
-    assert "Holm, against the first alone, also tells it from soft and sls." in few
+    assert "Holm, against the first alone, also tells it apart from soft and sls." in few
     assert "thin" not in few
     assert "no answer" in many
     assert "thin" in many

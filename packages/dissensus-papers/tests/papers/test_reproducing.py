@@ -185,7 +185,7 @@ def test_a_stand_in_is_said_beside_every_verdict(small: Small, tmp_path: Path) -
 
 def test_a_folder_without_summaries_is_refused(small: Small, tmp_path: Path) -> None:
     paper = read_paper(small.claims)
-    with pytest.raises(InputError, match="no summaries of claims are here; run its studies first"):
+    with pytest.raises(InputError, match="no summaries of claims are here; run it first, or copy"):
         read_summaries(tmp_path, paper.name)
     (tmp_path / "claims").mkdir()
     (tmp_path / "claims" / "x.json").write_text("{}")

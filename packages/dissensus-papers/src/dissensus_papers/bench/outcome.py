@@ -27,8 +27,8 @@ FEWEST_SEEDS: Final = 3
 
 RECIPES: Final = {
     "majority + temperature": "majority labels and scale the temperature afterwards",
-    "soft-ensemble": "soft labels and average the seeds (soft-ensemble)",
-    "logistic": "logistic regression on soft labels (logistic)",
+    "soft-ensemble": "soft labels and average the seeds",
+    "logistic": "logistic regression on soft labels",
 }
 """What names that are no delivery mean, in an answer."""
 
@@ -195,7 +195,7 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
         "all": ("all sets", whole),
         "few": (f"few votes (fewer than {few} per item)", [result for result in joined if result.votes < few]),
         "uncut": (
-            f"few votes, sets as they were collected (fewer than {few} per item)",
+            f"few votes (fewer than {few} per item) in sets as they were collected",
             [result for result in whole if result.votes < few],
         ),
         "many": (f"many votes ({few} per item or more)", [result for result in joined if result.votes >= few]),
@@ -336,17 +336,18 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     behind = [name for name in others if name not in ahead and ranking.apart(best, name)]
     near = [name for name in others if not ranking.apart(best, name)]
     by = " or ".join(dict.fromkeys(METRICS[result.metric].short for result in sets))
+    named = f"{best}: " if best in RECIPES else ""
     measured = f"mean rank {ranking.rank(best):.2f} of {len(ranking.methods)} by {by} over {len(ranking.sets)} sets"
     thin = thin_reasons(protocol, ranking, sets, quick=quick)
     if thin:
         sentences = [f"{began}, {best} comes first ({measured}), but the evidence is thin: {'; '.join(thin)}."]
     else:
-        sentences = [f"{began}, train with {RECIPES.get(best, best)} ({measured})."]
+        sentences = [f"{began}, train with {RECIPES.get(best, best)} ({named}{measured})."]
     sentences += [f"It is significantly better than {_and(behind)} (Nemenyi)."] if behind else []
     sentences += [f"There is no significant difference from {_and(near)}."] if near else []
     told = [name for name in near if comparison.p_holm[name] < protocol.comparison.alpha and name not in ahead]
     if told:
-        sentences.append(f"Wilcoxon's test with Holm, against the first alone, also tells it from {_and(told)}.")
+        sentences.append(f"Wilcoxon's test with Holm, against the first alone, also tells it apart from {_and(told)}.")
     sentences += [f"Ahead of it stands a control: {_and(ahead)}."] if ahead else []
     return " ".join(sentences)
 
