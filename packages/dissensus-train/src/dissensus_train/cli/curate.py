@@ -18,7 +18,7 @@ from dissensus_train.cli.item_lists import floors_of, named, numbers_of, read_so
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus_train.curate.item_list import ItemList
 
 app = typer.Typer(

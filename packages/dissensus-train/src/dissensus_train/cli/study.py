@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dissensus.cores import Over
     from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus_train.studies import OpenStudy, ScoredStudy, Study, StudyPlan
     from dissensus_train.studies.by_vote import VoteScore
 

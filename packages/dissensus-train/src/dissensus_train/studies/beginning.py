@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Names
     from dissensus.items.shown import Items
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
 
 OTHER_ENCODERS: Final = {

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.evaluating import Evaluation
     from dissensus.evaluation.probabilities import Predictions
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.reading import Options, Reading
+    from dissensus.votes.formats import Options, Reading
     from dissensus.votes.table import Votes
 
 MAJORITY_MODEL: Final = "majority model"

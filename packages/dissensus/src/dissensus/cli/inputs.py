@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dissensus.evaluation.probabilities import Predictions
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.reading import Options, Reading
+    from dissensus.votes.formats import Options, Reading
     from dissensus.votes.shown_pairs import ShownPairs
     from dissensus.votes.table import Votes
 

@@ -79,7 +79,7 @@ Pseudonyms = Annotated[str | None, described("pseudonyms", hidden=False)]
 Given = Literal["probabilities", "logits"]
 
 READING: Final = (*ENTRIES["columns"], *ENTRIES["reading"])
-"""The options that say how to read a votes file, as fields of `dissensus.votes.reading.Options`."""
+"""The options that say how to read a votes file, as fields of `dissensus.votes.formats.Options`."""
 
 KINDS: Final[dict[str, Any]] = {
     "attributes": list[str] | None,
@@ -131,7 +131,7 @@ def command(of: str, **lists: Callable[[], None]) -> Callable[[Callable[..., Non
         def called(**values: Any) -> None:
             values = {name: value for name, value in values.items() if name not in ("help_all", *lists)}
             if "reading" in hints:
-                from dissensus.votes.reading import Options
+                from dissensus.votes.formats import Options
 
                 read = {name: _as_read(name, values.pop(name, None)) for name in READING}
                 values["reading"] = Options(**{name: value for name, value in read.items() if value is not None})

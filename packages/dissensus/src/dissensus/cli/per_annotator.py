@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.people.evaluating import PeopleEvaluation
     from dissensus.evaluation.people.groups import GroupScores
     from dissensus.evaluation.people.vote_scores import VotePredictions
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
 
 MOST_PEOPLE: Final = 5

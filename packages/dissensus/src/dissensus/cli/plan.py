@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
     from dissensus.planning.beside_model import PlanBeside
     from dissensus.planning.planned import Choice, Plan
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.stand_in.alternative_annotator import Score
     from dissensus.evaluation.stand_in.answers import Answers
     from dissensus.evaluation.stand_in.judging import StandIn
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
 
 MOST_PARTS: Final = 8
 """Parts on the screen, those on which the model is least often as good as people."""

@@ -161,7 +161,8 @@ def _known() -> dict[str, Dataset]:
 
 def _dataset(name: str, *, reader: str, options: Mapping[str, Any] | None = None, **facts: Any) -> Dataset:
     def read(path: Path) -> Votes:
-        from dissensus.votes.reading import Options, understand
+        from dissensus.votes.formats import Options
+        from dissensus.votes.reading import understand
 
         return understand(path, Options(format=reader, **options or {})).votes
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Ints, Mask, Names
     from dissensus.table_file import OpenTable
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
 
 NAMES_SIDES: Final = "the labels name the sides of pairs, which format='preferences' reads as such"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats
     from dissensus.votes.cells import Where
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
 
 MANY: Final = 20
