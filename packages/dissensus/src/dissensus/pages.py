@@ -1,15 +1,15 @@
-"""Pages of plain blocks, written as Markdown and as one HTML file that needs nothing else."""
+"""Pages of plain blocks, written as Markdown and as one HTML file that needs nothing else; Markdown of templates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["Block", "Drawing", "as_html", "as_md", "write_texts"]
@@ -125,6 +125,24 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table; bars in cells are escaped."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def filled(
+    package: str, template: str, *, filters: Mapping[str, Callable[..., str]] | None = None, **words: Any
+) -> str:
+    """A template of Markdown that lies in a package, with its words filled in; one that is lacking is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # late: few pages need it
+
+    templates = Environment(
+        loader=PackageLoader(package, ""),
+        undefined=StrictUndefined,
+        autoescape=False,  # Markdown
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters |= filters or {}
+    return templates.get_template(template).render(words)
 
 
 def html(header: Sequence[str], rows: Iterable[Sequence[str]], *, kind: str = "table") -> str:

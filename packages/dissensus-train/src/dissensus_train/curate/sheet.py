@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from dissensus.errors import InputError, choices
+from dissensus.pages import filled
 from dissensus.toml_file import TomlFile, TomlTable
 from dissensus.votes.croissant import described, record_set
 
@@ -81,24 +82,16 @@ def datasheet(
         resamples: behind the intervals of agreement.
         seed: of the resamples.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     inspected, listed = None, set(items.items.tolist())
     voted = set() if votes is None else {str(item) for item in votes.people.items.tolist()}
     if votes is not None:
         from dissensus.votes.inspection import inspect
 
         inspected = inspect(votes, resamples=resamples, seed=seed, contested=0)
-    templates = Environment(
-        loader=PackageLoader("dissensus_train.curate", ""),
-        undefined=StrictUndefined,
-        autoescape=False,  # Markdown
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    templates.filters |= {"cell": _cell, "rule": lambda _: "---"}
-    return templates.get_template("datasheet.md.jinja").render(
+    return filled(
+        "dissensus_train.curate",
+        "datasheet.md.jinja",
+        filters={"cell": _cell, "rule": lambda _: "---"},
         name=name,
         unknown=UNKNOWN,
         questions=QUESTIONS,
