@@ -11,7 +11,7 @@ from dissensus.pages import as_markdown, filled, markdown
 from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus_train.bundles.recipe import Recipe
     from dissensus_train.studies import ScoredStudy
 

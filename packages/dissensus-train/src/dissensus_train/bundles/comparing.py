@@ -17,18 +17,13 @@ from dissensus.evaluation.probabilities import Predictions
 from dissensus.votes.echo import number
 from dissensus_train.bundles.beside import prediction
 from dissensus_train.bundles.drift import moved_on_the_same, moved_since
-from dissensus_train.bundles.writing import (
-    chosen_model,
-    distance_to_people,
-    held_out_answers,
-    model_inputs,
-)
+from dissensus_train.bundles.writing import chosen_model, distance_to_people, held_out_answers, model_inputs
 from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
     from dissensus.arrays import Ints, Table
     from dissensus.evaluation.comparison.differences import Difference
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
     from dissensus_train.bundles.drift import Drift

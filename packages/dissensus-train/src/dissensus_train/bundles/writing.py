@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from dissensus.arrays import Features, Ints, Table
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus.items import Items
     from dissensus_train.studies import ScoredStudy
     from dissensus_train.studies.scored import StudySystem
@@ -291,10 +291,7 @@ def _recipe(
             ),
             **(versions("transformers") if first.model.startswith("hf:") else {}),
         },
-        licence={
-            "model": licence,
-            "data": DATASETS[study.dataset].licence if study.dataset in DATASETS else "",
-        },
+        licence={"model": licence, "data": DATASETS[study.dataset].licence if study.dataset in DATASETS else ""},
         answers=held_out_answers(scored, prediction(scored, system, seeds)),
         people=_people(first, data, network, pseudonyms=pseudonyms),
         together=together,

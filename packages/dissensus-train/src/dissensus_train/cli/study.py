@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.cores import Over
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus.votes.formats import Options
     from dissensus_train.studies import OpenStudy, ScoredStudy, Study, StudyPlan
     from dissensus_train.studies.by_vote import VoteScore
@@ -220,10 +220,7 @@ def init(
 @app.command()
 @opt.command("gc")
 def gc(
-    store: Path = Path("dissensus-runs"),
-    forget: list[str] | None = None,
-    yes: bool = False,
-    json: opt.JsonTo = None,
+    store: Path = Path("dissensus-runs"), forget: list[str] | None = None, yes: bool = False, json: opt.JsonTo = None
 ) -> None:
     """Remove stored runs that no known study asks for, after showing them."""
     from dissensus_train.studies.opening import unasked_runs

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.bootstrap import Estimate
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus.report.figures import Record
 
 DATA: Final = "dots"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.arrays import Ints, Names, Table
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus.evaluation.probabilities import Predictions, Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.report.chapters import Added

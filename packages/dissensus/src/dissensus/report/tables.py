@@ -14,7 +14,7 @@ from dissensus.evaluation.comparison.differences import shown_p
 from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.tables import DASH, latex
-from dissensus.evaluation.evaluating import ONLY_CORRECTED
+from dissensus.evaluation.evaluated import ONLY_CORRECTED
 from dissensus.evaluation.metrics.distances import tvd
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.pages import as_markdown, markdown
@@ -175,8 +175,7 @@ def _compared(subject: Subject, *, by: str, stratum: str) -> dict[tuple[str, str
     """By system and metric, each system and baseline minus the reference of its model."""
     differences: dict[tuple[str, str], Difference] = {}
     for model, names in subject.models.items():
-        rivals = [name for name in names if name != subject.references[model]]
-        if rivals:
+        if rivals := [name for name in names if name != subject.references[model]]:
             rows = subject.evaluation.difference(subject.references[model], by=by, stratum=stratum, only=rivals).rows
             differences |= {(row.system, row.metric): row for row in rows}
     return differences
