@@ -66,12 +66,7 @@ class Export:
 
 
 def export_project(
-    cursor: Any,
-    project: Project,
-    folder: str | Path,
-    *,
-    identities: bool = False,
-    formats: Sequence[str] = FORMATS,
+    cursor: Any, project: Project, folder: str | Path, *, identities: bool = False, formats: Sequence[str] = FORMATS
 ) -> Export:
     """Write everything that was collected into a new folder, whole or not at all.
 

@@ -112,8 +112,7 @@ async def arrival(request: Request) -> Response:
         if known_screen is not None:
             return RedirectResponse(known_screen, 303)
     if site.limits is not None:
-        wait = site.limits.arrivals.wait(address_of(request.scope), now)
-        if wait:
+        if wait := site.limits.arrivals.wait(address_of(request.scope), now):
             return turned_away(request, too_many(wait))
     questions = {question.name for question in project.eligibility}
     groups = {name: query.get(name, "") for name in project.quotas if name not in questions}

@@ -137,13 +137,7 @@ def summarise_basins(systems: Mapping[str, Sequence[Basin]], *, reference: str) 
 
 
 def mean_over_pairs(
-    values: Floats,
-    pairs: Sequence[tuple[int, int]],
-    *,
-    item_variance: float,
-    items: int,
-    low: float,
-    high: float,
+    values: Floats, pairs: Sequence[tuple[int, int]], *, item_variance: float, items: int, low: float, high: float
 ) -> Estimate:
     """The mean of (pairs,) values over pairs of seeds; the same seed twice where systems are compared seed by seed.
 

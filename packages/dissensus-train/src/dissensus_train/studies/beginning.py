@@ -89,8 +89,7 @@ def first_study(
     ]
     if shown is not None:
         lines.append(f"encoder = {toml_value(USUAL_ENCODER[shown.kind])}    # {OTHER_ENCODERS[shown.kind]}")
-        others = [name for name, values in shown.columns.items() if _labels(values, said)]
-        if others:
+        if others := [name for name, values in shown.columns.items() if _labels(values, said)]:
             lines.append(
                 f"# original = {toml_value(others[0])}"
                 "    # if these labels are older than the votes: gives the target 'original'"

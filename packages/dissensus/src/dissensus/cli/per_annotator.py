@@ -5,17 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from dissensus.cli.printing import (
-    console,
-    json_alone,
-    next_step,
-    note,
-    plain,
-    say,
-    short_table,
-    table,
-    text_to,
-)
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, say, short_table, table, text_to
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:

@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import (
-    read_files,
-    read_systems,
-    reading_dict,
-    system_files,
-    votes_beside_predictions,
-)
+from dissensus.cli.inputs import read_files, read_systems, reading_dict, system_files, votes_beside_predictions
 from dissensus.cli.printing import console, json_alone, next_step, note, say, short_table, typed
 from dissensus.errors import InputError
 

@@ -116,8 +116,7 @@ def _print(result: StandIn) -> None:
     if result.panel is not None:
         say([str(result.panel)])
     name, best = next(iter(result.models.items()))
-    parts = sorted(best.parts, key=lambda part: part.model_as_good)[:MOST_PARTS]
-    if parts:
+    if parts := sorted(best.parts, key=lambda part: part.model_as_good)[:MOST_PARTS]:
         lines = [["", "votes", "as good as people", "agreement", "people's own"]]
         for part in parts:
             model = "–" if part.model is None else f"{part.model:.3f}"

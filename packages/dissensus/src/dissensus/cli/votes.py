@@ -198,7 +198,7 @@ def _print(result: Inspection, source: str) -> None:
     panel = "anonymous" if result.annotators is None else f"{result.annotators:,} annotators"
     out.print(
         f"[bold]{plain(source)}[/]: {result.votes:,} votes, {result.items:,} items, {len(result.classes)} "
-        f"{'ordered ' if result.ordered else ''}classes, {panel}",
+        f"{'ordered ' if result.ordered else ''}classes, {panel}"
     )
     for sentence in result.sentences():
         out.print(plain(sentence))

@@ -369,8 +369,7 @@ def hard_labels(name: str, given: Any, people: LabelDistribution, stated: Sequen
     if stated is not None and labels.dtype.kind in "iu" and not set(names) <= set(people.classes):
         unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
         names = [str(stated[place]) for place in labels] if not unknown.size else names
-    lacking = [label for label in dict.fromkeys(names) if label not in people.classes]
-    if lacking:
+    if lacking := [label for label in dict.fromkeys(names) if label not in people.classes]:
         remedy = "give a class name for each item" if labels.dtype.kind not in "iu" else "state classes="
         raise InputError(
             f"{name}: '{lacking[0]}' is none of the classes {', '.join(people.classes)}; {remedy}, or one row of "

@@ -209,8 +209,7 @@ def words(record: Any) -> Answers | None:
     """A distribution or an answer in words: `{"A": "15%", "B": "85%"}`, or a text that may hold such an object."""
     if not isinstance(record, dict):
         return stated(record) if isinstance(record, str) else None
-    choices = _choices(record)
-    if choices:
+    if choices := _choices(record):
         texts = [(choice.get("message") or {}).get("content", choice.get("text")) for choice in choices]
         return _mean([{} if text is None else stated(_words(text)) for text in texts])
     for key in ("distribution", *ANSWER_KEYS):

@@ -61,8 +61,7 @@ def write_release(votes: Votes, folder: Path, *, name: str, licence: str | None 
         licence: as the Hub spells it, such as cc-by-4.0; None says other.
     """
     files = [folder / name for name in (FILE, VOTES, CARD)]
-    there = [file.name for file in files if file.exists()]
-    if there:
+    if there := [file.name for file in files if file.exists()]:
         raise InputError(f"{folder}: the folder holds {', '.join(there)} already; choose another, or remove them")
     folder.mkdir(parents=True, exist_ok=True)
     table = release_table(people_alone(votes)[0])

@@ -87,8 +87,7 @@ def who_disagrees(subject: Subject, *, seed: int) -> WhoDisagrees | None:
     apart = {name: p for name, p in p_votes.items() if p is not None and p <= LEVEL}
     sentences = [*_of_map(placed, votes), *_of_groups(scored.by_group)]
     sentences += [f"{capital(sentence)}." for some in chosen.values() for sentence in some.told]
-    left = [name for name in groups if name not in chosen]
-    if left:
+    if left := [name for name in groups if name not in chosen]:
         sentences.append(
             f"Not shown by group: {', '.join(left)}, which have more than {MOST_GROUPS} values, or fewer than two with "
             f"{least} people."

@@ -249,8 +249,7 @@ def prediction_sets(
             items = round(float(weights.sum()))
             scores.append(SetScore(calibrated=calibrated, stratum=name, items=items, coverage=coverage, size=size))
     made = thresholds(people.probabilities, np.ones(len(people), dtype=np.bool_))
-    few = [name for name, row in zip(groups, made, strict=True) if np.isinf(row).any()]
-    if few:
+    if few := [name for name, row in zip(groups, made, strict=True) if np.isinf(row).any()]:
         notes = (*notes, f"too few votes for {level:.0%}, so that sets hold classes unseen: {', '.join(few)}")
     return PredictionSets(
         level=level,

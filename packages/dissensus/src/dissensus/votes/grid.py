@@ -128,8 +128,7 @@ def votes_from_count_rows(
     Without `item` the rows are numbered from 0; `classes` are the columns to take, in order.
     """
     table = rows.table if item is None else rows.table.drop(item)
-    missing = [name for name in classes or () if name not in table.columns]
-    if missing:
+    if missing := [name for name in classes or () if name not in table.columns]:
         raise InputError(f"{rows.path}: there is no column for class '{missing[0]}'; correct classes=")
     table = table[list(classes or table.columns)]
     if not table.width:
@@ -283,13 +282,7 @@ def votes_from_npy(path: Path, *, classes: Sequence[str] | None = None, ordered:
 
 
 def _votes_from_table(
-    counts: Any,
-    *,
-    items: Names,
-    classes: Sequence[str],
-    ordered: bool | None,
-    where: Where,
-    may_be_none: bool = False,
+    counts: Any, *, items: Names, classes: Sequence[str], ordered: bool | None, where: Where, may_be_none: bool = False
 ) -> Votes:
     wrong = ~((counts >= 0) & (counts <= LARGEST_COUNT) & (counts == np.floor(counts)))
     if wrong.any():

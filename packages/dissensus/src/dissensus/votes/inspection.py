@@ -20,12 +20,7 @@ from dissensus.votes.agreement import (
     single_choice,
     vote_weights,
 )
-from dissensus.votes.annotators import (
-    AnnotatorAgreement,
-    annotator_agreement,
-    models_beside_people,
-    unsure_judgements,
-)
+from dissensus.votes.annotators import AnnotatorAgreement, annotator_agreement, models_beside_people, unsure_judgements
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.reading import votes_in
 from dissensus.votes.reliability import SplitHalf, split_half_reliability
@@ -472,8 +467,7 @@ def _annotators(votes: Votes, notes: list[str]) -> AnnotatorAgreement | None:
         notes.append("annotators: the votes are anonymous")
         return None
     panel = annotator_agreement(votes).lowest_first()
-    alone = int((panel.compared == 0).sum())
-    if alone:
+    if alone := int((panel.compared == 0).sum()):
         notes.append(f"annotators: {alone:,} have no agreement, because nobody else judged an item of theirs")
     return panel
 

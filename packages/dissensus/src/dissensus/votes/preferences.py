@@ -179,8 +179,7 @@ def as_preferences(
             )
         )
     if votes.annotators is not None and votes.judgement is None:
-        twice = len(votes) - len(np.unique(item.astype(np.int64) * len(votes.annotators) + votes.annotators.code))
-        if twice:
+        if twice := len(votes) - len(np.unique(item.astype(np.int64) * len(votes.annotators) + votes.annotators.code)):
             notes.append(f"{number(twice, 'pair')} judged both ways round by the same annotator: both votes count")
     top = len(classes) - 1
     return replace(
@@ -301,8 +300,7 @@ def _numbers(values: Sequence[float], *, numbered: bool) -> list[int]:
     """Where numbers lie: -3 to 3 as they are, 1 and 2 are the sides; refuses those that may mean several things."""
     whole = [int(value) for value in values]
     if min(whole) < 0:
-        far = [str(value) for value in whole if abs(value) > DEGREES]
-        if far:
+        if far := [str(value) for value in whole if abs(value) > DEGREES]:
             raise InputError(
                 f"preferences: {listed(far)} are more than {DEGREES} degrees; put the numbers into bins with bins=, or "
                 "leave out those that are no answers with missing="

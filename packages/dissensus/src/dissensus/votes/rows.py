@@ -308,8 +308,7 @@ def _select_responses(rows: _VoteRows, cells: pl.Series) -> _Selected:
     kept = rows.keep_distinct(cell, said)
     seconds = None if rows.seconds is None else _seconds_of_judgements(rows, judgement, kept, n=first.size)
     judgement, label, response = judgement[kept], label[kept], response[kept]
-    partial = int((np.bincount(judgement, minlength=first.size) < len(classes)).sum())
-    if partial:
+    if partial := int((np.bincount(judgement, minlength=first.size) < len(classes)).sum()):
         rows.notes.append(f"{_judgements(partial)} with unanswered classes, read as no")
     said = response != NO
     unsure = response[said] == UNSURE

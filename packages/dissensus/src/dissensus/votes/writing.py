@@ -224,8 +224,7 @@ def _counts(votes: Votes, path: Path) -> pl.DataFrame:
 
 
 def _with_items(votes: Votes, columns: list[pl.Series], path: Path) -> pl.DataFrame:
-    taken = {column.name for column in columns} & {"item", OWN, *votes.item_attributes}
-    if taken:
+    if taken := {column.name for column in columns} & {"item", OWN, *votes.item_attributes}:
         raise InputError(f"{path}: '{min(taken)}' is another column; rename the annotator or class of that name")
     about = [_named(values).alias(name) for name, values in votes.item_attributes.items()]
     return pl.DataFrame([_named(votes.items).alias("item"), *about, *columns])
