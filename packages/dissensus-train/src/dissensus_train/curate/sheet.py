@@ -6,8 +6,6 @@ stays "not stated", for people to fill in.
 
 from __future__ import annotations
 
-import tomllib
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -15,6 +13,7 @@ import numpy as np
 
 from dissensus.errors import InputError, choices
 from dissensus.pages import filled
+from dissensus.shipped import shipped_toml
 from dissensus.toml_file import TomlFile, TomlTable
 from dissensus.votes.croissant import described, record_set
 
@@ -29,12 +28,7 @@ if TYPE_CHECKING:
 
 UNKNOWN: Final = "not stated"
 
-
-def _data(name: str) -> dict[str, Any]:
-    return tomllib.loads(resources.files("dissensus_train.curate").joinpath(name).read_text(encoding="utf-8"))
-
-
-QUESTIONS: Final[dict[str, dict[str, str]]] = _data("datasheet.toml")
+QUESTIONS: Final[dict[str, dict[str, str]]] = shipped_toml(__package__, "datasheet.toml")
 """By section and key of the answers file, what is asked."""
 
 
@@ -210,7 +204,7 @@ def sheet_croissant(
     items: ItemList, path: Path, *, name: str, answers: Mapping[str, Mapping[str, str]] | None = None
 ) -> dict[str, Any]:
     """Croissant metadata of a set and the file of its list, ready for JSON; what has no answer leaves its field out."""
-    answers, form = answers or {}, _data("croissant.toml")
+    answers, form = answers or {}, shipped_toml(__package__, "croissant.toml")
     of_set = answers.get("distribution", {})
     where = of_set.get("where", "")
     return described(
