@@ -318,12 +318,9 @@ def times_of(cells: pl.Series) -> pl.Series:
     """
     if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
         moments = cells.cast(pl.Datetime("us"))
-        zone = getattr(cells.dtype, "time_zone", None)
-        return (
-            moments
-            if zone is None
-            else cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None).cast(moments.dtype)
-        )
+        if getattr(cells.dtype, "time_zone", None) is None:
+            return moments
+        return cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None).cast(moments.dtype)
     if not (cells.dtype.is_numeric() or cells.dtype == pl.String):
         return pl.Series(cells.name, [None] * len(cells), dtype=pl.Datetime("us"))
     numbers = cells.cast(pl.Float64, strict=False)

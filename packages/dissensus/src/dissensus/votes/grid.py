@@ -208,10 +208,6 @@ def _parts(cells: Any, size: Any, *, shares: bool = False) -> tuple[Any, Any]:
     return parts.round(), near & (parts >= 0) & (parts.round() <= size[:, None]) & (size >= 1)[:, None]
 
 
-def _up_to(size: Any) -> str:
-    return "" if size.min() == size.max() else f" to {size.max():g}"
-
-
 def votes_from_parts(
     rows: Rows, *, item: str | None, classes: Sequence[str], panel: str, notes: list[str]
 ) -> tuple[Votes, Ints]:
@@ -239,7 +235,8 @@ def votes_from_parts(
             f"number of a panel of {size[row]:g} people; correct it, or panel="
         )
     scale = "numbers of people" if (parts == cells).all() else "shares" if cells.max() <= 1 else "percentages"
-    notes.append(Plain(f"the cells are taken for {scale}, of a panel of {size.min():g}" + _up_to(size)))
+    up_to = "" if size.min() == size.max() else f" to {size.max():g}"
+    notes.append(Plain(f"the cells are taken for {scale}, of a panel of {size.min():g}{up_to}"))
     of = np.arange(len(cells))
     if len(classes) > 1 and (parts.sum(axis=1) == size).all():
         notes.append(Plain("each row adds up to its panel: people chose one class each"))

@@ -247,11 +247,7 @@ class Inspection(Framed):
 
     def estimates(self) -> dict[str, Estimate]:
         """By title, the statistics of agreement and the split-half reliabilities that the votes allow."""
-        halves = (
-            {}
-            if self.split_half is None
-            else {"entropy": self.split_half.entropy, "probabilities": self.split_half.probabilities}
-        )
+        halves = {name: getattr(self.split_half, name, None) for name in ("entropy", "probabilities")}
         return {
             **{TITLES[name]: estimate for name, estimate in self.agreement.items()},
             **{f"split-half, {name}": estimate for name, estimate in halves.items() if estimate is not None},

@@ -1,4 +1,4 @@
-"""Files with one row per vote or response: their columns are chosen, their cells looked at, and votes made of them."""
+"""Files with one row per vote or response: their cells are looked at, and votes made of them."""
 
 from __future__ import annotations
 
@@ -9,37 +9,22 @@ import polars as pl
 
 from dissensus.errors import InputError
 from dissensus.table_file import refuse_short_rows
-from dissensus.votes.cells import (
-    MISSING,
-    holds_kinds,
-    holds_no_times,
-    holds_responses,
-    holds_times,
-    is_missing,
-    missing_words,
-    not_seconds,
-)
+from dissensus.votes.cells import MISSING, is_missing, missing_words
 from dissensus.votes.columns import (
-    KIND,
     RATING,
     SYNONYMS,
     TEXTS,
-    Columns,
-    choose,
     counts_people,
     guess,
     is_annotator,
     item_parts,
-    kind_column,
     listed,
-    people_column,
     plain,
-    require,
 )
 from dissensus.votes.echo import Plain, number
 from dissensus.votes.formats import LONG_COLUMNS, Reading, unclear
 from dissensus.votes.lists import one_row_a_vote, with_lists
-from dissensus.votes.roles import choose_item, finer, other_labels, refuse_responses_of_a_model
+from dissensus.votes.roles import as_cells_say, choose_columns, finer, other_labels
 from dissensus.votes.rows import votes_from_rows
 from dissensus.votes.scales import binned, refuse_labels
 from dissensus.votes.several_labels import choose_separator, sets_or_lists
@@ -49,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.table_file import OpenTable, Rows
+    from dissensus.votes.columns import Columns
     from dissensus.votes.formats import Options
     from dissensus.votes.own import Own
     from dissensus.votes.roles import Readings
@@ -80,9 +66,9 @@ def read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
         options.refuse(table.path, "long", "separator")
     options.refuse(table.path, options.format or "long", "annotators", "panel", "drop_empty", "drop_repeated")
     notes: list[str] = []
-    columns = _choose_columns(table, options, own, notes)
+    columns = choose_columns(table, options, own, notes)
     rows = _rows_with_item(table, columns, own)
-    rows, columns = _as_cells_say(rows, columns, options, notes)
+    rows, columns = as_cells_say(rows, columns, options, notes)
     if unused := [name for name in table.columns if name not in rows.table.columns]:
         notes.append(Plain(f"not used: {listed(unused)}"))
     if own is None and columns.response is None:
@@ -140,65 +126,6 @@ def read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     sets = separator is not None or dtype == pl.List
     name = "lists" if lists else "sets" if sets else "long"
     return Reading(votes=votes, format=name, columns=columns.roles(), notes=tuple(notes))
-
-
-def _as_cells_say(rows: Rows, columns: Columns, options: Options, notes: list[str]) -> tuple[Rows, Columns]:
-    """The rows and columns without the roles that were guessed from a name and that no cell bears out."""
-    if columns.kind and options.kind is None and not holds_kinds(rows.table[columns.kind], where=rows.where):
-        # Some other kind, of items perhaps: a column like any other.
-        rows, columns = replace(rows, table=rows.table.drop(columns.kind)), replace(columns, kind=None)
-    if columns.response and options.response is None and not holds_responses(rows.table[columns.response]):
-        notes.append(Plain(f"column '{columns.response}' holds no yes, no or unsure, and is not used"))
-        columns = replace(columns, response=None)
-    if columns.seconds is not None and options.seconds is None:
-        cells = rows.table[columns.seconds]
-        if columns.time is None and holds_times(cells):
-            columns = replace(columns, seconds=None, time=columns.seconds)
-        elif (not_seconds(cells) == cells.is_not_null()).all() and cells.null_count() < len(cells):
-            notes.append(f"column '{columns.seconds}' holds no seconds and is not used")
-            columns = replace(columns, seconds=None)
-    if columns.time is not None and options.time is None and holds_no_times(rows.table[columns.time]):
-        if options.duplicates != "refuse":
-            raise InputError(
-                f"{rows.path}: the cells of '{columns.time}', which tell the {options.duplicates} vote, are no "
-                "dates and times that are known; write them as ISO 8601 does, or rename the column to go by rows"
-            )
-        notes.append(f"column '{columns.time}' holds no moments and is not used")
-        columns = replace(columns, time=None)
-    return rows, columns
-
-
-def _choose_columns(table: OpenTable, options: Options, own: Own | None, notes: list[str]) -> Columns:
-    available, path = table.columns, table.path
-    given = {role: getattr(options, role) for role in SYNONYMS}
-    parts = item_parts(options.item, available)
-    chosen: dict[str, str | None] = {}
-    for role, name in given.items():
-        taken = {*given.values(), *chosen.values(), *parts, *options.attributes, *options.item_attributes}
-        free = [column for column in available if column not in taken]
-        known = [*available, *(["".join(name or ())] if role == "item" and parts else [])]
-        chosen[role] = choose(role, name, known if name is not None else free, path=path)
-    taken = {*chosen.values(), *parts, *options.attributes, *options.item_attributes}
-    chosen[KIND] = kind_column(options.kind, available, taken=taken, path=path)
-    chosen["annotator"] = chosen["annotator"] or people_column([name for name in available if name not in taken])
-    if options.format == "lists" and options.response is None:
-        # Beside the scores of several people stands what they judged, a model's response.
-        chosen["response"] = None
-    if chosen["label"] is None:
-        chosen["label"], chosen["response"] = chosen["response"], None
-        if own is None and options.response is None:
-            refuse_responses_of_a_model(table, chosen)
-    label = require("label", chosen["label"], available, path=path)
-    if own is None and options.item is None:
-        roles = {name for role, name in chosen.items() if role != "item"}
-        free = [name for name in available if name not in {*roles, *options.attributes, *options.item_attributes}]
-        chosen["item"] = choose_item(table, free, chosen["annotator"], label, notes=notes)
-    chosen["item"] = chosen["item"] if parts else require("item", chosen["item"], available, path=path)
-    for name in options.attributes:
-        choose("attributes", name, available, path=path)
-    for name in options.item_attributes:
-        choose("item_attributes", name, available, path=path)
-    return Columns(**chosen, attributes=options.attributes, item_attributes=options.item_attributes)  # type: ignore[arg-type]
 
 
 def _rows_with_item(table: OpenTable, columns: Columns, own: Own | None) -> Rows:

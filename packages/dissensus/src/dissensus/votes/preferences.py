@@ -168,18 +168,14 @@ def as_preferences(
     here = turned[votes.item]
     shown = here & (not chosen)
     if here.any():
-        notes.append(
-            Plain(
-                f"{here.sum():,} of {len(votes):,} votes named the sides of their pair the other way round "
-                + (
-                    "than its first row, which names left and right; which was shown on the left is kept"
-                    if shown.any()
-                    else "than in order of alphabet"
-                )
-            )
-        )
+        than = "in order of alphabet"
+        if shown.any():
+            than = "its first row, which names left and right; which was shown on the left is kept"
+        some = f"{here.sum():,} of {len(votes):,} votes named the sides of their pair the other way round"
+        notes.append(Plain(f"{some} than {than}"))
     if votes.annotators is not None and votes.judgement is None:
-        if twice := len(votes) - len(np.unique(item.astype(np.int64) * len(votes.annotators) + votes.annotators.code)):
+        pair = item.astype(np.int64) * len(votes.annotators) + votes.annotators.code
+        if twice := len(pair) - len(np.unique(pair)):
             notes.append(f"{number(twice, 'pair')} judged both ways round by the same annotator: both votes count")
     top = len(classes) - 1
     return replace(

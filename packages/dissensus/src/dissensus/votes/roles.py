@@ -1,14 +1,27 @@
-"""Which column holds what, by its values, where the names of columns leave it open."""
+"""Which column of a file holds what: as given, by its name, and by its values where names leave it open."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.columns import SYNONYMS, item_parts, listed, plain
+from dissensus.votes.cells import holds_kinds, holds_no_times, holds_responses, holds_times, not_seconds
+from dissensus.votes.columns import (
+    KIND,
+    SYNONYMS,
+    Columns,
+    choose,
+    item_parts,
+    kind_column,
+    listed,
+    people_column,
+    plain,
+    require,
+)
 from dissensus.votes.echo import Plain
 from dissensus.votes.lists import holds_several, with_lists
 from dissensus.votes.scales import MANY
@@ -17,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from dissensus.table_file import OpenTable, Rows
-    from dissensus.votes.columns import Columns
+    from dissensus.votes.formats import Options
+    from dissensus.votes.own import Own
 
     Readings = dict[str, dict[str, Any]]
     """By what a file may mean, the options that say so."""
@@ -26,6 +40,66 @@ FEW: Final = 0.02
 """The share of rows that may be repetitions, or be left out as such, before something else is asked."""
 
 _SHOWN: Final = 30
+
+
+def choose_columns(table: OpenTable, options: Options, own: Own | None, notes: list[str]) -> Columns:
+    """The column of each role of a file with one row per vote; `own` is what the file says of itself."""
+    available, path = table.columns, table.path
+    given = {role: getattr(options, role) for role in SYNONYMS}
+    parts = item_parts(options.item, available)
+    chosen: dict[str, str | None] = {}
+    for role, name in given.items():
+        taken = {*given.values(), *chosen.values(), *parts, *options.attributes, *options.item_attributes}
+        free = [column for column in available if column not in taken]
+        known = [*available, *(["".join(name or ())] if role == "item" and parts else [])]
+        chosen[role] = choose(role, name, known if name is not None else free, path=path)
+    taken = {*chosen.values(), *parts, *options.attributes, *options.item_attributes}
+    chosen[KIND] = kind_column(options.kind, available, taken=taken, path=path)
+    chosen["annotator"] = chosen["annotator"] or people_column([name for name in available if name not in taken])
+    if options.format == "lists" and options.response is None:
+        # Beside the scores of several people stands what they judged, a model's response.
+        chosen["response"] = None
+    if chosen["label"] is None:
+        chosen["label"], chosen["response"] = chosen["response"], None
+        if own is None and options.response is None:
+            refuse_responses_of_a_model(table, chosen)
+    label = require("label", chosen["label"], available, path=path)
+    if own is None and options.item is None:
+        roles = {name for role, name in chosen.items() if role != "item"}
+        free = [name for name in available if name not in {*roles, *options.attributes, *options.item_attributes}]
+        chosen["item"] = choose_item(table, free, chosen["annotator"], label, notes=notes)
+    chosen["item"] = chosen["item"] if parts else require("item", chosen["item"], available, path=path)
+    for name in options.attributes:
+        choose("attributes", name, available, path=path)
+    for name in options.item_attributes:
+        choose("item_attributes", name, available, path=path)
+    return Columns(**chosen, attributes=options.attributes, item_attributes=options.item_attributes)  # type: ignore[arg-type]
+
+
+def as_cells_say(rows: Rows, columns: Columns, options: Options, notes: list[str]) -> tuple[Rows, Columns]:
+    """The rows and columns without the roles that were guessed from a name and that no cell bears out."""
+    if columns.kind and options.kind is None and not holds_kinds(rows.table[columns.kind], where=rows.where):
+        # Some other kind, of items perhaps: a column like any other.
+        rows, columns = replace(rows, table=rows.table.drop(columns.kind)), replace(columns, kind=None)
+    if columns.response and options.response is None and not holds_responses(rows.table[columns.response]):
+        notes.append(Plain(f"column '{columns.response}' holds no yes, no or unsure, and is not used"))
+        columns = replace(columns, response=None)
+    if columns.seconds is not None and options.seconds is None:
+        cells = rows.table[columns.seconds]
+        if columns.time is None and holds_times(cells):
+            columns = replace(columns, seconds=None, time=columns.seconds)
+        elif (not_seconds(cells) == cells.is_not_null()).all() and cells.null_count() < len(cells):
+            notes.append(f"column '{columns.seconds}' holds no seconds and is not used")
+            columns = replace(columns, seconds=None)
+    if columns.time is not None and options.time is None and holds_no_times(rows.table[columns.time]):
+        if options.duplicates != "refuse":
+            raise InputError(
+                f"{rows.path}: the cells of '{columns.time}', which tell the {options.duplicates} vote, are no "
+                "dates and times that are known; write them as ISO 8601 does, or rename the column to go by rows"
+            )
+        notes.append(f"column '{columns.time}' holds no moments and is not used")
+        columns = replace(columns, time=None)
+    return rows, columns
 
 
 def item_columns(available: Sequence[str]) -> list[str]:
