@@ -107,13 +107,9 @@ class DeployedComparison:
             second = f"Whether the deployed model is as close to people as at export is not known: {why}."
         else:
             closer = since.high is not None and since.high < 0
-            how = (
-                "further from people than"
-                if further
-                else "closer to people than"
-                if closer
-                else "as close to people as"
-            )
+            how = "as close to people as"
+            if further or closer:
+                how = f"{'further from' if further else 'closer to'} people than"
             hedge = "" if further or closer else ", as far as these votes tell"
             second = (
                 f"The deployed model is {how} at export{hedge}: {self.measure} {shown(self.now)}, then "

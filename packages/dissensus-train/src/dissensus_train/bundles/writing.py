@@ -241,6 +241,7 @@ def _recipe(
     network = network_of(first, data)
     reads_items = hasattr(network, "prepare")
     encoder = None if reads_items else data.encoder
+    decided_by = {} if encoder is None else encoder.decided_by
     own_encoder = data.encoder is not None and _is_own(data.encoder.name)
     seeds = [member.seed for member in members]
     return Recipe(
@@ -278,17 +279,13 @@ def _recipe(
             "items": data.fingerprint if data.items is None else data.items.fingerprint,
             "votes": _votes_fingerprint(data),
             "runs": {str(member.seed): member.key for member in members},
-            "encoder": "" if encoder is None else encoder.decided_by.get("weights", ""),
+            "encoder": decided_by.get("weights", ""),
         },
         versions={
             "dissensus": __version__,
             "trained by": "; ".join(system.trained_on),
             **VERSIONS,
-            **(
-                {}
-                if encoder is None
-                else {k: v for k, v in encoder.decided_by.items() if k in ("transformers", "timm")}
-            ),
+            **{name: version for name, version in decided_by.items() if name in ("transformers", "timm")},
             **(versions("transformers") if first.model.startswith("hf:") else {}),
         },
         licence={"model": licence, "data": DATASETS[study.dataset].licence if study.dataset in DATASETS else ""},

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.bootstrap import json_value
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.differences import BETTER, WORSE, Differences, differences, with_holm
 from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.tables import DASH, as_list, latex, shown
 from dissensus.evaluation.comparison.verdict import verdict
-from dissensus.evaluation.finite_panel.people_ruler import Ruler
 from dissensus.evaluation.finite_panel.shared_annotators import annotator_variance, with_annotators
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.frames import Framed
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.comparison.strata import Halves
     from dissensus.evaluation.finite_panel.finding import Finding
     from dissensus.evaluation.finite_panel.panel import Panel
-    from dissensus.evaluation.finite_panel.people_ruler import Worth
+    from dissensus.evaluation.finite_panel.people_ruler import Ruler, Worth
     from dissensus.evaluation.finite_panel.seeds import OfSeeds
     from dissensus.evaluation.scoring import Resampled
 
@@ -328,28 +328,16 @@ class Evaluation(Framed):
     def to_dict(self) -> dict[str, Any]:
         """Everything that the tables say, ready for JSON."""
         facts = ("title", "short", "unit", "better", "reference")
+
+        def of(*names: str) -> dict[str, Any]:
+            return {name: json_value(getattr(self, name)) for name in names}
+
         return {
-            "verdict": list(self.verdict),
-            "trained_on": dict(self.trained_on),
-            "warnings": list(self.warnings),
-            "items": self.items,
-            "classes": list(self.classes),
-            "systems": list(self.systems),
-            "baselines": list(self.baselines),
-            "reference": self.reference,
+            **of("verdict", "trained_on", "warnings", "items", "classes", "systems", "baselines", "reference"),
             "metrics": {name: {key: getattr(METRICS[name], key) for key in facts} for name in self.metrics},
-            "headline": self.headline,
-            "resamples": self.resamples,
-            "seed": self.seed,
+            **of("headline", "resamples", "seed"),
             "notes": list(self.all_notes),
-            "ruler": self.ruler if isinstance(self.ruler, str) else self.ruler.to_dict(),
-            "worth": {name: worth.to_dict() for name, worth in self.worth.items()},
-            "second": self.second,
-            "second_ruler": self.second_ruler.to_dict() if isinstance(self.second_ruler, Ruler) else self.second_ruler,
-            "of_seeds": {name: found.to_dict() for name, found in self.of_seeds.items()},
-            "second_worth": {name: worth.to_dict() for name, worth in self.second_worth.items()},
-            "overall": self.overall.to_dict(),
-            "strata": {idea: scores.to_dict() for idea, scores in self.strata.items()},
+            **of("ruler", "worth", "second", "second_ruler", "of_seeds", "second_worth", "overall", "strata"),
             "differences": self.difference().to_dict() if len(self.models) > 1 else [],
             "against_baselines": self.against_baselines().to_dict(),
         }

@@ -234,12 +234,10 @@ def evaluate(
         second=second,
         second_ruler=second_ruler,
         second_worth=worth_by(second_ruler),
-        of_seeds={}
-        if panel is None
-        else {
+        of_seeds={
             name: of_seeds(panel, runs, resamples=resamples, seed=seed, entce=corrected_entce.get(name))
             for name, runs in models.items()
-            if len(runs) > 1
+            if panel is not None and len(runs) > 1
         },
         trained_on=trained_on,
         warnings=tuple(dict.fromkeys(warnings)),
@@ -254,11 +252,10 @@ def evaluate(
             telling=tuple(telling),
             halves=halves,
             panel=of_people,
-            losses={}
-            if of_people is None
-            else {
+            losses={
                 score: {name: mean_losses(system.probabilities, score) for name, system in systems.items()}
                 for score in linear
+                if of_people is not None
             },
         ),
     )

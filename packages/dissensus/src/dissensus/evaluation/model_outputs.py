@@ -110,9 +110,8 @@ def _of_sides(
     def read(item: Any, said: Answers | None) -> Answers | None:
         return said and summed((shown.meant(item, word, table.get(plain_answer(word))), p) for word, p in said.items())
 
-    return [(item, read(item, said)) for item, said in records], shown.notes(
-        w for _, said in records for w in said or ()
-    )
+    meant = [(item, read(item, said)) for item, said in records]
+    return meant, shown.notes(word for _, said in records for word in said or ())
 
 
 def read_answers(path: str | Path) -> dict[str, str]:

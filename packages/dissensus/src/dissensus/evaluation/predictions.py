@@ -370,12 +370,12 @@ def _with_unvoted(path: Path, held: _Numbers, given: Given) -> _Numbers:
         return held
     names = ", ".join(map(repr, held.others))
     total, rest = held.numbers.sum(axis=-1), sum(held.others.values())
-    if given == "logits":
-        if fractions := [name for name, values in held.others.items() if (values != np.floor(values)).any()]:
-            raise InputError(
-                f"{path}: {', '.join(map(repr, fractions))} may be classes that nobody voted for, which among logits "
-                "look like any other column of numbers; name the model's classes (classes=), or drop what is none"
-            )
+    fractions = [name for name, values in held.others.items() if (values != np.floor(values)).any()]
+    if given == "logits" and fractions:
+        raise InputError(
+            f"{path}: {', '.join(map(repr, fractions))} may be classes that nobody voted for, which among logits look "
+            "like any other column of numbers; name the model's classes (classes=), or drop what is none"
+        )
     if given == "logits" or np.abs(total - 1.0).max() <= ROUNDING:
         return replace(held, others={}, unused=(*held.unused, *held.others))
     if np.abs(total + rest - 1.0).max() <= ROUNDING:

@@ -97,13 +97,8 @@ class Table:
 
     def to_latex(self) -> str:
         r"""A `tabular` with rules of `booktabs` in a `table`."""
-        return latex(
-            self.header,
-            self._lines(),
-            caption=f"{self.title}.",
-            label=self.slug,
-            notes=[self.note] if self.note else [],
-        )
+        notes = [self.note] if self.note else []
+        return latex(self.header, self._lines(), caption=f"{self.title}.", label=self.slug, notes=notes)
 
     def _lines(self) -> list[list[str]]:
         return [[row.name, *map(str, row.cells)] for row in self.rows]
@@ -375,9 +370,8 @@ def table_of(
     rows = []
     for record in records[:most]:
         name, *cells = (column(record) for column in columns.values())
-        rows.append(
-            TableRow(name=str(name), cells=tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells))
-        )
+        shown = tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells)
+        rows.append(TableRow(name=str(name), cells=shown))
     return Table(slug=slug, title=title, header=tuple(columns), rows=tuple(rows), records=tuple(records), note=note)
 
 
