@@ -93,10 +93,8 @@ def as_md(blocks: Sequence[Block]) -> str:
     parts = []
     for block in blocks:
         if block.kind in ("table", "cards"):
-            shown = [
-                [index for index, cell in enumerate(row) if not isinstance(cell, Drawing)] for row in block.rows[:1]
-            ]
-            keep = shown[0] if shown else range(len(block.header))
+            first = block.rows[0] if block.rows else block.header
+            keep = [index for index, cell in enumerate(first) if not isinstance(cell, Drawing)]
             rows = [[as_markdown(row[index]) for index in keep] for row in block.rows]
             parts.append(markdown([block.header[index] for index in keep], rows))
         elif block.kind == "fold":

@@ -285,9 +285,8 @@ def _as_json(scored: ScoredStudy) -> dict[str, Any]:
 
 def show_scores(scored: ScoredStudy) -> None:
     """Print the verdict of a study, and its short table: the metrics of `SHOWN` by system, baseline and at best."""
-    show_evaluation(
-        scored.evaluation, title=f"{scored.opened.study.name}, {scored.evaluation.items:,} {scored.split} items"
-    )
+    title = f"{scored.opened.study.name}, {scored.evaluation.items:,} {scored.split} items"
+    show_evaluation(scored.evaluation, title=title)
     show_by_vote(scored.by_vote)
     seeds = len(scored.opened.study.seeds)
     note(

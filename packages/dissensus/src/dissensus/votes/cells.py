@@ -161,9 +161,8 @@ def variants(
     # Counting distinct names is much faster than finding those that are not.
     if keys.n_unique() == len(keys):
         return []
-    groups = table.filter(keys.is_duplicated()).group_by(
-        keys.filter(keys.is_duplicated()).alias("key"), maintain_order=True
-    )
+    again = keys.is_duplicated()
+    groups = table.filter(again).group_by(keys.filter(again).alias("key"), maintain_order=True)
     often = [
         " and ".join(f"'{name}' ({count:,})" for name, count in group.iter_rows())
         for _, group in itertools.islice(groups, 1 if what == "items" else None)

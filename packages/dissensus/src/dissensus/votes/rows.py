@@ -412,9 +412,8 @@ def keep_distinct(
     order = np.argsort(moments, kind="stable")
     sorted_keys = keys.gather(order)
     kept = np.empty(key.size, dtype=np.bool_)
-    kept[order] = (
-        sorted_keys.is_first_distinct() if duplicates == "first" else sorted_keys.is_last_distinct()
-    ).to_numpy()
+    alone = sorted_keys.is_first_distinct() if duplicates == "first" else sorted_keys.is_last_distinct()
+    kept[order] = alone.to_numpy()
     return kept
 
 
