@@ -35,20 +35,23 @@ def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:
     reasons = [f"{count:,} {reason or 'without a stated reason'}" for reason, count in cursor.fetchall()]
     whence = {"plain": "by a plain link", "prolific": "on Prolific", "mturk": "on Mechanical Turk"}
     simulated = "Simulated: bots gave the answers. " if is_simulated(cursor) else ""
-    checks = [
-        f"{len(project.comprehension)} questions about the task before the first item" if project.comprehension else "",
-        f"{len(project.practice_items)} items for practice" if project.practice_items else "",
-        f"{project.gold_shown} items with a known answer, of which {project.gold.misses_allowed} may be missed"
-        if project.gold_items
-        else "",
-    ]
+    may_miss = f"of which {project.gold.misses_allowed} may be missed"
+    checks = {
+        f"{len(project.comprehension)} questions about the task before the first item": project.comprehension,
+        f"{len(project.practice_items)} items for practice": project.practice_items,
+        f"{project.gold_shown} items with a known answer, {may_miss}": project.gold_items,
+        f"{len(project.eligibility)} questions before consent decided who may take part": project.eligibility,
+    }
     measured = realised(pay_sheet(cursor, project))
     screened = "; ".join(f"{name}: {value}" for name, value in project.prescreening.items())
     invited = f" Prescreening: {screened}." if screened else ""
-    checks += [f"{len(project.eligibility)} questions before consent decided who may take part"] * bool(
-        project.eligibility
-    )
     cost, texts = project.cost, project.texts
+    pay = f"{cost.pay_per_hour:g} {cost.currency} per hour, by the project's settings; {paid:,} people are to be paid."
+    if measured is not None:
+        pay += (
+            f" Realised: a median of {measured.minutes:.1f} minutes and {measured.hourly:.2f} {cost.currency} per "
+            f"hour, over {measured.people:,} people who finished."
+        )
     return {
         "collection": {
             "annotators": f"{simulated}{arrived:,} people arrived {whence[project.recruitment.kind]}; the answers of "
@@ -57,18 +60,9 @@ def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:
                 f"Asked about every class ({', '.join(asked.classes)}): {asked.question}" for asked in project.asked
             )
             + f" {texts.instructions}",
-            "pay": f"{cost.pay_per_hour:g} {cost.currency} per hour, by the project's settings; {paid:,} people are to "
-            "be paid."
-            + (
-                f" Realised: a median of {measured.minutes:.1f} minutes and {measured.hourly:.2f} {cost.currency} per "
-                f"hour, over {measured.people:,} people who finished."
-                if measured is not None
-                else ""
-            )
-            if cost.pay_per_hour
-            else "",
+            "pay": pay if cost.pay_per_hour else "",
             "consent": texts.consent,
-            "checks": "; ".join(filter(None, checks)),
+            "checks": "; ".join(check for check, made in checks.items() if made),
             "excluded": "; ".join(reasons),
         },
         "maintenance": {"errors": texts.contact},

@@ -1,15 +1,15 @@
-"""Pages of plain blocks, written as Markdown and as one HTML file that needs nothing else."""
+"""Pages of plain blocks, written as Markdown and as one HTML file that needs nothing else; Markdown of templates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["Block", "Drawing", "as_html", "as_md", "write_texts"]
@@ -93,10 +93,8 @@ def as_md(blocks: Sequence[Block]) -> str:
     parts = []
     for block in blocks:
         if block.kind in ("table", "cards"):
-            shown = [
-                [index for index, cell in enumerate(row) if not isinstance(cell, Drawing)] for row in block.rows[:1]
-            ]
-            keep = shown[0] if shown else range(len(block.header))
+            first = block.rows[0] if block.rows else block.header
+            keep = [index for index, cell in enumerate(first) if not isinstance(cell, Drawing)]
             rows = [[as_markdown(row[index]) for index in keep] for row in block.rows]
             parts.append(markdown([block.header[index] for index in keep], rows))
         elif block.kind == "fold":
@@ -125,6 +123,24 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table; bars in cells are escaped."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def filled(
+    package: str, template: str, *, filters: Mapping[str, Callable[..., str]] | None = None, **words: Any
+) -> str:
+    """A template of Markdown that lies in a package, with its words filled in; one that is lacking is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # late: few pages need it
+
+    templates = Environment(
+        loader=PackageLoader(package, ""),
+        undefined=StrictUndefined,
+        autoescape=False,  # Markdown
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters |= filters or {}
+    return templates.get_template(template).render(words)
 
 
 def html(header: Sequence[str], rows: Iterable[Sequence[str]], *, kind: str = "table") -> str:

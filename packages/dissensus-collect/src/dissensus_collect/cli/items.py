@@ -73,12 +73,7 @@ def put_back(
 
 @items_app.command()
 @opt.command("replace")
-def replace(
-    folder: Folder,
-    items: list[str],
-    database: DatabaseUrl = None,
-    json: opt.JsonTo = None,
-) -> None:
+def replace(folder: Folder, items: list[str], database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
     """Use the new version of changed items; the old ones are set aside under NAME#1, with what was answered to them."""
     added = _read_items(folder, database, replaced=items)
     if json_alone(json, {"replaced": items, "added": [name for name in added if name not in items]}):

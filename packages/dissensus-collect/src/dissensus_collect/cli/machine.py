@@ -15,11 +15,7 @@ from dissensus_collect.cli.shared import Folder, app, read_project
 
 @app.command()
 @opt.command("backup")
-def backup(
-    folder: Folder,
-    to: Path | None = None,
-    json: opt.JsonTo = None,
-) -> None:
+def backup(folder: Folder, to: Path | None = None, json: opt.JsonTo = None) -> None:
     """Copy the database into FOLDER/backups, even while it is being served, and check the copy."""
     from dissensus_collect.store.backup import back_up
 
@@ -32,11 +28,7 @@ def backup(
 
 @app.command()
 @opt.command("restore")
-def restore(
-    folder: Folder,
-    backup: Path,
-    json: opt.JsonTo = None,
-) -> None:
+def restore(folder: Folder, backup: Path, json: opt.JsonTo = None) -> None:
     """Replace the database by a backup, keeping the old one; a broken backup is refused."""
     from dissensus_collect.store.backup import restore
 
@@ -83,11 +75,7 @@ def deploy(
 
 @app.command()
 @opt.command("doctor")
-def doctor(
-    folder: Folder,
-    base_url: str | None = None,
-    json: opt.JsonTo = None,
-) -> None:
+def doctor(folder: Folder, base_url: str | None = None, json: opt.JsonTo = None) -> None:
     """Check address, proxy, TLS, disk, database, backups, file modes and clock of a project, and say what to do."""
     from dissensus_collect.hosting.doctor import examine
 

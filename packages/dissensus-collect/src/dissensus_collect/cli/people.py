@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 @app.command()
 @opt.command("attributes")
 def attributes(
-    folder: Folder,
-    table: Path,
-    columns: list[str] | None = None,
-    database: DatabaseUrl = None,
-    json: opt.JsonTo = None,
+    folder: Folder, table: Path, columns: list[str] | None = None, database: DatabaseUrl = None, json: opt.JsonTo = None
 ) -> None:
     """Join what Prolific or MTurk knows of the annotators to their votes, as attributes."""
     from dissensus_collect.results.demographics import join_demographics
@@ -73,8 +69,7 @@ def pay(
                 if name not in by_name:
                     near = meant(name, ("due", *by_name)) or "; the names are those of this command's list"
                     raise InputError(f"pay: there is no annotator '{name}'{near}")
-            people = [by_name[name] for name in names]
-            if people:
+            if people := [by_name[name] for name in names]:
                 decide_pay(cursor, project, people, now=now, decision=decision, bonus=bonus, reason=reason, by=BY)
         files = {} if write is None else bulk_files(cursor, project.recruitment.kind, now=now, again=again)
         return pay_sheet(cursor, project), files

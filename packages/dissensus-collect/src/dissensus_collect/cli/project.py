@@ -163,12 +163,7 @@ def login(
 
 @app.command()
 @opt.command("invite")
-def invite(
-    folder: Folder,
-    codes: int,
-    database: DatabaseUrl = None,
-    json: opt.JsonTo = None,
-) -> None:
+def invite(folder: Folder, codes: int, database: DatabaseUrl = None, json: opt.JsonTo = None) -> None:
     """Print links for one person each; from then on, nobody comes in without one."""
     from dissensus_collect.web.logins import Logins
     from dissensus_collect.work import recruitment

@@ -6,16 +6,16 @@ import json
 import re
 import shutil
 import sys
-import tomllib
 from dataclasses import dataclass
 from functools import partial
-from importlib import metadata, resources
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jinja2 import Environment, StrictUndefined
 
 from dissensus.errors import InputError
+from dissensus.shipped import shipped_toml
 from dissensus.whole_file import whole_folder
 from dissensus_collect.web.security import checked_base_url
 
@@ -90,7 +90,7 @@ def write_deployment(
     def filled(template: str) -> str:
         return environment.from_string(template).render(words)
 
-    plan = tomllib.loads((resources.files(__package__) / "deployment.toml").read_text(encoding="utf-8"))[kind]
+    plan = shipped_toml(__package__, "deployment.toml")[kind]
     words["shared"] = filled(plan.get("shared", ""))
     with whole_folder(folder) as part:
         words["installs"] = _installs(packages, part / "packages") if kind == "docker" else []

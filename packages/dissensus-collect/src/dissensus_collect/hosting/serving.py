@@ -239,6 +239,5 @@ async def _back_up(project: Project, database: Database) -> None:
 
 async def _round(project: Project, database: Database, clock: Callable[[], float]) -> None:
     # Looking at all votes takes long and is therefore a read, so that nobody's answer waits for it.
-    decisions = await database.read(lambda cursor: plan_allocation(cursor, project))
-    if decisions:
+    if decisions := await database.read(lambda cursor: plan_allocation(cursor, project)):
         await database.write(lambda cursor: decide(cursor, decisions, now=clock()))

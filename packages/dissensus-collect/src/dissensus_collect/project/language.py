@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup, escape
+
+from dissensus.shipped import shipped_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,8 +83,7 @@ class Language:
 @functools.cache
 def language(code: str) -> Language:
     """The language of a code, one of `NAMES`."""
-    text = (resources.files(__package__) / "languages" / f"{code}.toml").read_text(encoding="utf-8")
-    catalogue = tomllib.loads(text)
+    catalogue = shipped_toml(__package__, "languages", f"{code}.toml")
     return Language(code, catalogue["pages"], catalogue["scripts"], catalogue["new"])
 
 

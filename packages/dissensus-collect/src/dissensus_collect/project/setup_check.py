@@ -143,13 +143,11 @@ def _gaps(project: Project, budget: Budget, codes: bool) -> Iterator[Check]:
     texts = (*named, project.question, *project.classes.names, *words)
     for code in project.translations:
         ours = project.told(code)
-        missing = [text for text in texts if text not in ours]
-        if missing:
+        if missing := [text for text in texts if text not in ours]:
             yield wrong(
                 f"[translations.{code}] leaves {len(missing)} texts as they are, such as '{missing[0]}'; translate them"
             )
-    foreign = list(_foreign(project))
-    if foreign:
+    if foreign := list(_foreign(project)):
         yield wrong(
             f"the project speaks {NAMES[project.language]}, and '{foreign[0]}' is in another language; write all texts "
             f"in its language, or make it anew with --language {project.language}"
@@ -179,10 +177,7 @@ def _gaps(project: Project, budget: Budget, codes: bool) -> Iterator[Check]:
             "Prolific without signed links: anybody can pretend to be a participant; name a jwks file",
         ),
         (project.all_no_key, "the all-No key is on: for those who use it, forced choice becomes select-all"),
-        (
-            budget.minutes > 60,
-            f"a session takes {budget.minutes:.0f} minutes; people tire: lower items_per_annotator",
-        ),
+        (budget.minutes > 60, f"a session takes {budget.minutes:.0f} minutes; people tire: lower items_per_annotator"),
     )
     yield from (warning(sentence) for is_so, sentence in gaps if is_so)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import tomllib
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dissensus.errors import InputError, choices
+from dissensus.shipped import shipped_toml
 from dissensus_collect.project import language as languages
 from dissensus_collect.project.items import classes_of, project_items
 from dissensus_collect.project.language import NAMES
@@ -77,9 +76,7 @@ def init_project(
     numbers = all(name.isdigit() for name in names)
     folder_is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    new = tomllib.loads(
-        resources.files("dissensus_collect.project").joinpath("new_project.toml").read_text(encoding="utf-8")
-    )
+    new = shipped_toml(__package__, "new_project.toml")
     # A layout that does not exist is refused below, with its line.
     asks, how = own.new["layouts"].get("pairs" if what == "pair" else layout, own.new["layouts"]["rows"])
     codes = {ending: secrets.token_hex(4).upper() for ending in ENDINGS}

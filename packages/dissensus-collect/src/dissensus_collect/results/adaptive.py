@@ -21,12 +21,7 @@ import numpy as np
 from dissensus.arrays import places_within
 from dissensus.labels.mixture import Dirichlet
 from dissensus.labels.schemes import weighted
-from dissensus.together.allocation import (
-    best_votes,
-    expected_error,
-    gains_of_next_votes,
-    panel_concentration,
-)
+from dissensus.together.allocation import best_votes, expected_error, gains_of_next_votes, panel_concentration
 from dissensus_collect.results.collected import pseudonyms, read_judgements, votes_of_judgements
 from dissensus_collect.results.drawing import draw_round
 from dissensus_collect.store.slots import want

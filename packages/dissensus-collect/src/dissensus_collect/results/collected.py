@@ -79,13 +79,7 @@ class Judgements:
 
 
 def read_judgements(
-    cursor: Any,
-    project: Project,
-    *,
-    question: int = 0,
-    exported: bool = True,
-    counted: bool = True,
-    used: bool = True,
+    cursor: Any, project: Project, *, question: int = 0, exported: bool = True, counted: bool = True, used: bool = True
 ) -> Judgements:
     """The finished judgements of items to vote on.
 

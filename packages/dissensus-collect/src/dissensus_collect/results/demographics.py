@@ -48,8 +48,7 @@ def join_demographics(
     wanted = [plain(name) for name in columns] or [
         name for name in spelled if name not in PAPERWORK and name not in WHO and name not in SYNONYMS
     ]
-    unknown = [name for name in wanted if name not in spelled]
-    if unknown:
+    if unknown := [name for name in wanted if name not in spelled]:
         raise InputError(f"{path}: there is no column '{unknown[0]}'{choices(unknown[0], spelled)}")
     rows = table.rows([who, *(spelled[name] for name in wanted)]).table.select(pl.all().cast(pl.String).fill_null(""))
     known = dict(cursor.execute("SELECT external, annotator FROM identity").fetchall())

@@ -8,9 +8,7 @@ item others had filled already) are in a separate file too, so that `answers` ho
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +19,7 @@ from dissensus.errors import InputError, choices
 from dissensus.labels.schemes import weighted
 from dissensus.labels.writing import label_table
 from dissensus.responses import RESPONSES, YES
+from dissensus.shipped import shipped_toml
 from dissensus.votes.own import write_side_file
 from dissensus.votes.writing import write_votes
 from dissensus.whole_file import sha256_of, whole_folder
@@ -40,14 +39,9 @@ SCHEMES: Final = ("equal-weighted", "uncertainty-weighted")
 _FORMULA: Final = r"^[=+\-@\t\r]"
 _NUMBER: Final = r"^[+-]?\d+(\.\d+)?$"
 
-
-def _data(name: str) -> dict[str, Any]:
-    return tomllib.loads((resources.files(__package__) / name).read_text(encoding="utf-8"))
-
-
-CODEBOOK: Final[dict[str, dict[str, str]]] = _data("codebook.toml")
+CODEBOOK: Final[dict[str, dict[str, str]]] = shipped_toml(__package__, "codebook.toml")
 """What each column of each file holds."""
-QUERIES: Final[dict[str, str]] = _data("queries.toml")
+QUERIES: Final[dict[str, str]] = shipped_toml(__package__, "queries.toml")
 """The tables that are queries."""
 
 
@@ -66,12 +60,7 @@ class Export:
 
 
 def export_project(
-    cursor: Any,
-    project: Project,
-    folder: str | Path,
-    *,
-    identities: bool = False,
-    formats: Sequence[str] = FORMATS,
+    cursor: Any, project: Project, folder: str | Path, *, identities: bool = False, formats: Sequence[str] = FORMATS
 ) -> Export:
     """Write everything that was collected into a new folder, whole or not at all.
 

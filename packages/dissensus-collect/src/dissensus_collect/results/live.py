@@ -244,8 +244,7 @@ def warnings(cursor: Cursor) -> Iterator[str]:
         yield f"{_count(people, 'person')} reported more items than they answered ({reported:,}); see Quality."
     elif reports:
         yield f"{_count(reports, 'problem')} reported; see Items."
-    shared = shared_devices(cursor)
-    if shared:
+    if shared := shared_devices(cursor):
         yield (
             f"{_count(sum(shared.values()), 'session')} share an address and a device with another: one person may be "
             "several annotators; see Quality."

@@ -102,21 +102,20 @@ def _overview_beside(project: Project, url: str | None) -> Overview:
 def question_agreement(judgements: Judgements, project: Project, **names: Any) -> QuestionAgreement:
     """How well the panel agrees on the first question; `names` are those of `votes_of_judgements`."""
     asked = project.asked[0]
+    on_scale = asked.is_choice and asked.layout == "rating"
 
     def alpha(share: float, resamples: int) -> Estimate | None:
         part = judgements.where(np.arange(round(share * len(judgements))))
         if np.unique(part.item).size == len(part):
             return None
-        level: Level = "ordinal" if asked.is_choice and asked.layout == "rating" else "nominal"
+        level: Level = "ordinal" if on_scale else "nominal"
         return krippendorff_alpha(votes_of_judgements(part, project, **names), level=level, resamples=resamples)
 
     return QuestionAgreement(
         question=asked.question,
         alpha=alpha(1.0, 200),
         course=tuple(alpha((part + 1) / PARTS, 0) for part in range(PARTS)),
-        classes=()
-        if asked.layout == "rating" and asked.is_choice
-        else tuple(agreement_of(judgements, project, **names)),
+        classes=() if on_scale else tuple(agreement_of(judgements, project, **names)),
     )
 
 

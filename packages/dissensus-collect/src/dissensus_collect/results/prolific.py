@@ -30,13 +30,11 @@ def send_to_prolific(files: Mapping[str, str], *, study: str | None, api: str = 
         missing = f"the environment variable {TOKEN}" if not token else "study under [recruitment] in collect.toml"
         raise InputError(f"Prolific's API needs {missing}; give it, or upload the files")
     done = []
-    people = files.get("prolific-approve.txt", "").split()
-    if people:
+    if people := files.get("prolific-approve.txt", "").split():
         asked = {"study_id": study, "participant_ids": people}
         _post(f"{api}/submissions/bulk-approve/", asked, token, left="all files")
         done.append(f"approved {len(people):,} submissions on Prolific")
-    bonuses = files.get("prolific-bonus.csv", "")
-    if bonuses:
+    if bonuses := files.get("prolific-bonus.csv", ""):
         asked = {"study_id": study, "csv_bonuses": bonuses}
         made = _post(f"{api}/submissions/bonus-payments/", asked, token, left="prolific-bonus.csv")
         left = f"nothing, but look on Prolific whether the bonuses {made['id']} were paid"

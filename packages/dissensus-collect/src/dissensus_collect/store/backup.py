@@ -107,8 +107,7 @@ def _refuse_other_project(backup: Path, project: Project) -> None:
         columns = [row[1] for row in connection.execute("PRAGMA table_info(item)")]
         used = "WHERE retired_at IS NULL" if "retired_at" in columns else ""
         there = {row[0] for row in connection.execute(f"SELECT name FROM item {used}")}
-    gone = sorted(there - {item.name for item in project_items(project)})
-    if gone:
+    if gone := sorted(there - {item.name for item in project_items(project)}):
         raise InputError(
             f"{backup}: it holds the item '{gone[0]}', which is not in the project in {project.folder}; choose a "
             "backup of this project"

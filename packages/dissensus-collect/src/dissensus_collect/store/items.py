@@ -70,8 +70,7 @@ def load_items(
     ).fetchall()
     known = {row[1]: _Known(*row) for row in rows}
     used = {name: item for name, item in known.items() if not item.retired}
-    gone = sorted(used.keys() - by_name.keys())
-    if gone:
+    if gone := sorted(used.keys() - by_name.keys()):
         raise InputError(
             f"{project.folder}: item '{gone[0]}' is in the project's database but no longer in its source; put it "
             f"back, or set it aside with 'dissensus collect items retire {project.folder} {gone[0]} --reason ...'"
@@ -110,14 +109,12 @@ def _roles(project: Project, names: Collection[str]) -> dict[str, str]:
     """By name, what each item is for."""
     gold, practice = {entry.item for entry in project.gold_items}, set(project.practice_items)
     for table, listed in (("gold", gold), ("practice", practice)):
-        unknown = sorted(listed - set(names))
-        if unknown:
+        if unknown := sorted(listed - set(names)):
             raise InputError(
                 f"{project.folder}: [{table}] names the item '{unknown[0]}', which is not there; name an item "
                 "of the project"
             )
-    both = sorted(gold & practice)
-    if both:
+    if both := sorted(gold & practice):
         raise InputError(f"{project.folder}: '{both[0]}' is both a gold and a practice item; make it one or the other")
     if not set(names) - gold - practice:
         raise InputError(f"{project.folder}: all items are gold or practice; add items to vote on")

@@ -140,8 +140,7 @@ def _refuse_a_lost_one(path: Path) -> None:
     if path.exists() and (not path.is_file() or path.stat().st_size):
         return
     lost = "is empty" if path.exists() else "is missing"
-    kept = backups(path.parent / "backups")
-    if kept:
+    if kept := backups(path.parent / "backups"):
         raise InputError(
             f"{path} {lost}, but there are {len(kept)} backups of it; restore the newest with 'dissensus collect "
             f"restore {path.parent} {kept[0]}', or move the folder backups away to begin anew"

@@ -111,10 +111,8 @@ async def arrival(request: Request) -> Response:
         known_screen = await site.database.read(came_before)
         if known_screen is not None:
             return RedirectResponse(known_screen, 303)
-    if site.limits is not None:
-        wait = site.limits.arrivals.wait(address_of(request.scope), now)
-        if wait:
-            return turned_away(request, too_many(wait))
+    if site.limits is not None and (wait := site.limits.arrivals.wait(address_of(request.scope), now)):
+        return turned_away(request, too_many(wait))
     questions = {question.name for question in project.eligibility}
     groups = {name: query.get(name, "") for name in project.quotas if name not in questions}
     parameters = {name: group for name, group in groups.items() if group and group.isprintable()}

@@ -94,10 +94,7 @@ async def person(request: Request) -> Response:
     desk, number = await desk_of(request), request.path_params["annotator"]
     seen = await desk.overview()
     facts, answers = await desk.read(
-        lambda cursor: (
-            annotator_facts(cursor, number),
-            said(cursor, desk.project, annotator=number),
-        )
+        lambda cursor: (annotator_facts(cursor, number), said(cursor, desk.project, annotator=number))
     )
     if not facts:
         raise Refusal("There is no such page.", 404, "missing")

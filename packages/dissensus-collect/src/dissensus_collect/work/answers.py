@@ -167,8 +167,7 @@ def _check_complete(question: ItemQuestion, values: dict[int, int | float], plac
     """Fills in what an unanswered class means in a layout, and refuses answers that are not complete."""
     if question.layout in ("select-all", "single-choice"):
         values.update({place: NO for place in places if place not in values})
-    missing = tuple(place for place in places if place not in values)
-    if missing:
+    if missing := tuple(place for place in places if place not in values):
         named = ", ".join(question.classes[place - places.start] for place in missing[:10])
         left = "1 class" if len(missing) == 1 else f"{len(missing)} classes"
         raise Refused("incomplete", f"{left} left: {named}", classes=missing)

@@ -28,8 +28,7 @@ def gold_missed(project: Project, item: str, responses: Sequence[int]) -> bool:
 def apply_gold_rule(cursor: Cursor, project: Project, annotator: int, *, now: float) -> None:
     """Excludes an annotator who has missed more gold items than allowed; includes one again who corrected an answer."""
     (missed,) = cursor.execute(
-        "SELECT count(*) FROM assignment WHERE annotator = ? AND missed = 1 AND voided IS NULL",
-        (annotator,),
+        "SELECT count(*) FROM assignment WHERE annotator = ? AND missed = 1 AND voided IS NULL", (annotator,)
     ).fetchone()
     cursor.execute("UPDATE annotator SET gold_missed = ? WHERE id = ?", (missed, annotator))
     counts, kept, reason = cursor.execute(

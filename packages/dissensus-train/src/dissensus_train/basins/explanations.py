@@ -80,8 +80,7 @@ def explain(measured: Objective, inputs: Any, classes: Tensor) -> tuple[Tensor, 
             channels = seen[0]
         weight = slope.flatten(2).mean(dim=2)
         return _as_images(torch.relu(torch.einsum("nk,nk...->n...", weight, channels.detach()))), GRAD_CAM
-    real = [part for part in tensors_in(inputs) if part.is_floating_point()]
-    if real:
+    if real := [part for part in tensors_in(inputs) if part.is_floating_point()]:
         leaf = real[0].clone().requires_grad_()
         slope = _slope(measured, each_tensor(inputs, lambda part: leaf if part is real[0] else part), classes, [leaf])
         return _as_images(slope.abs().amax(dim=1) if slope.ndim == 4 else slope.abs()), GRADIENTS

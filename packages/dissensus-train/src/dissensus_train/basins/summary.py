@@ -119,6 +119,7 @@ def summarise_basins(systems: Mapping[str, Sequence[Basin]], *, reference: str) 
         base = [quantity.read(basin)[0] for basin in systems[reference]]
         for system, basins in systems.items():
             values, errors, converged = zip(*map(quantity.read, basins), strict=True)
+            paired = () if system == reference else zip(values, base, strict=False)
             rows.append(
                 BasinRow(
                     system=system,
@@ -128,22 +129,14 @@ def summarise_basins(systems: Mapping[str, Sequence[Basin]], *, reference: str) 
                     sd=float(np.std(values, ddof=1)) if len(values) > 1 else None,
                     error=float(np.max(errors)),
                     converged=all(converged),
-                    ratios=()
-                    if system == reference
-                    else tuple(value / other for value, other in zip(values, base, strict=False) if other),
+                    ratios=tuple(value / other for value, other in paired if other),
                 )
             )
     return rows
 
 
 def mean_over_pairs(
-    values: Floats,
-    pairs: Sequence[tuple[int, int]],
-    *,
-    item_variance: float,
-    items: int,
-    low: float,
-    high: float,
+    values: Floats, pairs: Sequence[tuple[int, int]], *, item_variance: float, items: int, low: float, high: float
 ) -> Estimate:
     """The mean of (pairs,) values over pairs of seeds; the same seed twice where systems are compared seed by seed.
 

@@ -17,18 +17,13 @@ from dissensus.evaluation.probabilities import Predictions
 from dissensus.votes.echo import number
 from dissensus_train.bundles.beside import prediction
 from dissensus_train.bundles.drift import moved_on_the_same, moved_since
-from dissensus_train.bundles.writing import (
-    chosen_model,
-    distance_to_people,
-    held_out_answers,
-    model_inputs,
-)
+from dissensus_train.bundles.writing import chosen_model, distance_to_people, held_out_answers, model_inputs
 from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
     from dissensus.arrays import Ints, Table
     from dissensus.evaluation.comparison.differences import Difference
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
     from dissensus_train.bundles.drift import Drift
@@ -112,13 +107,9 @@ class DeployedComparison:
             second = f"Whether the deployed model is as close to people as at export is not known: {why}."
         else:
             closer = since.high is not None and since.high < 0
-            how = (
-                "further from people than"
-                if further
-                else "closer to people than"
-                if closer
-                else "as close to people as"
-            )
+            how = "as close to people as"
+            if further or closer:
+                how = f"{'further from' if further else 'closer to'} people than"
             hedge = "" if further or closer else ", as far as these votes tell"
             second = (
                 f"The deployed model is {how} at export{hedge}: {self.measure} {shown(self.now)}, then "

@@ -132,8 +132,7 @@ def read_recipe(folder: Path) -> Recipe:
             "export the model again"
         )
     given = {"together": None, **given} if given["format"] == 2 else given
-    wrong = sorted({field.name for field in fields(Recipe)}.symmetric_difference(given))
-    if wrong:
+    if wrong := sorted({field.name for field in fields(Recipe)}.symmetric_difference(given)):
         raise InputError(f"{path}: '{wrong[0]}' is missing or unknown; export the model again")
     lists = {name: tuple(given[name]) for name in ("classes", "shape", "members", "normalisation")}
     return Recipe(**{**given, **lists})

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from safetensors.numpy import save
 
 from dissensus.datasets.catalogue import DATASETS
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.differences import compare
-from dissensus.evaluation.comparison.tables import shown
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import soft_nll
-from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.scoring import panel_or_reason
 from dissensus.item_names import without_ending
 from dissensus.items import Items
 from dissensus.own_code import source_files
-from dissensus.pages import as_markdown, markdown
 from dissensus.version import __version__
 from dissensus.votes.privacy import pseudonyms_of
 from dissensus.whole_file import whole_folder
 from dissensus_train.bundles.beside import arrays_of, beside_people, prediction
+from dissensus_train.bundles.card import REPORTED, model_card
 from dissensus_train.bundles.drift import answers_of
 from dissensus_train.bundles.loading import (
     BESIDE,
@@ -59,15 +55,12 @@ if TYPE_CHECKING:
     from torch import nn
 
     from dissensus.arrays import Features, Ints, Table
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus.items import Items
     from dissensus_train.studies import ScoredStudy
     from dissensus_train.studies.scored import StudySystem
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
-
-REPORTED = ("soft_nll", "kl", "brier", "accuracy", "ece")
-"""The metrics that a model card tells."""
 
 
 def export_bundle(
@@ -248,6 +241,7 @@ def _recipe(
     network = network_of(first, data)
     reads_items = hasattr(network, "prepare")
     encoder = None if reads_items else data.encoder
+    decided_by = {} if encoder is None else encoder.decided_by
     own_encoder = data.encoder is not None and _is_own(data.encoder.name)
     seeds = [member.seed for member in members]
     return Recipe(
@@ -285,23 +279,16 @@ def _recipe(
             "items": data.fingerprint if data.items is None else data.items.fingerprint,
             "votes": _votes_fingerprint(data),
             "runs": {str(member.seed): member.key for member in members},
-            "encoder": "" if encoder is None else encoder.decided_by.get("weights", ""),
+            "encoder": decided_by.get("weights", ""),
         },
         versions={
             "dissensus": __version__,
             "trained by": "; ".join(system.trained_on),
             **VERSIONS,
-            **(
-                {}
-                if encoder is None
-                else {k: v for k, v in encoder.decided_by.items() if k in ("transformers", "timm")}
-            ),
+            **{name: version for name, version in decided_by.items() if name in ("transformers", "timm")},
             **(versions("transformers") if first.model.startswith("hf:") else {}),
         },
-        licence={
-            "model": licence,
-            "data": DATASETS[study.dataset].licence if study.dataset in DATASETS else "",
-        },
+        licence={"model": licence, "data": DATASETS[study.dataset].licence if study.dataset in DATASETS else ""},
         answers=held_out_answers(scored, prediction(scored, system, seeds)),
         people=_people(first, data, network, pseudonyms=pseudonyms),
         together=together,
@@ -371,56 +358,3 @@ def _keep_code(recipe: Recipe, data: TrainingData, folder: Path) -> None:
                 kept = folder / CODE / package / place
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, kept)
-
-
-def model_card(recipe: Recipe, scored: ScoredStudy, evaluation: Evaluation, *, chosen: str) -> str:
-    """The card as Markdown, with the header that the Hugging Face Hub reads (`model_card.md.jinja`)."""
-    templates = Environment(
-        loader=PackageLoader("dissensus_train.bundles", ""),
-        undefined=StrictUndefined,
-        autoescape=False,  # Markdown
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    templates.filters |= {"text": as_markdown, "json": json.dumps, "number": "{:,}".format}
-    return templates.get_template("model_card.md.jinja").render(
-        recipe=recipe,
-        question=scored.opened.study.question,
-        who=_annotators(scored),
-        cautions=scored.cautions,
-        chosen=chosen,
-        split=scored.split,
-        # The mean of several runs is scored as one, and is not one.
-        verdict=[
-            sentence
-            for sentence in evaluation.verdict
-            if len(recipe.members) == 1 or not sentence.startswith("But it is one run")
-        ],
-        scores=_scores(recipe, evaluation),
-    )
-
-
-def _annotators(scored: ScoredStudy) -> str:
-    data = scored.opened.data
-    trained = data.human.take(data.splits[TRAIN])
-    judged = int(trained.panel_size.sum())
-    votes = data.votes
-    if votes is None:
-        who = "Who judged them is not known here: the data bring label distributions without votes."
-    elif votes.annotators is None:
-        who = "The votes are anonymous."
-    else:
-        attributes = ", ".join(votes.annotators.attributes)
-        about = f", described by {attributes}" if attributes else ""
-        who = f"{len(votes.annotators):,} annotators judged the whole set{about}."
-    size = f"{judged:,} judgements of " if judged else ""
-    return f"{data.name}: {size}{len(trained):,} training items. {who}"
-
-
-def _scores(recipe: Recipe, evaluation: Evaluation) -> str:
-    rows = []
-    for name in evaluation.metrics:
-        score = evaluation.overall.get(recipe.name["system"], name)
-        best = None if score.best_achievable is None else score.best_achievable.estimate
-        rows.append([METRICS[name].title, shown(score.value), shown(best)])
-    return markdown(["metric", "this model", "best achievable"], rows)

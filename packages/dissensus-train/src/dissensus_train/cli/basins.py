@@ -83,23 +83,19 @@ def measure_with_progress(
 
 def basins_dict(measured: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:
     """Summary, single runs and pairs, ready for JSON."""
+    from dissensus.bootstrap import json_value
+
+    of_two = ("first", "second", "barrier", "aligned", "cka")
     return {
         "measured_on": str(measured.systems[measured.reference][0].measured_on),
         "reference": measured.reference,
-        "summary": [row.to_dict() for row in rows],
-        "runs": {system: [basin.to_dict() for basin in basins] for system, basins in measured.systems.items()},
+        "summary": json_value(rows),
+        "runs": json_value(measured.systems),
         "pairs": [
-            {
-                "first": two.first,
-                "second": two.second,
-                "barrier": two.barrier.to_dict(),
-                "aligned": None if two.aligned is None else two.aligned.to_dict(),
-                "cka": two.cka.to_dict(),
-                "runs": [pair.to_dict() for pair in two.pairs],
-            }
+            {**{name: json_value(getattr(two, name)) for name in of_two}, "runs": json_value(two.pairs)}
             for two in measured.pairs
         ],
-        "explanations": {system: stability.to_dict() for system, stability in measured.explanations.items()},
+        "explanations": json_value(measured.explanations),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from dissensus_train.cli.item_lists import floors_of, named, numbers_of, read_so
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus_train.curate.item_list import ItemList
 
 app = typer.Typer(
@@ -291,13 +292,8 @@ def size(
     from dissensus_train.curate.sizes import size_curve, size_table
     from dissensus_train.training.settings import Training
 
-    items, tested = (
-        None
-        if name is None
-        else read_sources([name], shape=shape, item=item, text=text, label=label, background=background)[0]
-        for name in (source, test)
-    )
-    assert items is not None
+    read = partial(read_sources, shape=shape, item=item, text=text, label=label, background=background)
+    items, tested = read([source])[0], None if test is None else read([test])[0]
     try:
         wanted = [int(number) for number in sizes.split(",")]
     except ValueError:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.cores import Over
-    from dissensus.evaluation.evaluating import Evaluation
-    from dissensus.votes.reading import Options
+    from dissensus.evaluation.evaluated import Evaluation
+    from dissensus.votes.formats import Options
     from dissensus_train.studies import OpenStudy, ScoredStudy, Study, StudyPlan
     from dissensus_train.studies.by_vote import VoteScore
 
@@ -220,10 +220,7 @@ def init(
 @app.command()
 @opt.command("gc")
 def gc(
-    store: Path = Path("dissensus-runs"),
-    forget: list[str] | None = None,
-    yes: bool = False,
-    json: opt.JsonTo = None,
+    store: Path = Path("dissensus-runs"), forget: list[str] | None = None, yes: bool = False, json: opt.JsonTo = None
 ) -> None:
     """Remove stored runs that no known study asks for, after showing them."""
     from dissensus_train.studies.opening import unasked_runs
@@ -288,9 +285,8 @@ def _as_json(scored: ScoredStudy) -> dict[str, Any]:
 
 def show_scores(scored: ScoredStudy) -> None:
     """Print the verdict of a study, and its short table: the metrics of `SHOWN` by system, baseline and at best."""
-    show_evaluation(
-        scored.evaluation, title=f"{scored.opened.study.name}, {scored.evaluation.items:,} {scored.split} items"
-    )
+    title = f"{scored.opened.study.name}, {scored.evaluation.items:,} {scored.split} items"
+    show_evaluation(scored.evaluation, title=title)
     show_by_vote(scored.by_vote)
     seeds = len(scored.opened.study.seeds)
     note(

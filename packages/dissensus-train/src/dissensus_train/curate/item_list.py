@@ -97,8 +97,7 @@ def places(chosen: ItemList, among: ItemList, *, where: str = "list of items") -
     """(chosen,) where each item of one list is in another; an item that is not there is refused by name."""
     at = {pair: place for place, pair in enumerate(zip(among.sources.tolist(), among.items.tolist(), strict=True))}
     wanted = list(zip(chosen.sources.tolist(), chosen.items.tolist(), strict=True))
-    missing = [pair for pair in wanted if pair not in at]
-    if missing:
+    if missing := [pair for pair in wanted if pair not in at]:
         source, item = missing[0]
         known = ", ".join(np.unique(among.sources).tolist())
         raise InputError(

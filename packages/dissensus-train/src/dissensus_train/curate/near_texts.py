@@ -24,14 +24,14 @@ Texts that differ in a number are no duplicates, unless that is asked for.
 
 from __future__ import annotations
 
-import tomllib
 import unicodedata
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy import sparse
+
+from dissensus.shipped import shipped_toml
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,8 +66,7 @@ _LOOKS_LIKE: Final = dict(
 
 
 _LISTS: Final = {
-    name: frozenset(words.split())
-    for name, words in tomllib.loads(Path(__file__).with_name("fixed_words.toml").read_text(encoding="utf-8")).items()
+    name: frozenset(words.split()) for name, words in shipped_toml(__package__, "fixed_words.toml").items()
 }
 _FIXED: Final = _LISTS["negations"] | _LISTS["pronouns"] | _LISTS["numbers"] | _LISTS["opposites"]
 """Words that are never typing errors of each other, and that even long texts do not differ in."""

@@ -189,8 +189,7 @@ def _shares(
             continue
         values = [name[place] for name in names]
         shares = quotas[column] or dict.fromkeys(values, 1.0)
-        unknown = [value for value in shares if value not in values]
-        if unknown:
+        if unknown := [value for value in shares if value not in values]:
             raise InputError(
                 f"selection: no item has {column} '{unknown[0]}'{choices(unknown[0], sorted(set(values)))}"
             )

@@ -6,14 +6,14 @@ stays "not stated", for people to fill in.
 
 from __future__ import annotations
 
-import tomllib
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
 from dissensus.errors import InputError, choices
+from dissensus.pages import filled
+from dissensus.shipped import shipped_toml
 from dissensus.toml_file import TomlFile, TomlTable
 from dissensus.votes.croissant import described, record_set
 
@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 
 UNKNOWN: Final = "not stated"
 
-
-def _data(name: str) -> dict[str, Any]:
-    return tomllib.loads(resources.files("dissensus_train.curate").joinpath(name).read_text(encoding="utf-8"))
-
-
-QUESTIONS: Final[dict[str, dict[str, str]]] = _data("datasheet.toml")
+QUESTIONS: Final[dict[str, dict[str, str]]] = shipped_toml(__package__, "datasheet.toml")
 """By section and key of the answers file, what is asked."""
 
 
@@ -81,24 +76,16 @@ def datasheet(
         resamples: behind the intervals of agreement.
         seed: of the resamples.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     inspected, listed = None, set(items.items.tolist())
     voted = set() if votes is None else {str(item) for item in votes.people.items.tolist()}
     if votes is not None:
         from dissensus.votes.inspection import inspect
 
         inspected = inspect(votes, resamples=resamples, seed=seed, contested=0)
-    templates = Environment(
-        loader=PackageLoader("dissensus_train.curate", ""),
-        undefined=StrictUndefined,
-        autoescape=False,  # Markdown
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    templates.filters |= {"cell": _cell, "rule": lambda _: "---"}
-    return templates.get_template("datasheet.md.jinja").render(
+    return filled(
+        "dissensus_train.curate",
+        "datasheet.md.jinja",
+        filters={"cell": _cell, "rule": lambda _: "---"},
         name=name,
         unknown=UNKNOWN,
         questions=QUESTIONS,
@@ -217,7 +204,7 @@ def sheet_croissant(
     items: ItemList, path: Path, *, name: str, answers: Mapping[str, Mapping[str, str]] | None = None
 ) -> dict[str, Any]:
     """Croissant metadata of a set and the file of its list, ready for JSON; what has no answer leaves its field out."""
-    answers, form = answers or {}, _data("croissant.toml")
+    answers, form = answers or {}, shipped_toml(__package__, "croissant.toml")
     of_set = answers.get("distribution", {})
     where = of_set.get("where", "")
     return described(

@@ -86,8 +86,7 @@ def split_groups(
         seed: of the draw.
     """
     wanted = _sizes(sizes, len(items))
-    strangers = [floor.split for floor in floors if floor.split not in wanted]
-    if strangers:
+    if strangers := [floor.split for floor in floors if floor.split not in wanted]:
         raise InputError(f"splits: a floor is for split '{strangers[0]}'{choices(strangers[0], wanted)}")
     by = [name for name in ("region", "label") if name in items.columns] if by is None else by
     columns = list(dict.fromkeys([*by, *columns_of(floors)]))

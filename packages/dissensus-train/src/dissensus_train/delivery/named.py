@@ -232,8 +232,7 @@ def deliver(
             "votes"
         )
     known = delivery_options(name, folder=folder)
-    unknown = [option for option in options if option not in known]
-    if unknown:
+    if unknown := [option for option in options if option not in known]:
         raise InputError(f"delivery {name}: it has no option '{unknown[0]}'; its options: {', '.join(known) or 'none'}")
     with beside(folder if name not in DELIVERIES else None):
         made = _maker(name, folder)(labels, votes, seed=seed, device=device, **options)
@@ -259,8 +258,7 @@ def _maker(name: str, folder: Path | None) -> Callable[..., Delivery]:
 
 def _check_own(name: str, made: Any, labels: LabelDistribution) -> None:
     """Refuse what is no delivery before training does, in its middle."""
-    missing = [part for part in ("examples", "mixing", "__call__") if not hasattr(made, part)]
-    if missing:
+    if missing := [part for part in ("examples", "mixing", "__call__") if not hasattr(made, part)]:
         raise InputError(
             f"delivery {name}: it returned {type(made).__name__}, which has no '{missing[0]}'; return what "
             "dissensus_train.delivery.Delivery describes"

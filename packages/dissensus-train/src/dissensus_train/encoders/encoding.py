@@ -133,13 +133,7 @@ def restore_encoder(name: str, state: Mapping[str, np.ndarray[Any, Any]], *, fol
     raise InputError(f"'{name}' is no encoder{choices(name, NAMES)}")
 
 
-def encoded(
-    encoder: Encoder,
-    items: Items,
-    *,
-    cache: Path | None = None,
-    progress: Progress = silent,
-) -> Features:
+def encoded(encoder: Encoder, items: Items, *, cache: Path | None = None, progress: Progress = silent) -> Features:
     """The features of items; from the cache folder where the same items were encoded alike before.
 
     Args:

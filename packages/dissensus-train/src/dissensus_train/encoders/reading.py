@@ -103,8 +103,7 @@ def read_images(folder: Path, names: Names | None = None, *, reading: ImageReadi
             spellings.setdefault(spelling, []).append(number)
     exact = {name: number for number, name in enumerate(called)}
     matches = [[exact[name]] if name in exact else spellings.get(name, []) for name in map(str, names.tolist())]
-    without = [number for number, places in enumerate(matches) if not places]
-    if without:
+    if without := [number for number, places in enumerate(matches) if not places]:
         raise MissingItemsError(
             f"{folder}: no image for item '{names[without[0]]}'{_and_more(len(without))}; an image is called "
             f"like its item, as {called[0]} is",
@@ -163,8 +162,7 @@ def read_all_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
         own: Names = np.arange(rows.shape[0] if rows.ndim else 0)
     elif kind == ".npz":
         arrays = read_npz(path, only=("items", "features"), remedy=FEATURES)
-        missing = [name for name in ("items", "features") if name not in arrays]
-        if missing:
+        if missing := [name for name in ("items", "features") if name not in arrays]:
             raise InputError(f"{path}: there is no array '{missing[0]}'; {FEATURES}")
         own, rows = arrays["items"], arrays["features"]
     else:

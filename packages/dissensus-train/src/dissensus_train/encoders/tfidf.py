@@ -79,13 +79,7 @@ def _weighted(counts: csr_matrix, weights: np.ndarray[Any, Any]) -> csr_matrix:
     return csr_matrix(diags_array(np.float32(1) / np.where(length > 0, length, 1).astype(np.float32)) @ table)
 
 
-def _counts(
-    texts: Names,
-    place: dict[str, int],
-    *,
-    grow: bool = False,
-    progress: Progress = silent,
-) -> csr_matrix:
+def _counts(texts: Names, place: dict[str, int], *, grow: bool = False, progress: Progress = silent) -> csr_matrix:
     """(texts, words) how often each word of `place` is in each text; with `grow`, new words are given places."""
     parts = []
     for start in range(0, len(texts), _TOGETHER):

@@ -10,7 +10,7 @@ import numpy as np
 from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.report.figures import Record, Section, diagonal, named_colours
 from dissensus.report.page import render_small_page
-from dissensus.report.tables import Cell, Table, TableRow, estimated
+from dissensus.report.tables import Cell, Table, TableRow, ends, estimated
 from dissensus_train.ood.measures import MEASURES
 from dissensus_train.ood.scores import title_of
 from dissensus_train.report.shown import drawn, note
@@ -45,11 +45,7 @@ def detection(result: OodResult) -> list[Table]:
 
 def _aurocs(result: OodResult, ood_set: str, title: str, about: str, number: int) -> Table:
     scores = list(result.settings["scores"])
-    marks = (
-        f" {BETTER} higher than {result.systems[0]}, {WORSE} lower: the paired interval excludes 0."
-        if len(result.systems) > 1
-        else ""
-    )
+    marks = f" {BETTER} higher than {result.systems[0]}, {WORSE} lower: the paired interval excludes 0."
     return Table(
         slug=f"ood-{number}",
         title=title,
@@ -59,7 +55,7 @@ def _aurocs(result: OodResult, ood_set: str, title: str, about: str, number: int
             for system in result.systems
         ),
         records=_records(result, ood_set),
-        note=f"{note('ood')}{marks}{about}",
+        note=f"{note('ood')}{marks if len(result.systems) > 1 else ''}{about}",
     )
 
 
@@ -85,17 +81,11 @@ def _measures(result: OodResult, ood_set: str, title: str, number: int) -> Table
 
 
 def _records(result: OodResult, ood_set: str) -> tuple[Record, ...]:
+    names = ("ood_set", "score", "system", "measure")
     return tuple(
-        {
-            "ood_set": row.ood_set,
-            "score": row.score,
-            "system": row.system,
-            "measure": row.measure,
-            "mean": row.value.value,
-            "low": row.value.low,
-            "high": row.value.high,
-            "seeds": len(row.by_seed),
-        }
+        {name: getattr(row, name) for name in names}
+        | ends(row.value, "mean", "low", "high")
+        | {"seeds": len(row.by_seed)}
         for row in result.measures
         if row.ood_set == ood_set
     )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dissensus.report.figures import HEIGHT, Figure, spec_of
 from dissensus.report.items import LARGEST
+from dissensus.shipped import shipped_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,4 +57,4 @@ def note(name: str, **values: Any) -> str:
 
 @cache
 def _notes() -> dict[str, str]:
-    return tomllib.loads(resources.files("dissensus_train.report").joinpath("notes.toml").read_text(encoding="utf-8"))
+    return shipped_toml(__package__, "notes.toml")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Names
     from dissensus.items.shown import Items
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
 
 OTHER_ENCODERS: Final = {
@@ -74,6 +74,9 @@ def first_study(
     models = f'models = ["simple-ffn"]    # or linear, deeper-ffn{"" if texts else ", lenet"}, "nets.py:my_net"'
     if said.pairs:
         models = 'models = ["pair"]    # a score for each answer; or pair-linear, pair-spread (divided is not equal)'
+    models += ', "hf:NAME" to fine-tune' if texts else ""
+    if said.annotators is not None and not said.pairs:
+        models += ', { name = "simple-ffn", people = "annotator-bias" } to learn each person'
     lines = [
         f"# Written by `dissensus study init {votes.name} {items.name}`. Every line may be changed.",
         f"name = {toml_value(path.stem)}",
@@ -89,8 +92,7 @@ def first_study(
     ]
     if shown is not None:
         lines.append(f"encoder = {toml_value(USUAL_ENCODER[shown.kind])}    # {OTHER_ENCODERS[shown.kind]}")
-        others = [name for name, values in shown.columns.items() if _labels(values, said)]
-        if others:
+        if others := [name for name, values in shown.columns.items() if _labels(values, said)]:
             lines.append(
                 f"# original = {toml_value(others[0])}"
                 "    # if these labels are older than the votes: gives the target 'original'"
@@ -104,13 +106,7 @@ def first_study(
         "[grid]",
         f"targets = [{toml_value('frequency')}]    # classes: {_classes(said)}",
         f"deliveries = {toml_value(_deliveries(said))}    # the first is what the others are compared with",
-        models
-        + (', "hf:NAME" to fine-tune' if texts else "")
-        + (
-            ""
-            if said.annotators is None or said.pairs
-            else ', { name = "simple-ffn", people = "annotator-bias" } to learn each person'
-        ),
+        models,
         "seeds = 5",
         "",
         "[training]",

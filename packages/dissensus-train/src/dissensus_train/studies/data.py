@@ -216,7 +216,8 @@ def with_items(
 
 
 def _own_votes(study: Study) -> Votes:
-    from dissensus.votes.reading import Options, understand
+    from dissensus.votes.formats import Options
+    from dissensus.votes.reading import understand
 
     path, models = study.folder / str(study.votes), [model.people for model in study.annotator_models]
     named = dict.fromkeys(name for people in models for name in (people.by, *people.population) if name)

@@ -94,8 +94,7 @@ def runs_by_system(opened: OpenStudy) -> dict[str, tuple[Run, ...]]:
 
     Refuses a study whose runs are not all in its store.
     """
-    missing = len(opened.waiting)
-    if missing:
+    if missing := len(opened.waiting):
         raise InputError(
             f"study {opened.study.name}: {missing:,} of {len(opened.runs):,} runs are not in {opened.store.folder}; "
             "run the study first: dissensus study run"

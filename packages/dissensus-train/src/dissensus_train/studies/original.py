@@ -18,7 +18,7 @@ from dissensus_train.studies.scored import AGREEMENT, trains_on_majority
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus_train.studies.mode_audit import ModeShift
     from dissensus_train.studies.scored import ScoredStudy, StudySystem
 

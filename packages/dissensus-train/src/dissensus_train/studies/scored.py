@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dissensus.arrays import Table
     from dissensus.cores import Over
     from dissensus.dynamics.recorded import Recorded
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.report.subject import Subject
     from dissensus_train.studies.by_vote import VoteScore
@@ -306,8 +306,7 @@ def score_folds(
                     predicted.setdefault(name, {}).setdefault(run.seed, []).append(result.predictions[TESTED])
     systems = {}
     for name, by_seed in predicted.items():
-        whole = [np.concatenate(parts) for parts in by_seed.values() if len(parts) == len(folds)]
-        if whole:
+        if whole := [np.concatenate(parts) for parts in by_seed.values() if len(parts) == len(folds)]:
             systems[name] = np.stack(whole)
     if not systems:
         raise InputError(f"study {first.study.name}: no seed trained in all folds; lower the learning rate")

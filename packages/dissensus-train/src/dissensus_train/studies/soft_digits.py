@@ -70,8 +70,7 @@ class _File:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.table = read_rows(open_file(path)).table
-        missing = [name for name in _COLUMNS if name not in self.table.columns]
-        if missing:
+        if missing := [name for name in _COLUMNS if name not in self.table.columns]:
             raise InputError(
                 f"{path}: there is no column '{missing[0]}'; soft-digits has {', '.join(_COLUMNS)}, and this file "
                 f"{', '.join(self.table.columns)}"

@@ -366,10 +366,7 @@ def with_people(
 def last_layers(network: nn.Module, trial: Any) -> tuple[str, str]:
     """The names of the last two linear layers that run over one row per item; the first is empty where there is one."""
     ran = layers_that_run(
-        network,
-        lambda: network(trial),
-        wanted=lambda layer: type(layer) is nn.Linear,
-        giving=lambda out: out.ndim == 2,
+        network, lambda: network(trial), wanted=lambda layer: type(layer) is nn.Linear, giving=lambda out: out.ndim == 2
     )
     if not ran:
         raise InputError("people: the network has no nn.Linear with one row for each item; choose annotator-bias")

@@ -91,8 +91,7 @@ def loop_only(runs: Sequence[Run], data: TrainingData, *, device: str) -> dict[s
     why = {kind: why_not_together(run, data, place) for kind, run in one_of_each.items()}
     alone: dict[str, list[Run]] = {}
     for run in runs:
-        reason = why[run.network, repr(run.training)]
-        if reason:
+        if reason := why[run.network, repr(run.training)]:
             alone.setdefault(reason, []).append(run)
     return alone
 
@@ -157,13 +156,7 @@ def train(
 
 
 def _train(
-    runs: Sequence[Run],
-    data: TrainingData,
-    *,
-    engine: str,
-    device: str,
-    progress: Progress,
-    cluster: Cluster | None,
+    runs: Sequence[Run], data: TrainingData, *, engine: str, device: str, progress: Progress, cluster: Cluster | None
 ) -> Iterator[RunResult]:
     """Train runs, each at its learning rate."""
     if engine == "ray":

@@ -7,25 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import (
-    read_systems,
-    reading_dict,
-    system_files,
-    votes_beside_predictions,
-)
+from dissensus.cli.inputs import read_systems, reading_dict, system_files, votes_beside_predictions
 from dissensus.cli.per_annotator import evaluate_per_annotator, score_lewidi
-from dissensus.cli.printing import (
-    console,
-    json_to,
-    next_step,
-    note,
-    plain,
-    say,
-    short_table,
-    table,
-    text_to,
-    typed,
-)
+from dissensus.cli.printing import console, json_to, next_step, note, plain, say, short_table, table, text_to, typed
 from dissensus.cli.together import print_deferral, print_sets, write_marked
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.tables import shown as show
@@ -34,10 +18,10 @@ from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus.evaluation.probabilities import Predictions
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.reading import Options, Reading
+    from dissensus.votes.formats import Options, Reading
     from dissensus.votes.table import Votes
 
 MAJORITY_MODEL: Final = "majority model"
@@ -274,13 +258,7 @@ def _of_items(votes: Votes, name: str, human: LabelDistribution, column: Callabl
 
 
 def _strata(
-    names: list[str],
-    human: LabelDistribution,
-    votes: Votes,
-    column: Callable[[str], Any],
-    *,
-    scheme: str,
-    least: int,
+    names: list[str], human: LabelDistribution, votes: Votes, column: Callable[[str], Any], *, scheme: str, least: int
 ) -> dict[str, Any]:
     """The strata of each name: an idea, an attribute of annotators, or a column of the predictions."""
     from dissensus.evaluation.comparison.strata import STRATA, by_attribute, by_column

@@ -40,8 +40,7 @@ def format_help(command: Any, context: Any, formatter: Any) -> None:
         with formatter.section(typer.style(title, bold=True)):
             rows = [(typer.style(name.ljust(widest), fg="cyan"), meaning) for name, meaning in groups[title]]
             formatter.write_dl(rows, widest)
-    rare = [max(each.opts, key=len) for each in shown if getattr(each, "hidden", False)]
-    if rare:
+    if rare := [max(each.opts, key=len) for each in shown if getattr(each, "hidden", False)]:
         more = f"more: --help-all, which also has {', '.join(rare)}"
         formatter.write("\n" + textwrap.fill(more, formatter.width, break_on_hyphens=False) + "\n")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dissensus.evaluation.probabilities import Predictions
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.votes.reading import Options, Reading
+    from dissensus.votes.formats import Options, Reading
     from dissensus.votes.shown_pairs import ShownPairs
     from dissensus.votes.table import Votes
 
@@ -44,16 +44,13 @@ def votes_named(source: str, options: Options) -> tuple[Votes, Reading | None]:
         votes, reading = DATASETS[source].load(), None
         known = {"attributes": votes.annotator_attributes, "item_attributes": votes.item_attributes}
         for name in options.given(*READING):
-            unknown = (
-                [column for column in getattr(options, name) if column not in known[name]] if name in known else []
-            )
-            if unknown:
-                has = choices(unknown[0], known[name]) if known[name] else "; it has none of these"
-                raise InputError(f"{source}: there is no '{unknown[0]}' for {typed_name(name)}{has}")
             if name not in known:
                 raise InputError(
                     f"{source} is a known dataset and needs no {typed_name(name)}; leave it out, or name a file"
                 )
+            if unknown := [column for column in getattr(options, name) if column not in known[name]]:
+                has = choices(unknown[0], known[name]) if known[name] else "; it has none of these"
+                raise InputError(f"{source}: there is no '{unknown[0]}' for {typed_name(name)}{has}")
     else:
         reading = understand(path, options)
         votes = reading.votes

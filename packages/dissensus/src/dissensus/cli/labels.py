@@ -12,7 +12,7 @@ from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from dissensus.labels import LabelDistribution
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
 
 

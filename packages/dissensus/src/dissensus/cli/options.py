@@ -6,14 +6,13 @@ import csv
 import functools
 import inspect
 import io
-import tomllib
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
 
 import typer
 
 from dissensus.errors import InputError
+from dissensus.shipped import shipped_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +35,7 @@ Entries = dict[str, dict[str, dict[str, Any]]]
 @functools.cache
 def entries_of(package: str) -> Entries:
     """By command, and for `every` command of a package, what its options.toml says of each option."""
-    written = tomllib.loads((resources.files(f"{package}.cli") / "options.toml").read_text("utf-8"))
+    written = shipped_toml(f"{package}.cli", "options.toml")
     return {
         of: {name: {"help": entry} if isinstance(entry, str) else entry for name, entry in entries.items()}
         for of, entries in written.items()
@@ -79,7 +78,7 @@ Pseudonyms = Annotated[str | None, described("pseudonyms", hidden=False)]
 Given = Literal["probabilities", "logits"]
 
 READING: Final = (*ENTRIES["columns"], *ENTRIES["reading"])
-"""The options that say how to read a votes file, as fields of `dissensus.votes.reading.Options`."""
+"""The options that say how to read a votes file, as fields of `dissensus.votes.formats.Options`."""
 
 KINDS: Final[dict[str, Any]] = {
     "attributes": list[str] | None,
@@ -131,7 +130,7 @@ def command(of: str, **lists: Callable[[], None]) -> Callable[[Callable[..., Non
         def called(**values: Any) -> None:
             values = {name: value for name, value in values.items() if name not in ("help_all", *lists)}
             if "reading" in hints:
-                from dissensus.votes.reading import Options
+                from dissensus.votes.formats import Options
 
                 read = {name: _as_read(name, values.pop(name, None)) for name in READING}
                 values["reading"] = Options(**{name: value for name, value in read.items() if value is not None})

@@ -5,17 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from dissensus.cli.printing import (
-    console,
-    json_alone,
-    next_step,
-    note,
-    plain,
-    say,
-    short_table,
-    table,
-    text_to,
-)
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, say, short_table, table, text_to
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +17,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.people.evaluating import PeopleEvaluation
     from dissensus.evaluation.people.groups import GroupScores
     from dissensus.evaluation.people.vote_scores import VotePredictions
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
 
 MOST_PEOPLE: Final = 5

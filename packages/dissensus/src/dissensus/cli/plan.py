@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import (
-    read_files,
-    read_systems,
-    reading_dict,
-    system_files,
-    votes_beside_predictions,
-)
+from dissensus.cli.inputs import read_files, read_systems, reading_dict, system_files, votes_beside_predictions
 from dissensus.cli.printing import console, json_alone, next_step, note, say, short_table, typed
 from dissensus.errors import InputError
 
@@ -20,7 +14,7 @@ if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
     from dissensus.planning.beside_model import PlanBeside
     from dissensus.planning.planned import Choice, Plan
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
 
 

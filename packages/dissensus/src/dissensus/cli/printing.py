@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dissensus.cli.whole_table import WholeTable
     from dissensus.progress import Progress
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
 
 __all__ = ["console", "json_alone", "next_step", "note", "plain", "table", "typed"]
 

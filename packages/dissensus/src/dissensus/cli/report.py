@@ -12,7 +12,7 @@ from dissensus.errors import InputError
 from dissensus.votes.privacy import LEAST_PEOPLE, key_from, pseudonymous
 
 if TYPE_CHECKING:
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
 
 
 @opt.command("report")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.stand_in.alternative_annotator import Score
     from dissensus.evaluation.stand_in.answers import Answers
     from dissensus.evaluation.stand_in.judging import StandIn
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
 
 MOST_PARTS: Final = 8
 """Parts on the screen, those on which the model is least often as good as people."""
@@ -116,8 +116,7 @@ def _print(result: StandIn) -> None:
     if result.panel is not None:
         say([str(result.panel)])
     name, best = next(iter(result.models.items()))
-    parts = sorted(best.parts, key=lambda part: part.model_as_good)[:MOST_PARTS]
-    if parts:
+    if parts := sorted(best.parts, key=lambda part: part.model_as_good)[:MOST_PARTS]:
         lines = [["", "votes", "as good as people", "agreement", "people's own"]]
         for part in parts:
             model = "–" if part.model is None else f"{part.model:.3f}"

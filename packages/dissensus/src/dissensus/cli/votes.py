@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from dissensus.evaluation.who_wins import SystemRanking
     from dissensus.labels.uncertainty import Correlations
+    from dissensus.votes.formats import Options
     from dissensus.votes.groups import OriginalAgreement
     from dissensus.votes.inspection import Inspection
-    from dissensus.votes.reading import Options
 
 app = typer.Typer(name="votes", help="Look at votes, or convert them.", no_args_is_help=True)
 
@@ -198,7 +198,7 @@ def _print(result: Inspection, source: str) -> None:
     panel = "anonymous" if result.annotators is None else f"{result.annotators:,} annotators"
     out.print(
         f"[bold]{plain(source)}[/]: {result.votes:,} votes, {result.items:,} items, {len(result.classes)} "
-        f"{'ordered ' if result.ordered else ''}classes, {panel}",
+        f"{'ordered ' if result.ordered else ''}classes, {panel}"
     )
     for sentence in result.sentences():
         out.print(plain(sentence))

@@ -7,13 +7,11 @@ import importlib.util
 import os
 import shutil
 import tempfile
-import tomllib
 import urllib.error
 import urllib.request
 import zipfile
 from dataclasses import dataclass, fields
 from functools import cache, partial
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -22,6 +20,7 @@ from dissensus.datasets.vader import read_snippets, read_words
 from dissensus.errors import InputError, choices
 from dissensus.parts import joined
 from dissensus.progress import Step, silent
+from dissensus.shipped import shipped_toml
 from dissensus.votes.cifar import read_cifar_10h_counts
 
 if TYPE_CHECKING:
@@ -117,11 +116,9 @@ class Dataset:
         """The file; where it is missing, the refusal says how to get it."""
         if self.file is None:
             return Path()
-        remedy = (
-            f"download the file from {self.page} and put it there"
-            if self.address is None
-            else f"fetch it with `dissensus data get {self.name}`"
-        )
+        remedy = f"fetch it with `dissensus data get {self.name}`"
+        if self.address is None:
+            remedy = f"download the file from {self.page} and put it there"
         return data_file(
             self.file, wanted_by=self.name, remedy=f"{remedy}, or set DISSENSUS_DATA to the folder that holds it"
         )
@@ -155,13 +152,14 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _known() -> dict[str, Dataset]:
-    text = resources.files("dissensus.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    return {name: _dataset(name, **facts) for name, facts in tomllib.loads(text).items()}
+    known = shipped_toml("dissensus.datasets", "catalogue.toml")
+    return {name: _dataset(name, **facts) for name, facts in known.items()}
 
 
 def _dataset(name: str, *, reader: str, options: Mapping[str, Any] | None = None, **facts: Any) -> Dataset:
     def read(path: Path) -> Votes:
-        from dissensus.votes.reading import Options, understand
+        from dissensus.votes.formats import Options
+        from dissensus.votes.reading import understand
 
         return understand(path, Options(format=reader, **options or {})).votes
 

@@ -45,8 +45,7 @@ def write_sample(folder: str | Path = ".") -> list[Path]:
     import polars as pl
 
     folder = Path(folder)
-    there = [name for name in FILES if (folder / name).exists()]
-    if there:
+    if there := [name for name in FILES if (folder / name).exists()]:
         raise InputError(f"{folder / there[0]}: there is such a file already; name another folder for the sample")
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(0)

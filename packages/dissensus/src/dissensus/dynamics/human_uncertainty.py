@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -79,9 +80,8 @@ def uncertainty_by_system(
     seed: int = 0,
 ) -> dict[str, tuple[UncertaintyCorrelation, ...]]:
     """As `uncertainty_correlations`, of several systems on the same resamples, which are drawn and ranked once."""
-    if not hasattr(human, "entropy") or any(
-        not isinstance(each, DataMap) for maps in systems.values() for each in maps
-    ):
+    every = (each for maps in systems.values() for each in maps)
+    if not hasattr(human, "entropy") or not all(isinstance(each, DataMap) for each in every):
         raise InputError(
             "human uncertainty: give people's label distributions first, then the data map, or one map for each seed"
         )
@@ -106,12 +106,10 @@ def _correlations(
     values: np.ndarray[Any, Any], human: LabelDistribution, people: Sequence[HumanMeasure], *, level: float
 ) -> tuple[UncertaintyCorrelation, ...]:
     """Of one system, from (1 + resamples, measures, axes x seeds) correlations."""
+    over_seeds = partial(estimate_over_seeds, items=len(human), level=level, low=-1.0, high=1.0)
     correlations = []
     for row, name in enumerate(people):
         for axis, by_seed in zip(AXES, np.split(values[:, row], len(AXES), axis=1), strict=True):
-            defined = bool(np.isfinite(by_seed[0]).all())
-            estimate = (
-                estimate_over_seeds(by_seed, items=len(human), level=level, low=-1.0, high=1.0) if defined else None
-            )
+            estimate = over_seeds(by_seed) if np.isfinite(by_seed[0]).all() else None
             correlations.append(UncertaintyCorrelation(human=name, model=axis, spearman=estimate, items=len(human)))
     return tuple(correlations)

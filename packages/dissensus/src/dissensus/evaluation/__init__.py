@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.comparison.intervals import spread_over_seeds as spread_over_seeds
     from dissensus.evaluation.comparison.strata import by_attribute as by_attribute
     from dissensus.evaluation.comparison.strata import make_strata as make_strata
-    from dissensus.evaluation.evaluating import Evaluation as Evaluation
+    from dissensus.evaluation.evaluated import Evaluation as Evaluation
     from dissensus.evaluation.evaluating import evaluate as evaluate
     from dissensus.evaluation.finite_panel.best_achievable import best_achievable as best_achievable
     from dissensus.evaluation.finite_panel.corrections import correct as correct

@@ -70,8 +70,7 @@ def stated(text: str) -> Answers:
     said = TRACE.split(text)[-1]
     if BEGUN.search(said):
         return {text: 1.0}
-    held = object_in(said)
-    if held:
+    if held := object_in(said):
         with suppress(InputError):
             return _in_object(held) or {text: 1.0}
         return {text: 1.0}

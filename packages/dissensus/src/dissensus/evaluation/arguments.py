@@ -90,13 +90,10 @@ def systems_in(
         only_common: leave out items that not every system predicts; without it they are refused.
     """
     made = named_systems(model, people, classes=classes)
-    in_order = all(
-        system.items is people.items or np.array_equal(system.items, people.items) for system in made.values()
-    )
+    items = [system.items for system in made.values()]
+    in_order = all(theirs is people.items or np.array_equal(theirs, people.items) for theirs in items)
     # The rows of an array of people have no names: predictions are matched by their order.
-    unnamed = people.scheme == "given" and all(
-        (places_of(people.items, system.items) < 0).all() for system in made.values()
-    )
+    unnamed = people.scheme == "given" and all((places_of(people.items, theirs) < 0).all() for theirs in items)
     if in_order or unnamed:
         return people, made, ()
     return align_predictions(people, made, only_common=only_common)
@@ -369,8 +366,7 @@ def hard_labels(name: str, given: Any, people: LabelDistribution, stated: Sequen
     if stated is not None and labels.dtype.kind in "iu" and not set(names) <= set(people.classes):
         unknown = np.flatnonzero((labels < 0) | (labels >= len(stated)))
         names = [str(stated[place]) for place in labels] if not unknown.size else names
-    lacking = [label for label in dict.fromkeys(names) if label not in people.classes]
-    if lacking:
+    if lacking := [label for label in dict.fromkeys(names) if label not in people.classes]:
         remedy = "give a class name for each item" if labels.dtype.kind not in "iu" else "state classes="
         raise InputError(
             f"{name}: '{lacking[0]}' is none of the classes {', '.join(people.classes)}; {remedy}, or one row of "

@@ -110,9 +110,8 @@ def _of_sides(
     def read(item: Any, said: Answers | None) -> Answers | None:
         return said and summed((shown.meant(item, word, table.get(plain_answer(word))), p) for word, p in said.items())
 
-    return [(item, read(item, said)) for item, said in records], shown.notes(
-        w for _, said in records for w in said or ()
-    )
+    meant = [(item, read(item, said)) for item, said in records]
+    return meant, shown.notes(word for _, said in records for word in said or ())
 
 
 def read_answers(path: str | Path) -> dict[str, str]:
@@ -209,8 +208,7 @@ def words(record: Any) -> Answers | None:
     """A distribution or an answer in words: `{"A": "15%", "B": "85%"}`, or a text that may hold such an object."""
     if not isinstance(record, dict):
         return stated(record) if isinstance(record, str) else None
-    choices = _choices(record)
-    if choices:
+    if choices := _choices(record):
         texts = [(choice.get("message") or {}).get("content", choice.get("text")) for choice in choices]
         return _mean([{} if text is None else stated(_words(text)) for text in texts])
     for key in ("distribution", *ANSWER_KEYS):

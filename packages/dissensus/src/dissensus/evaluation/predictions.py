@@ -256,8 +256,7 @@ def align_predictions(
     if kept.size < len(human):
         notes.append(f"{kept.size:,} of {len(human):,} items with votes have a prediction of every system; these count")
     for name, system in predictions.items():
-        unknown = len(system.items) - int((places[name] >= 0).sum())
-        if unknown:
+        if unknown := len(system.items) - int((places[name] >= 0).sum()):
             notes.append(f"{name}: {unknown:,} predictions are for items without votes and do not count")
     judged = human.take(kept) if kept.size < len(human) else human
     aligned = {
@@ -371,13 +370,12 @@ def _with_unvoted(path: Path, held: _Numbers, given: Given) -> _Numbers:
         return held
     names = ", ".join(map(repr, held.others))
     total, rest = held.numbers.sum(axis=-1), sum(held.others.values())
-    if given == "logits":
-        fractions = [name for name, values in held.others.items() if (values != np.floor(values)).any()]
-        if fractions:
-            raise InputError(
-                f"{path}: {', '.join(map(repr, fractions))} may be classes that nobody voted for, which among logits "
-                "look like any other column of numbers; name the model's classes (classes=), or drop what is none"
-            )
+    fractions = [name for name, values in held.others.items() if (values != np.floor(values)).any()]
+    if given == "logits" and fractions:
+        raise InputError(
+            f"{path}: {', '.join(map(repr, fractions))} may be classes that nobody voted for, which among logits look "
+            "like any other column of numbers; name the model's classes (classes=), or drop what is none"
+        )
     if given == "logits" or np.abs(total - 1.0).max() <= ROUNDING:
         return replace(held, others={}, unused=(*held.unused, *held.others))
     if np.abs(total + rest - 1.0).max() <= ROUNDING:

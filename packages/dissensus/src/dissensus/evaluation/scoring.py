@@ -9,11 +9,7 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.differences import interval_over
-from dissensus.evaluation.comparison.intervals import (
-    estimate_of_all_or_none,
-    estimate_within,
-    spread_over_seeds,
-)
+from dissensus.evaluation.comparison.intervals import estimate_of_all_or_none, estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items
 from dissensus.evaluation.comparison.scores import Score
 from dissensus.evaluation.comparison.strata import rows_of

@@ -41,9 +41,7 @@ def character_ngrams(texts: Names, dimensions: int = 1024, *, longest: int = 4) 
     return np.asarray(features / np.maximum(norm, 1e-12), dtype=np.float32)
 
 
-def _code_points(
-    texts: Names,
-) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], np.ndarray[Any, np.dtype[np.intp]]]:
+def _code_points(texts: Names) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], np.ndarray[Any, np.dtype[np.intp]]]:
     """(texts, longest text + 2) code points between the two marks, padded with 0, and each text's length."""
     lower = np.strings.lower(texts.astype(np.dtypes.StringDType()))
     length = np.strings.str_len(lower) + 2

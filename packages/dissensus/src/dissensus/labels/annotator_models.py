@@ -328,13 +328,7 @@ def class_shares(posterior: Table, fit_votes: FitVotes) -> Floats:
 
 
 def fitted(
-    name: str,
-    fit_votes: FitVotes,
-    posterior: Table,
-    log_likelihood: Floats,
-    *,
-    converged: bool,
-    **estimates: Any,
+    name: str, fit_votes: FitVotes, posterior: Table, log_likelihood: Floats, *, converged: bool, **estimates: Any
 ) -> AnnotatorModel:
     """The model of a fit, under the names of its votes; mirror images of preferences were there for the fit alone."""
     times = 2 if fit_votes.votes.pairs else 1

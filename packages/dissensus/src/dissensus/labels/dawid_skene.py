@@ -106,11 +106,7 @@ def dawid_skene(
 
 
 def one_coin(
-    votes: Votes,
-    *,
-    gold: Gold | None = None,
-    max_iterations: int = 100,
-    tolerance: float = 1e-7,
+    votes: Votes, *, gold: Gold | None = None, max_iterations: int = 100, tolerance: float = 1e-7
 ) -> AnnotatorModel:
     """One-coin Dawid-Skene: annotator a is right with probability skill[a], else any other class is equally likely.
 

@@ -139,11 +139,7 @@ class LabelDistribution:
     @cached_property
     def strata(self) -> dict[str, Mask]:
         """Items by human agreement: all, unanimous, varied."""
-        return {
-            "all": np.ones(len(self), dtype=np.bool_),
-            "unanimous": self.unanimous,
-            "varied": ~self.unanimous,
-        }
+        return {"all": np.ones(len(self), dtype=np.bool_), "unanimous": self.unanimous, "varied": ~self.unanimous}
 
     def majority(self, *, tie: TieRule = "first", seed: int = 0) -> Majority:
         """The most probable class of each item, with ties decided by a stated rule and marked."""

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from dissensus.labels.annotator_models import (
-    AnnotatorModel,
-    agreements,
-    expectation_maximisation,
-    read_fit_votes,
-)
+from dissensus.labels.annotator_models import AnnotatorModel, agreements, expectation_maximisation, read_fit_votes
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Table
@@ -29,11 +24,7 @@ class _SkillAndEase(NamedTuple):
 
 
 def glad(
-    votes: Votes,
-    *,
-    gold: Gold | None = None,
-    max_iterations: int = 100,
-    tolerance: float = 1e-7,
+    votes: Votes, *, gold: Gold | None = None, max_iterations: int = 100, tolerance: float = 1e-7
 ) -> AnnotatorModel:
     """GLAD (Whitehill, Ruvolo, Wu, Bergsma and Movellan 2009), for any number of classes.
 

@@ -54,8 +54,7 @@ def label(votes: Votes | Any, scheme: str = "frequency", **options: Any) -> Labe
     if scheme not in SCHEMES:
         raise InputError(f"'{scheme}' is not a scheme{choices(scheme, SCHEMES)}")
     chosen = SCHEMES[scheme]
-    unknown = [name for name in options if name not in chosen.options]
-    if unknown:
+    if unknown := [name for name in options if name not in chosen.options]:
         known = ", ".join(chosen.options) or "none"
         raise InputError(f"scheme {scheme}: it has no option '{unknown[0]}'; its options: {known}")
     return chosen.make(votes, **options)

@@ -181,12 +181,7 @@ def fit_mixture(mass: Table, smoothings: tuple[float, ...], *, seed: int = 0, pa
 
 
 def fit_prior(
-    mass: Table,
-    *,
-    smoothings: tuple[float, ...] | None = None,
-    seed: int = 0,
-    part: float = 1.0,
-    pairs: bool = False,
+    mass: Table, *, smoothings: tuple[float, ...] | None = None, seed: int = 0, part: float = 1.0, pairs: bool = False
 ) -> Prior:
     """A candidate, fitted to the (items, classes) votes of all items or of a random `part` of them.
 
@@ -198,12 +193,7 @@ def fit_prior(
 
 
 def cross_fitted(
-    mass: Table,
-    *,
-    smoothings: tuple[float, ...] | None = None,
-    seed: int = 0,
-    part: float = 1.0,
-    pairs: bool = False,
+    mass: Table, *, smoothings: tuple[float, ...] | None = None, seed: int = 0, part: float = 1.0, pairs: bool = False
 ) -> tuple[tuple[Prior, ...], Ints]:
     """A prior for each of some folds of the items, fitted to the others, and (items,) the fold of each.
 

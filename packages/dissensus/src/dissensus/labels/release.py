@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
-from jinja2 import Environment, StrictUndefined
 
 from dissensus.errors import InputError
 from dissensus.labels.schemes import UNSURE_WEIGHT, weighted
+from dissensus.pages import filled
 from dissensus.table_file import write_table
 from dissensus.votes.inspection import inspect
 from dissensus.votes.kinds import people_alone
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 FILE: Final = "labels.parquet"
 VOTES: Final = "votes.parquet"
 CARD: Final = "README.md"
-_TEMPLATE: Final = resources.files("dissensus.labels").joinpath("release.md.jinja")
 
 
 def release_table(votes: Votes) -> pl.DataFrame:
@@ -63,8 +61,7 @@ def write_release(votes: Votes, folder: Path, *, name: str, licence: str | None 
         licence: as the Hub spells it, such as cc-by-4.0; None says other.
     """
     files = [folder / name for name in (FILE, VOTES, CARD)]
-    there = [file.name for file in files if file.exists()]
-    if there:
+    if there := [file.name for file in files if file.exists()]:
         raise InputError(f"{folder}: the folder holds {', '.join(there)} already; choose another, or remove them")
     folder.mkdir(parents=True, exist_ok=True)
     table = release_table(people_alone(votes)[0])
@@ -98,8 +95,9 @@ def _card(votes: Votes, table: pl.DataFrame, *, name: str, licence: str | None) 
             return "probability of each class, in class order, under this weighting"
         return "describes the item"
 
-    template = Environment(trim_blocks=True, undefined=StrictUndefined).from_string(_TEMPLATE.read_text("utf-8"))
-    return template.render(
+    return filled(
+        "dissensus.labels",
+        "release.md.jinja",
         files={"labels": FILE, "votes": VOTES},
         name=name,
         quoted=json.dumps(name),

@@ -90,12 +90,9 @@ def dirichlet(votes: Votes | CountedVotes, *, concentration: float | Floats | No
             likelihood of the Dirichlet-multinomial, so that few votes are shrunk as much as the panel warrants.
     """
     counts, total = votes.counts, _votes_of_each_item(votes)
-    a = (
-        fit_concentration(both_sides(counts) if votes.pairs else counts)
-        if concentration is None
-        else np.asarray(concentration, dtype=np.float64)
-    )
-    a = np.broadcast_to(a, (counts.shape[1],))
+    if concentration is None:
+        concentration = fit_concentration(both_sides(counts) if votes.pairs else counts)
+    a = np.broadcast_to(np.asarray(concentration, dtype=np.float64), (counts.shape[1],))
     if not (np.isfinite(a).all() and (a >= 0).all() and a.sum() > 0):
         raise InputError(f"labels: concentration {a.tolist()} must be finite, 0 or more, and not all 0")
     return _distribution(votes, (counts + a) / (total + a.sum())[:, None], "dirichlet")

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dissensus.arrays import row_max, row_sum
-from dissensus.labels.annotator_models import (
-    AnnotatorModel,
-    agreements,
-    class_shares,
-    fitted,
-    read_fit_votes,
-)
+from dissensus.labels.annotator_models import AnnotatorModel, agreements, class_shares, fitted, read_fit_votes
 
 if TYPE_CHECKING:
     from dissensus.labels.annotator_models import Gold

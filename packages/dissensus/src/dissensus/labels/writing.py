@@ -54,8 +54,7 @@ def label_table(labels: LabelDistribution, *, tie: TieRule = "first", seed: int 
     }
     if labels.mean_uncertainty is not None and labels.unsure_proportion is not None:
         added |= {"mean_uncertainty": labels.mean_uncertainty, "unsure_proportion": labels.unsure_proportion}
-    taken = [name for name in ("item", *added) if name in labels.classes]
-    if taken:
+    if taken := [name for name in ("item", *added) if name in labels.classes]:
         raise InputError(
             f"labels: the class '{taken[0]}' has the name of a column of the table; rename the class, or write .npz"
         )
@@ -71,8 +70,7 @@ def judgement_table(votes: Votes, scheme: str) -> pl.DataFrame:
     """
     own = judgement_vectors(votes, scheme).toarray()
     kind = () if votes.by_model is None else (KIND,)
-    taken = [name for name in votes.classes if name in ("item", "annotator", "seconds", "uncertainty", *kind)]
-    if taken:
+    if taken := [name for name in votes.classes if name in ("item", "annotator", "seconds", "uncertainty", *kind)]:
         raise InputError(f"labels: the class '{taken[0]}' has the name of a column of the table; rename the class")
     columns: dict[str, Any] = {"item": pl.Series(votes.items[votes.judgement_item].tolist())}
     if votes.annotators is not None and votes.judgement_annotator is not None:

@@ -87,8 +87,7 @@ def who_disagrees(subject: Subject, *, seed: int) -> WhoDisagrees | None:
     apart = {name: p for name, p in p_votes.items() if p is not None and p <= LEVEL}
     sentences = [*_of_map(placed, votes), *_of_groups(scored.by_group)]
     sentences += [f"{capital(sentence)}." for some in chosen.values() for sentence in some.told]
-    left = [name for name in groups if name not in chosen]
-    if left:
+    if left := [name for name in groups if name not in chosen]:
         sentences.append(
             f"Not shown by group: {', '.join(left)}, which have more than {MOST_GROUPS} values, or fewer than two with "
             f"{least} people."
@@ -112,22 +111,17 @@ def _of_map(placed: PeopleMap, votes: Votes) -> list[str]:
         return [*left, f"No map of annotators: {placed.reason}."]
     p = shown_p(placed.p_values[0]) if placed.p_values[0] > 0.01 else "≤ 0.01"
     if not placed.place.shape[1]:
-        return [
-            *left,
-            (
-                "Beyond what the items make everybody answer, no annotators are seen to answer more like each other "
-                f"than votes dealt out at random do (p {p}): there is no map to draw."
-            ),
-        ]
+        nobody = (
+            "Beyond what the items make everybody answer, no annotators are seen to answer more like each other than "
+            f"votes dealt out at random do (p {p}): there is no map to draw."
+        )
+        return [*left, nobody]
     clear = int(((placed.low[:, 0] > 0) | (placed.high[:, 0] < 0)).sum())
-    return [
-        (
-            f"Annotators differ in what they answer beyond what the items make everybody answer (p {p}, against votes "
-            f"dealt out at random): {clear:,} of {len(placed.people):,} lie surely to one side of the middle."
-        ),
-        *_axes(placed, votes),
-        *left,
-    ]
+    some = (
+        f"Annotators differ in what they answer beyond what the items make everybody answer (p {p}, against votes "
+        f"dealt out at random): {clear:,} of {len(placed.people):,} lie surely to one side of the middle."
+    )
+    return [some, *_axes(placed, votes), *left]
 
 
 def _axes(placed: PeopleMap, votes: Votes) -> list[str]:

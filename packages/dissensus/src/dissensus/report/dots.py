@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.bootstrap import Estimate
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus.report.figures import Record
 
 DATA: Final = "dots"
@@ -162,29 +162,18 @@ def _people(evaluation: Evaluation) -> list[tuple[str, float]]:
 
 def _ruler(people: list[tuple[str, float]], domain: list[float]) -> list[Any]:
     """Thin lines at what so many people score, and above them the names that have room in a plot of a certain width."""
+    if not people:
+        return []
     rows: list[Record] = []
     for name, value in people:
         # As wide as the plot must be, in pixels, for this name to stand clear of those before it.
-        needs = max(
-            (
-                LETTER * (len(name) + len(row["people"]) + 2) / 2 * (domain[1] - domain[0]) / abs(value - row["at"])
-                if value != row["at"]
-                else np.inf
-                for row in rows
-            ),
-            default=0.0,
-        )
+        apart = ((LETTER * (len(name) + len(row["people"]) + 2) / 2, abs(value - row["at"])) for row in rows)
+        needs = max((width * (domain[1] - domain[0]) / gap if gap else np.inf for width, gap in apart), default=0.0)
         rows.append({"people": name, "at": value, "needs": min(needs, 1e9)})
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=alt.X("at:Q"))
     above = base.transform_filter("datum.needs <= plot0").mark_text(color=GREY, baseline="bottom", dy=-4)
-    return (
-        [
-            base.mark_rule(color=GREY, strokeWidth=1, opacity=0.5),
-            above.encode(text=alt.Text("people:N"), y=alt.value(0)),
-        ]
-        if rows
-        else []
-    )
+    lines = base.mark_rule(color=GREY, strokeWidth=1, opacity=0.5)
+    return [lines, above.encode(text=alt.Text("people:N"), y=alt.value(0))]
 
 
 def _best(evaluation: Evaluation) -> Record:

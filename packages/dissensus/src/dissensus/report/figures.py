@@ -145,9 +145,7 @@ def calibration(subject: Subject) -> Section:
             color=named_colours([subject.method(name) for name in shown]),
         )
         points = base.mark_point(filled=True, opacity=1).encode(
-            size=alt.Size("items:Q", title="items")
-            .scale(type="sqrt", rangeMin=12, rangeMax=130)
-            .legend(orient="right"),
+            size=alt.Size("items:Q", title="items").scale(type="sqrt", rangeMin=12, rangeMax=130).legend(orient="right")
         )
         spec = spec_of(alt.layer(base.mark_line(strokeWidth=2), points, diagonal(1.0)))
         title = model if len(subject.models) > 1 else "All methods"

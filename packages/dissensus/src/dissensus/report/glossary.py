@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-import tomllib
 from functools import cache, partial
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.shipped import shipped_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +24,7 @@ DELIVERY: Final = "how labels reach the loss, epoch by epoch"
 @cache
 def terms() -> dict[str, dict[str, str]]:
     """What words of the report mean, by the part of the page that uses them: report, people, dynamics."""
-    return tomllib.loads(resources.files("dissensus.report").joinpath("glossary.toml").read_text(encoding="utf-8"))
+    return shipped_toml("dissensus.report", "glossary.toml")
 
 
 def glossary(subject: Subject, added: Added) -> list[tuple[str, str]]:

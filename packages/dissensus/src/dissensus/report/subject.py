@@ -13,13 +13,14 @@ import numpy as np
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.scoring import with_classes
 from dissensus.report.items import data_uri, images
+from dissensus.votes.echo import number
 from dissensus.votes.privacy import LEAST_PEOPLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.arrays import Ints, Names, Table
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
     from dissensus.evaluation.probabilities import Predictions, Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.report.chapters import Added
@@ -169,7 +170,7 @@ def files_subject(
             *files,
             ("items", f"{len(people):,}, of {len(people.classes)} classes"),
             ("labels", f"votes became label distributions by the scheme {people.scheme}"),
-            ("systems", ", ".join(f"{name} ({_seeds(len(runs))})" for name, runs in systems.items())),
+            ("systems", ", ".join(f"{name} ({number(len(runs), 'seed')})" for name, runs in systems.items())),
             *made_with(evaluation),
         ),
         commands=(command,) if command else (),
@@ -183,10 +184,6 @@ def _over(given: Predictions, classes: tuple[str, ...]) -> Runs:
     runs = np.zeros((*given.probabilities.shape[:2], len(classes)))
     runs[..., [classes.index(name) for name in given.classes]] = given.probabilities
     return runs
-
-
-def _seeds(number: int) -> str:
-    return "1 seed" if number == 1 else f"{number} seeds"
 
 
 def made_with(evaluation: Evaluation) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from dissensus.evaluation.comparison.differences import shown_p
 from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.tables import DASH, latex
-from dissensus.evaluation.evaluating import ONLY_CORRECTED
+from dissensus.evaluation.evaluated import ONLY_CORRECTED
 from dissensus.evaluation.metrics.distances import tvd
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.pages import as_markdown, markdown
@@ -97,13 +97,8 @@ class Table:
 
     def to_latex(self) -> str:
         r"""A `tabular` with rules of `booktabs` in a `table`."""
-        return latex(
-            self.header,
-            self._lines(),
-            caption=f"{self.title}.",
-            label=self.slug,
-            notes=[self.note] if self.note else [],
-        )
+        notes = [self.note] if self.note else []
+        return latex(self.header, self._lines(), caption=f"{self.title}.", label=self.slug, notes=notes)
 
     def _lines(self) -> list[list[str]]:
         return [[row.name, *map(str, row.cells)] for row in self.rows]
@@ -175,8 +170,7 @@ def _compared(subject: Subject, *, by: str, stratum: str) -> dict[tuple[str, str
     """By system and metric, each system and baseline minus the reference of its model."""
     differences: dict[tuple[str, str], Difference] = {}
     for model, names in subject.models.items():
-        rivals = [name for name in names if name != subject.references[model]]
-        if rivals:
+        if rivals := [name for name in names if name != subject.references[model]]:
             rows = subject.evaluation.difference(subject.references[model], by=by, stratum=stratum, only=rivals).rows
             differences |= {(row.system, row.metric): row for row in rows}
     return differences
@@ -376,9 +370,8 @@ def table_of(
     rows = []
     for record in records[:most]:
         name, *cells = (column(record) for column in columns.values())
-        rows.append(
-            TableRow(name=str(name), cells=tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells))
-        )
+        shown = tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells)
+        rows.append(TableRow(name=str(name), cells=shown))
     return Table(slug=slug, title=title, header=tuple(columns), rows=tuple(rows), records=tuple(records), note=note)
 
 

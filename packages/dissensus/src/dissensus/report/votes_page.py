@@ -84,8 +84,7 @@ def figures(inspection: Inspection, votes: Votes) -> list[tuple[str, str, Any]]:
         about = "Where one person chose the class of a row: what share of the others' judgements is in which class."
         heatmap = _heatmap(_together(votes, mass)[np.ix_(order, order)], [votes.classes[k] for k in order])
         charts.append(("Disagreement between classes", about, heatmap))
-    rows = inspection.doubtful()[:30]
-    if rows:
+    if rows := inspection.doubtful()[:30]:
         about = f"Agreement with the rest, of those with {FEWEST} judgements or more, the lowest upper end first."
         values = [
             {**{name: row[name] for name in ("agreement", "low", "high")}, "who": str(row["annotator"])} for row in rows

@@ -133,8 +133,7 @@ class Deferral(Framed):
                 f"Soft NLL and votes together then cost {these} nats per item: {nobody} without asking, {everybody} "
                 f"with {number(self.asked, 'vote')} for every item."
             )
-        areas = [f"{rule.of_random:.2f} by {rule.rule}" for rule in self.rules[:-1] if rule.of_random is not None]
-        if areas:
+        if areas := [f"{rule.of_random:.2f} by {rule.rule}" for rule in self.rules[:-1] if rule.of_random is not None]:
             lines.append(f"Area under risk against share answered, where choosing at random is 1: {', '.join(areas)}.")
             if not (self.rules[0].less.low or 0.0) > 0:
                 lines.append("The rule is not shown to beat chance here.")

@@ -218,13 +218,11 @@ def prediction_sets(
     before = mass_before(said, ordered=people.ordered)
     groups, group = _groups(by, everybody, votes, people)
     # Classes whose answers count together: all, or each by itself.
-    each = np.eye(before.shape[1])
-    # What holds of a class holds of the one that says the same of the swapped pair.
-    columns = (
-        np.maximum(each, each[::-1] if people.pairs else 0.0)
-        if isinstance(by, str) and by == CLASS
-        else np.ones((1, before.shape[1]))
-    )
+    columns = np.ones((1, before.shape[1]))
+    if isinstance(by, str) and by == CLASS:
+        each = np.eye(before.shape[1])
+        # What holds of a class holds of the one that says the same of the swapped pair.
+        columns = np.maximum(each, each[::-1] if people.pairs else 0.0)
 
     def thresholds(shares: Table, rows: Any) -> Table:
         made = [
@@ -249,8 +247,7 @@ def prediction_sets(
             items = round(float(weights.sum()))
             scores.append(SetScore(calibrated=calibrated, stratum=name, items=items, coverage=coverage, size=size))
     made = thresholds(people.probabilities, np.ones(len(people), dtype=np.bool_))
-    few = [name for name, row in zip(groups, made, strict=True) if np.isinf(row).any()]
-    if few:
+    if few := [name for name, row in zip(groups, made, strict=True) if np.isinf(row).any()]:
         notes = (*notes, f"too few votes for {level:.0%}, so that sets hold classes unseen: {', '.join(few)}")
     return PredictionSets(
         level=level,

@@ -20,14 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from dissensus.bootstrap import (
-    Estimate,
-    Seed,
-    distinct_rows,
-    percentile_estimate,
-    resampled_sums,
-    resampled_weights,
-)
+from dissensus.bootstrap import Estimate, Seed, distinct_rows, percentile_estimate, resampled_sums, resampled_weights
 from dissensus.errors import InputError
 from dissensus.frames import Framed
 from dissensus.votes.sides import on_one_side, symmetric

@@ -161,9 +161,8 @@ def variants(
     # Counting distinct names is much faster than finding those that are not.
     if keys.n_unique() == len(keys):
         return []
-    groups = table.filter(keys.is_duplicated()).group_by(
-        keys.filter(keys.is_duplicated()).alias("key"), maintain_order=True
-    )
+    again = keys.is_duplicated()
+    groups = table.filter(again).group_by(keys.filter(again).alias("key"), maintain_order=True)
     often = [
         " and ".join(f"'{name}' ({count:,})" for name, count in group.iter_rows())
         for _, group in itertools.islice(groups, 1 if what == "items" else None)
@@ -318,12 +317,9 @@ def times_of(cells: pl.Series) -> pl.Series:
     """
     if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
         moments = cells.cast(pl.Datetime("us"))
-        zone = getattr(cells.dtype, "time_zone", None)
-        return (
-            moments
-            if zone is None
-            else cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None).cast(moments.dtype)
-        )
+        if getattr(cells.dtype, "time_zone", None) is None:
+            return moments
+        return cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None).cast(moments.dtype)
     if not (cells.dtype.is_numeric() or cells.dtype == pl.String):
         return pl.Series(cells.name, [None] * len(cells), dtype=pl.Datetime("us"))
     numbers = cells.cast(pl.Float64, strict=False)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError, choices
+from dissensus.shipped import shipped_toml
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 
-_NAMES: Final = tomllib.loads(resources.files("dissensus.votes").joinpath("columns.toml").read_text(encoding="utf-8"))
+_NAMES: Final = shipped_toml("dissensus.votes", "columns.toml")
 
 SYNONYMS: Final[dict[str, list[str]]] = _NAMES["roles"]
 """For each role, the names of columns that are taken for it, the surest first."""

@@ -128,8 +128,7 @@ def votes_from_count_rows(
     Without `item` the rows are numbered from 0; `classes` are the columns to take, in order.
     """
     table = rows.table if item is None else rows.table.drop(item)
-    missing = [name for name in classes or () if name not in table.columns]
-    if missing:
+    if missing := [name for name in classes or () if name not in table.columns]:
         raise InputError(f"{rows.path}: there is no column for class '{missing[0]}'; correct classes=")
     table = table[list(classes or table.columns)]
     if not table.width:
@@ -209,10 +208,6 @@ def _parts(cells: Any, size: Any, *, shares: bool = False) -> tuple[Any, Any]:
     return parts.round(), near & (parts >= 0) & (parts.round() <= size[:, None]) & (size >= 1)[:, None]
 
 
-def _up_to(size: Any) -> str:
-    return "" if size.min() == size.max() else f" to {size.max():g}"
-
-
 def votes_from_parts(
     rows: Rows, *, item: str | None, classes: Sequence[str], panel: str, notes: list[str]
 ) -> tuple[Votes, Ints]:
@@ -240,7 +235,8 @@ def votes_from_parts(
             f"number of a panel of {size[row]:g} people; correct it, or panel="
         )
     scale = "numbers of people" if (parts == cells).all() else "shares" if cells.max() <= 1 else "percentages"
-    notes.append(Plain(f"the cells are taken for {scale}, of a panel of {size.min():g}" + _up_to(size)))
+    up_to = "" if size.min() == size.max() else f" to {size.max():g}"
+    notes.append(Plain(f"the cells are taken for {scale}, of a panel of {size.min():g}{up_to}"))
     of = np.arange(len(cells))
     if len(classes) > 1 and (parts.sum(axis=1) == size).all():
         notes.append(Plain("each row adds up to its panel: people chose one class each"))
@@ -283,13 +279,7 @@ def votes_from_npy(path: Path, *, classes: Sequence[str] | None = None, ordered:
 
 
 def _votes_from_table(
-    counts: Any,
-    *,
-    items: Names,
-    classes: Sequence[str],
-    ordered: bool | None,
-    where: Where,
-    may_be_none: bool = False,
+    counts: Any, *, items: Names, classes: Sequence[str], ordered: bool | None, where: Where, may_be_none: bool = False
 ) -> Votes:
     wrong = ~((counts >= 0) & (counts <= LARGEST_COUNT) & (counts == np.floor(counts)))
     if wrong.any():

@@ -20,12 +20,7 @@ from dissensus.votes.agreement import (
     single_choice,
     vote_weights,
 )
-from dissensus.votes.annotators import (
-    AnnotatorAgreement,
-    annotator_agreement,
-    models_beside_people,
-    unsure_judgements,
-)
+from dissensus.votes.annotators import AnnotatorAgreement, annotator_agreement, models_beside_people, unsure_judgements
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.reading import votes_in
 from dissensus.votes.reliability import SplitHalf, split_half_reliability
@@ -252,11 +247,7 @@ class Inspection(Framed):
 
     def estimates(self) -> dict[str, Estimate]:
         """By title, the statistics of agreement and the split-half reliabilities that the votes allow."""
-        halves = (
-            {}
-            if self.split_half is None
-            else {"entropy": self.split_half.entropy, "probabilities": self.split_half.probabilities}
-        )
+        halves = {name: getattr(self.split_half, name, None) for name in ("entropy", "probabilities")}
         return {
             **{TITLES[name]: estimate for name, estimate in self.agreement.items()},
             **{f"split-half, {name}": estimate for name, estimate in halves.items() if estimate is not None},
@@ -472,8 +463,7 @@ def _annotators(votes: Votes, notes: list[str]) -> AnnotatorAgreement | None:
         notes.append("annotators: the votes are anonymous")
         return None
     panel = annotator_agreement(votes).lowest_first()
-    alone = int((panel.compared == 0).sum())
-    if alone:
+    if alone := int((panel.compared == 0).sum()):
         notes.append(f"annotators: {alone:,} have no agreement, because nobody else judged an item of theirs")
     return panel
 

@@ -62,8 +62,7 @@ def people_alone(votes: Votes) -> tuple[Votes, str]:
     gone = []
     if items := len(votes.items) - len(people.items):
         gone.append(f"{items:,} {'item' if items == 1 else 'items'} that only they judged")
-    unchosen = [f"'{name}'" for name in votes.classes if name not in people.classes]
-    if unchosen:
+    if unchosen := [f"'{name}'" for name in votes.classes if name not in people.classes]:
         gone.append(f"the {'class' if len(unchosen) == 1 else 'classes'} {', '.join(unchosen)} that only they chose")
     also = f", with {' and '.join(gone)}" if gone else ""
     return people, f"{share_of_models(votes)}: left out{also}"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Ints, Mask, Names
     from dissensus.table_file import OpenTable
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
 
 NAMES_SIDES: Final = "the labels name the sides of pairs, which format='preferences' reads as such"
@@ -168,19 +168,14 @@ def as_preferences(
     here = turned[votes.item]
     shown = here & (not chosen)
     if here.any():
-        notes.append(
-            Plain(
-                f"{here.sum():,} of {len(votes):,} votes named the sides of their pair the other way round "
-                + (
-                    "than its first row, which names left and right; which was shown on the left is kept"
-                    if shown.any()
-                    else "than in order of alphabet"
-                )
-            )
-        )
+        than = "in order of alphabet"
+        if shown.any():
+            than = "its first row, which names left and right; which was shown on the left is kept"
+        some = f"{here.sum():,} of {len(votes):,} votes named the sides of their pair the other way round"
+        notes.append(Plain(f"{some} than {than}"))
     if votes.annotators is not None and votes.judgement is None:
-        twice = len(votes) - len(np.unique(item.astype(np.int64) * len(votes.annotators) + votes.annotators.code))
-        if twice:
+        pair = item.astype(np.int64) * len(votes.annotators) + votes.annotators.code
+        if twice := len(pair) - len(np.unique(pair)):
             notes.append(f"{number(twice, 'pair')} judged both ways round by the same annotator: both votes count")
     top = len(classes) - 1
     return replace(
@@ -301,8 +296,7 @@ def _numbers(values: Sequence[float], *, numbered: bool) -> list[int]:
     """Where numbers lie: -3 to 3 as they are, 1 and 2 are the sides; refuses those that may mean several things."""
     whole = [int(value) for value in values]
     if min(whole) < 0:
-        far = [str(value) for value in whole if abs(value) > DEGREES]
-        if far:
+        if far := [str(value) for value in whole if abs(value) > DEGREES]:
             raise InputError(
                 f"preferences: {listed(far)} are more than {DEGREES} degrees; put the numbers into bins with bins=, or "
                 "leave out those that are no answers with missing="

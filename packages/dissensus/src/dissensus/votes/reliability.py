@@ -124,14 +124,7 @@ def _moments_of_halves(votes: Votes, items: Ints, *, splits: int, rng: np.random
 
 
 def _moments_of_block(
-    panel: Ints,
-    judgement: Ints,
-    label: Codes,
-    weight: Floats,
-    *,
-    n_classes: int,
-    splits: int,
-    rng: np.random.Generator,
+    panel: Ints, judgement: Ints, label: Codes, weight: Floats, *, n_classes: int, splits: int, rng: np.random.Generator
 ) -> Table:
     """`_moments_of_halves` of a run of items, from their votes in the order of items and judgements."""
     rows = panel.shape[0]

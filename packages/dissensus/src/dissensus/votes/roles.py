@@ -1,21 +1,37 @@
-"""Which column holds what, by its values, where the names of columns leave it open."""
+"""Which column of a file holds what: as given, by its name, and by its values where names leave it open."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.columns import SYNONYMS, listed, plain
+from dissensus.votes.cells import holds_kinds, holds_no_times, holds_responses, holds_times, not_seconds
+from dissensus.votes.columns import (
+    KIND,
+    SYNONYMS,
+    Columns,
+    choose,
+    item_parts,
+    kind_column,
+    listed,
+    people_column,
+    plain,
+    require,
+)
 from dissensus.votes.echo import Plain
+from dissensus.votes.lists import holds_several, with_lists
 from dissensus.votes.scales import MANY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from dissensus.table_file import Rows
+    from dissensus.table_file import OpenTable, Rows
+    from dissensus.votes.formats import Options
+    from dissensus.votes.own import Own
 
     Readings = dict[str, dict[str, Any]]
     """By what a file may mean, the options that say so."""
@@ -26,10 +42,91 @@ FEW: Final = 0.02
 _SHOWN: Final = 30
 
 
+def choose_columns(table: OpenTable, options: Options, own: Own | None, notes: list[str]) -> Columns:
+    """The column of each role of a file with one row per vote; `own` is what the file says of itself."""
+    available, path = table.columns, table.path
+    given = {role: getattr(options, role) for role in SYNONYMS}
+    parts = item_parts(options.item, available)
+    chosen: dict[str, str | None] = {}
+    for role, name in given.items():
+        taken = {*given.values(), *chosen.values(), *parts, *options.attributes, *options.item_attributes}
+        free = [column for column in available if column not in taken]
+        known = [*available, *(["".join(name or ())] if role == "item" and parts else [])]
+        chosen[role] = choose(role, name, known if name is not None else free, path=path)
+    taken = {*chosen.values(), *parts, *options.attributes, *options.item_attributes}
+    chosen[KIND] = kind_column(options.kind, available, taken=taken, path=path)
+    chosen["annotator"] = chosen["annotator"] or people_column([name for name in available if name not in taken])
+    if options.format == "lists" and options.response is None:
+        # Beside the scores of several people stands what they judged, a model's response.
+        chosen["response"] = None
+    if chosen["label"] is None:
+        chosen["label"], chosen["response"] = chosen["response"], None
+        if own is None and options.response is None:
+            refuse_responses_of_a_model(table, chosen)
+    label = require("label", chosen["label"], available, path=path)
+    if own is None and options.item is None:
+        roles = {name for role, name in chosen.items() if role != "item"}
+        free = [name for name in available if name not in {*roles, *options.attributes, *options.item_attributes}]
+        chosen["item"] = choose_item(table, free, chosen["annotator"], label, notes=notes)
+    chosen["item"] = chosen["item"] if parts else require("item", chosen["item"], available, path=path)
+    for name in options.attributes:
+        choose("attributes", name, available, path=path)
+    for name in options.item_attributes:
+        choose("item_attributes", name, available, path=path)
+    return Columns(**chosen, attributes=options.attributes, item_attributes=options.item_attributes)  # type: ignore[arg-type]
+
+
+def as_cells_say(rows: Rows, columns: Columns, options: Options, notes: list[str]) -> tuple[Rows, Columns]:
+    """The rows and columns without the roles that were guessed from a name and that no cell bears out."""
+    if columns.kind and options.kind is None and not holds_kinds(rows.table[columns.kind], where=rows.where):
+        # Some other kind, of items perhaps: a column like any other.
+        rows, columns = replace(rows, table=rows.table.drop(columns.kind)), replace(columns, kind=None)
+    if columns.response and options.response is None and not holds_responses(rows.table[columns.response]):
+        notes.append(Plain(f"column '{columns.response}' holds no yes, no or unsure, and is not used"))
+        columns = replace(columns, response=None)
+    if columns.seconds is not None and options.seconds is None:
+        cells = rows.table[columns.seconds]
+        if columns.time is None and holds_times(cells):
+            columns = replace(columns, seconds=None, time=columns.seconds)
+        elif (not_seconds(cells) == cells.is_not_null()).all() and cells.null_count() < len(cells):
+            notes.append(f"column '{columns.seconds}' holds no seconds and is not used")
+            columns = replace(columns, seconds=None)
+    if columns.time is not None and options.time is None and holds_no_times(rows.table[columns.time]):
+        if options.duplicates != "refuse":
+            raise InputError(
+                f"{rows.path}: the cells of '{columns.time}', which tell the {options.duplicates} vote, are no "
+                "dates and times that are known; write them as ISO 8601 does, or rename the column to go by rows"
+            )
+        notes.append(f"column '{columns.time}' holds no moments and is not used")
+        columns = replace(columns, time=None)
+    return rows, columns
+
+
 def item_columns(available: Sequence[str]) -> list[str]:
     """The columns whose names fit items, the surest first."""
     spelled = {plain(column): column for column in reversed(available)}
     return [spelled[name] for name in SYNONYMS["item"] if name in spelled]
+
+
+def choose_item(
+    table: OpenTable, free: Sequence[str], annotator: str | None, label: str | None, *, notes: list[str]
+) -> str | None:
+    """The column of items among those that have no other role: by its name, and where several fit, by their values."""
+    candidates = item_columns(free)
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        rows = with_lists(table.rows([*candidates, *filter(None, (annotator, label))]), label, annotator)
+        candidates = [name for name in candidates if not rows.table.schema[name].is_nested()] or candidates
+        several = annotator is not None and rows.table.schema[annotator] == pl.List
+        row_is_item = label is not None and (annotator is None or several) and holds_several(rows.table[label])
+        return item_by_values(rows, candidates, None if several else annotator, row_is_item=row_is_item, notes=notes)
+    if annotator is not None and (ways := finer_items(table.rows().table, [], annotator, (label,))):
+        raise InputError(
+            f"{table.path}: none of the columns {listed(table.columns)} is known to hold the item; name it with item=",
+            readings={f"'{way}' names it: so nobody judges one twice": {"item": way} for way in ways},
+        )
+    return None
 
 
 def item_by_values(
@@ -76,14 +173,12 @@ def item_by_values(
 
 def _planned(table: pl.DataFrame, item: str, annotator: str) -> bool:
     """Whether ten people or more would have judged an item twice, were items given out by chance."""
-    pairs = [
-        float((number * (number - 1)).sum()) / 2 for name in (item, annotator) for number in [_numbers(table, name)]
-    ]
-    return pairs[0] * pairs[1] >= 10 * table.height * (table.height - 1) / 2
 
+    def pairs(name: str) -> float:
+        rows = table[name].value_counts(name="\0rows")["\0rows"].cast(pl.Float64)
+        return float((rows * (rows - 1)).sum()) / 2
 
-def _numbers(table: pl.DataFrame, name: str) -> pl.Series:
-    return table[name].value_counts(name="\0rows")["\0rows"].cast(pl.Float64)
+    return pairs(item) * pairs(annotator) >= 10 * table.height * (table.height - 1) / 2
 
 
 def finer_items(table: pl.DataFrame, item: Sequence[str], annotator: str, taken: Collection[str | None]) -> list[str]:
@@ -130,11 +225,8 @@ def long_readings(table: pl.DataFrame) -> Readings:
     for annotator, item in itertools.combinations(sorted(size, key=size.__getitem__)[-8:], 2):
         for label in label_columns(table, item, annotator, ()) if table.n_unique([item, annotator]) == n else ():
             if table[label].n_unique() <= size[annotator]:
-                named = {"item": item, "annotator": annotator, "label": label}
-                ways[f"one row per vote: {size[item]:,} items, {size[annotator]:,} people"] = {
-                    "format": "long",
-                    **named,
-                }
+                way = {"format": "long", "item": item, "annotator": annotator, "label": label}
+                ways[f"one row per vote: {size[item]:,} items, {size[annotator]:,} people"] = way
     return ways
 
 
@@ -151,3 +243,34 @@ def label_readings(table: pl.DataFrame, labels: Sequence[str]) -> Readings:
     ]
     together = {"columns of 0 and 1 are the classes": {"format": "flags", "classes": flags}} if len(flags) > 1 else {}
     return {f"the labels are in '{name}'": {"label": name} for name in labels} | together
+
+
+def refuse_responses_of_a_model(table: OpenTable, chosen: Mapping[str, str | None]) -> None:
+    """Refuse a column called `response` that describes items, where others differ within them as labels do."""
+    item, annotator, response = (chosen[role] for role in ("item", "annotator", "label"))
+    if response is None or item is None or annotator is None:
+        return
+    whole = table.rows().table
+    labels = label_columns(whole, item, annotator, (chosen["seconds"], chosen["time"]))
+    if labels and response not in labels:
+        raise InputError(
+            f"{table.path}: column '{response}' does not differ within items as labels do; name theirs with label=",
+            readings=label_readings(whole, labels),
+        )
+
+
+def finer(table: OpenTable, columns: Columns) -> list[str]:
+    """Other columns that may name the items, where people seem to judge some twice."""
+    others = (columns.label, columns.response, columns.seconds, columns.time, columns.kind, *columns.attributes)
+    item = item_parts(columns.item, table.columns) or [columns.item]
+    if columns.annotator is None or not {*item} <= {*table.columns}:
+        return []
+    return finer_items(table.rows().table, item, columns.annotator, others)
+
+
+def other_labels(table: OpenTable, columns: Columns) -> Readings:
+    """The readings of a file by other columns that may hold its labels."""
+    if columns.annotator is None or columns.item not in table.columns:
+        return {}
+    whole, taken = table.rows().table, [*columns.names(), *item_columns(table.columns)]
+    return label_readings(whole, label_columns(whole, columns.item, columns.annotator, taken))

@@ -22,6 +22,7 @@ from dissensus.votes.cells import (
     parse_times,
 )
 from dissensus.votes.columns import RATING, Columns, plain
+from dissensus.votes.echo import number
 from dissensus.votes.encoding import first_appearances
 from dissensus.votes.roles import FEW
 from dissensus.votes.table import KINDS, NONE, Annotators, Votes
@@ -261,7 +262,7 @@ def _select_sets(rows: _VoteRows) -> _Selected:
     )
     silent = int((size == 0).sum())
     if silent:
-        rows.notes.append(f"{_judgements(silent)} without a class, read as a vote for '{NONE}'")
+        rows.notes.append(f"{number(silent, 'judgement')} without a class, read as a vote for '{NONE}'")
     if silent and NONE not in classes:
         classes = (*classes, NONE)
     none = classes.index(NONE) if NONE in classes else None
@@ -308,9 +309,8 @@ def _select_responses(rows: _VoteRows, cells: pl.Series) -> _Selected:
     kept = rows.keep_distinct(cell, said)
     seconds = None if rows.seconds is None else _seconds_of_judgements(rows, judgement, kept, n=first.size)
     judgement, label, response = judgement[kept], label[kept], response[kept]
-    partial = int((np.bincount(judgement, minlength=first.size) < len(classes)).sum())
-    if partial:
-        rows.notes.append(f"{_judgements(partial)} with unanswered classes, read as no")
+    if partial := int((np.bincount(judgement, minlength=first.size) < len(classes)).sum()):
+        rows.notes.append(f"{number(partial, 'judgement')} with unanswered classes, read as no")
     said = response != NO
     unsure = response[said] == UNSURE
     return _by_judgement(
@@ -406,20 +406,15 @@ def keep_distinct(
         raise refusal(int((key == key[again]).argmax()), again, n)
     if notes is not None:
         by = "" if time is None else " by time"
-        notes.append(f"{n:,} repeated {'row' if n == 1 else 'rows'} left out, the {duplicates}{by} of each kept")
+        notes.append(f"{number(n, 'repeated row')} left out, the {duplicates}{by} of each kept")
     # A moment that is not known comes last in order of moments, and first in that of their numbers.
     moments = np.zeros(key.size) if time is None else time if duplicates == "first" else time.view(np.int64)
     order = np.argsort(moments, kind="stable")
     sorted_keys = keys.gather(order)
     kept = np.empty(key.size, dtype=np.bool_)
-    kept[order] = (
-        sorted_keys.is_first_distinct() if duplicates == "first" else sorted_keys.is_last_distinct()
-    ).to_numpy()
+    alone = sorted_keys.is_first_distinct() if duplicates == "first" else sorted_keys.is_last_distinct()
+    kept[order] = alone.to_numpy()
     return kept
-
-
-def _judgements(number: int) -> str:
-    return "1 judgement" if number == 1 else f"{number:,} judgements"
 
 
 def _seconds_of_judgements(rows: _VoteRows, judgement: Codes, kept: Any, *, n: int) -> Floats:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats
     from dissensus.votes.cells import Where
-    from dissensus.votes.reading import Options
+    from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
 
 MANY: Final = 20
@@ -102,14 +102,7 @@ def refuse_labels(votes: Votes, options: Options, *, column: str, path: object) 
 
 
 def refuse_names(
-    labels: Sequence[str],
-    *,
-    votes: int,
-    force: bool,
-    column: str,
-    path: object,
-    codes: bool = True,
-    parts: bool = True,
+    labels: Sequence[str], *, votes: int, force: bool, column: str, path: object, codes: bool = True, parts: bool = True
 ) -> None:
     """The same for the names alone; `codes` and `parts` say whether codes for no answer, and several labels, may be."""
     if parts:

@@ -91,6 +91,7 @@ def _own(votes: Votes, format: str, path: Path) -> Own:  # noqa: A002
     named = {"item": votes.items} | ({} if votes.annotators is None else {"annotator": votes.annotators.names})
     described = {} if format in ("wide", "counts") else votes.annotator_attributes
     text = {**named, **described, **votes.item_attributes}
+    by_column = format == "wide" and votes.annotators is not None
     return Own(
         format=format,
         classes=votes.classes,
@@ -99,9 +100,7 @@ def _own(votes: Votes, format: str, path: Path) -> Own:  # noqa: A002
         item_attributes=tuple(votes.item_attributes),
         text=tuple(name for name, values in text.items() if values.dtype.kind != "i"),
         separator=_separator(votes) if format == "sets" and is_text(path) else None,
-        models=tuple(map(str, named["annotator"][votes.model_annotators].tolist()))
-        if format == "wide" and votes.annotators is not None
-        else (),
+        models=tuple(map(str, named["annotator"][votes.model_annotators].tolist())) if by_column else (),
         pairs=votes.pairs,
     )
 
@@ -224,8 +223,7 @@ def _counts(votes: Votes, path: Path) -> pl.DataFrame:
 
 
 def _with_items(votes: Votes, columns: list[pl.Series], path: Path) -> pl.DataFrame:
-    taken = {column.name for column in columns} & {"item", OWN, *votes.item_attributes}
-    if taken:
+    if taken := {column.name for column in columns} & {"item", OWN, *votes.item_attributes}:
         raise InputError(f"{path}: '{min(taken)}' is another column; rename the annotator or class of that name")
     about = [_named(values).alias(name) for name, values in votes.item_attributes.items()]
     return pl.DataFrame([_named(votes.items).alias("item"), *about, *columns])

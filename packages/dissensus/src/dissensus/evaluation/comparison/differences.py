@@ -159,8 +159,7 @@ def compare(
     shapes = {name: table.shape for name, table in tables.items()}
     if len({shape[1:] for shape in shapes.values()}) > 1 or any(len(shape) != 2 for shape in shapes.values()):
         raise InputError(f"comparison: scores of shapes {shapes} do not pair; give seeds by items, of the same items")
-    undefined = [name for name, table in tables.items() if not table.size or not np.isfinite(table).all()]
-    if undefined:
+    if undefined := [name for name, table in tables.items() if not table.size or not np.isfinite(table).all()]:
         raise InputError(f"comparison: the scores of {undefined[0]} are empty, NaN or infinite; give finite numbers")
     columns = np.concatenate(list(tables.values()))
     means = resampled_means(columns, resamples=resamples, seed=seed)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.evaluation.comparison.differences import Difference
-    from dissensus.evaluation.evaluating import Evaluation
+    from dissensus.evaluation.evaluated import Evaluation
 
 FEW_VOTES_SUFFICE: Final = ("soft_nll", "kl", "brier", "rps")
 """Metrics whose differences between systems are linear in the votes: few votes make them noisy, and move them nowhere.

@@ -25,7 +25,6 @@ import numpy as np
 from scipy.special import entr
 
 from dissensus.bootstrap import Estimate
-from dissensus.errors import InputError
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds, estimate_within, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.bracket import MANY, Bracket, bracket_distances, fit_polynomials, jsd_of_cell
@@ -87,13 +86,7 @@ def correct(
         known: brackets that other metrics of the same panel, model and resamples needed, where there are several; what
             this one needs is added.
     """
-    runs = np.asarray(model, dtype=np.float64)
-    runs = runs[None] if runs.ndim == 2 else runs
-    if runs.shape[1:] != panel.mass.shape:
-        raise InputError(
-            f"corrected {name}: predictions of shape {runs.shape[1:]} for judgements of shape {panel.mass.shape}; "
-            "give one distribution per item"
-        )
+    runs = panel.runs_of(model, what=f"corrected {name}")
     if name in UNBIASED:
         scores = METRICS[name].per_item
         assert scores is not None

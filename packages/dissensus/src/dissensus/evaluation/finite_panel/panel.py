@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from dissensus.arrays import Codes, Counts, Ints, Mask, Table
+    from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
 
@@ -60,6 +61,17 @@ class Panel:
         """(items, classes) votes, where each judgement is one vote."""
         assert self.single
         return np.rint(self.mass).astype(np.int64)
+
+    def runs_of(self, model: Runs | Table, *, what: str) -> Runs:
+        """(seeds, items, classes) the probabilities of one run or of several, refused where they are of other items."""
+        runs = np.asarray(model, dtype=np.float64)
+        runs = runs[None] if runs.ndim == 2 else runs
+        if runs.shape[1:] != self.mass.shape:
+            raise InputError(
+                f"{what}: predictions of shape {runs.shape[1:]} for judgements of shape {self.mass.shape}; "
+                "give one distribution per item"
+            )
+        return runs
 
     def cumulated(self) -> Panel:
         """The same judgements along a scale: for each step but the last, how much of them lies at or below it.

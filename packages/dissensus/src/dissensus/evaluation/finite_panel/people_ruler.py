@@ -141,11 +141,8 @@ class Worth:
         if not self.known:
             return "a number of people that these votes cannot tell"
         beyond = f"more than {self.most}"
-        value = (
-            "worse than the marginal"
-            if self.fewer
-            else f"{beyond if self.more else f'{self.estimate.value:.1f}'} people"
-        )
+        people = beyond if self.more else f"{self.estimate.value:.1f}"
+        value = "worse than the marginal" if self.fewer else f"{people} people"
         if low is None or high is None or (self.fewer and not high) or (self.more and low == self.most):
             return value
         ends = "below 0" if self.low_open else f"{low:.1f}", beyond if self.high_open else f"{high:.1f}"
@@ -418,13 +415,7 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
         seed: of the resamples.
     """
     panel = ruler.panel
-    runs = np.asarray(model, dtype=np.float64)
-    runs = runs[None] if runs.ndim == 2 else runs
-    if runs.shape[1:] != panel.mass.shape:
-        raise InputError(
-            f"worth in people: predictions of shape {runs.shape[1:]} for judgements of shape {panel.mass.shape}; "
-            "give one distribution per item"
-        )
+    runs = panel.runs_of(model, what="worth in people")
     scores = np.stack([(panel.shares * losses(run, ruler.score)).sum(axis=1) for run in runs])
     scores = scores + _whatever_forecast(panel, ruler.score)
     return worth_of_scores(ruler, scores, mean_losses(runs, ruler.score), resamples=resamples, seed=seed)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dissensus.evaluation.metrics import calibration_error, distances, ranking, set_level
+from dissensus.shipped import shipped_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,8 +63,5 @@ def _metric(name: str, *, title: str, short: str | None = None, needs: list[str]
     return Metric(name, title, short or title, needs=tuple(needs or ()), **row)
 
 
-METRICS: Final = {
-    name: _metric(name, **row)
-    for name, row in tomllib.loads(Path(__file__).with_name("metrics.toml").read_text(encoding="utf-8")).items()
-}
+METRICS: Final = {name: _metric(name, **row) for name, row in shipped_toml(__package__, "metrics.toml").items()}
 """By name, in the order of a table. `entropy` and `mode_shift_rate` compare no model with people and are not here."""

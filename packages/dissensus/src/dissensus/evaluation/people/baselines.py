@@ -34,8 +34,7 @@ def own_frequencies(votes: Votes, rows: Ints, *, training: Votes | None = None) 
         counts = _counts(votes.annotators.code, votes.label, len(votes.annotators), classes)
         return _forecast(counts, person, own=votes.label[rows])
     assert training.annotators is not None
-    unknown = [name for name in training.classes if name not in votes.classes]
-    if unknown:
+    if unknown := [name for name in training.classes if name not in votes.classes]:
         raise InputError(f"training votes: nobody chose '{unknown[0]}' in the other votes; give votes of one question")
     label = np.array([votes.classes.index(name) for name in training.classes])[training.label]
     place = places_of(training.annotators.names, votes.annotators.names)[training.annotators.code]

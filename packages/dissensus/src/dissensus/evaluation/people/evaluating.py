@@ -264,8 +264,7 @@ def align_votes(
                 f"annotator {votes.annotators.names[votes.annotators.code[vote]]}; predict every vote, or evaluate "
                 "only the common ones (only_common=)"
             )
-        spare = len(systems[name]) - len(np.unique(place[place >= 0]))
-        if spare:
+        if spare := len(systems[name]) - len(np.unique(place[place >= 0])):
             notes.append(f"{name}: {spare:,} predictions are for items and annotators without a vote and do not count")
     if not rows.size:
         raise InputError("people: no vote has a prediction of every system; check the names of items and annotators")

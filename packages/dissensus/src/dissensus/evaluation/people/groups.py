@@ -151,12 +151,7 @@ def beyond_item(values: Table, item: Codes | Ints) -> Table:
 
 
 def permutation_test(
-    values: Table,
-    *,
-    group: Codes | Ints,
-    annotator: Codes | Ints,
-    permutations: int = PERMUTATIONS,
-    seed: Seed = 0,
+    values: Table, *, group: Codes | Ints, annotator: Codes | Ints, permutations: int = PERMUTATIONS, seed: Seed = 0
 ) -> float | None:
     """The p-value of "groups do not differ": how often people dealt out to groups at random differ as much.
 

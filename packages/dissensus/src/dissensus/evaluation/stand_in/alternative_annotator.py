@@ -208,8 +208,7 @@ def alternative_annotator_test(
     judged, used = (
         np.bincount(item, minlength=len(votes.items)) > 0 for item in (votes.item, votes.item[aligned.vote])
     )
-    left_out = int((judged & ~used).sum())
-    if left_out:
+    if left_out := int((judged & ~used).sum()):
         silent = int((judged & (answers.label < 0)).sum())
         notes.append(
             f"{left_out:,} of {int(judged.sum()):,} items are left out: {silent:,} without an answer of the model, the "
@@ -217,8 +216,7 @@ def alternative_annotator_test(
         )
     if few.size:
         notes.append(f"{few.size:,} annotators with fewer than {least_items} compared items are left out")
-    wilcoxon = int((size[tested] < ENOUGH_ITEMS).sum())
-    if wilcoxon:
+    if wilcoxon := int((size[tested] < ENOUGH_ITEMS).sum()):
         notes.append(f"{wilcoxon:,} annotators with fewer than {ENOUGH_ITEMS} compared items take Wilcoxon's test")
     # By W_h - W_model: -1, 0 and 1.
     worse, better = aligned.human > aligned.model + SAME, aligned.model > aligned.human + SAME
@@ -298,13 +296,7 @@ def _wilcoxon(times: Table, epsilon: float) -> Floats:
 
 
 def _aligned(
-    votes: Votes,
-    answers: Answers,
-    *,
-    score: Score,
-    groups: Names | None,
-    expert: str | int | None,
-    balanced: bool,
+    votes: Votes, answers: Answers, *, score: Score, groups: Names | None, expert: str | int | None, balanced: bool
 ) -> tuple[Alignment, Floats | None]:
     """The alignment of every vote that can be compared, and its weight; None where all weigh the same."""
     assert votes.annotators is not None

@@ -101,11 +101,9 @@ def likeliest_answers(votes: Votes, predictions: Predictions) -> Answers:
     label = np.append(mean.argmax(axis=1), -1).astype(np.int32)
     unsure = float((mean.max(axis=1) < 1 - 1e-9).mean())
     notes = [f"{unsure:.0%} of answers are the likeliest class of a distribution"] if unsure else []
-    tied = int(((mean > mean.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1).sum())
-    if tied:
+    if tied := int(((mean > mean.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1).sum()):
         notes.append(f"answers that are the first of several equally likely classes: {tied:,}")
-    beside = len(predictions.items) - int((place >= 0).sum())
-    if beside:
+    if beside := len(predictions.items) - int((place >= 0).sum()):
         notes.append(f"answers about items without votes, which are left out: {beside:,}")
     return Answers(label=label[place], classes=predictions.classes, notes=(*predictions.notes, *notes))
 
@@ -159,8 +157,7 @@ def read_model_answers(
     """
     file, shown = open_file(path), shown_pairs(votes)
     if not file.name.endswith(OFFICIAL):
-        by_column = read_column_predictions(file, votes.classes, answers=answers, item=item, shown=shown)
-        if by_column:
+        if by_column := read_column_predictions(file, votes.classes, answers=answers, item=item, shown=shown):
             return {model: likeliest_answers(votes, read) for model, read in by_column.items()}
         read = read_predictions(file, votes.classes, order=order, item=item, given=given, answers=answers, shown=shown)
         return {name: likeliest_answers(votes, read)}

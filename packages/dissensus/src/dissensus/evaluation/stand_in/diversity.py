@@ -72,12 +72,7 @@ class Diversity:
 
 
 def diversity(
-    votes: Votes,
-    answers: Sequence[Answers],
-    *,
-    least_people: int = LEAST_PEOPLE,
-    resamples: int = 1000,
-    seed: int = 0,
+    votes: Votes, answers: Sequence[Answers], *, least_people: int = LEAST_PEOPLE, resamples: int = 1000, seed: int = 0
 ) -> Diversity | None:
     """How many opinions several models are; None where there is one, or no items that tell.
 

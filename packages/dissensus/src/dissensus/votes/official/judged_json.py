@@ -53,9 +53,7 @@ def read_judge_bench(path: Path, *, label: str | None = None, notes: list[str] |
     if silent and notes is not None:
         notes.append(f"{silent:,} instances without answers are left out")
     rows = pl.DataFrame(
-        [answer for answer in answers if answer[1]],
-        orient="row",
-        schema={"item": str, "label": pl.List(str)},
+        [answer for answer in answers if answer[1]], orient="row", schema={"item": str, "label": pl.List(str)}
     ).explode("label")
     labels = metrics[metric]
     return votes_from_rows(

@@ -94,8 +94,7 @@ def require_rows(path: Path, kind: str, columns: Sequence[str]) -> Rows:
     if KINDS.get(path.suffix.lower()) != kind:
         raise InputError(f"{path}: the official file is a {kind} file; give that one")
     available = columns_of(path)
-    missing = [column for column in columns if column not in available]
-    if missing:
+    if missing := [column for column in columns if column not in available]:
         raise InputError(f"{path}: there is no column {listed(missing)}; give the official file unchanged")
     rows = read_rows(path, columns)
     if any(cells.null_count() for cells in rows.table):

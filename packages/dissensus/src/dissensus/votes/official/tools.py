@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections import defaultdict
 from fnmatch import fnmatchcase
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
+from dissensus.shipped import shipped_toml
 from dissensus.votes.official.exports import ToolAnswer, ToolExport, labels_of
 
 if TYPE_CHECKING:
@@ -205,7 +204,7 @@ def _snli(records: Records, _: str | None) -> Iterator[ToolAnswer]:
 _ANSWERS: Final = (
     *(_prodigy, _doccano, _mturk, _toloka, _crowdflower, _qualtrics, _labelbox, _argilla, _potato, _peerannot, _snli),
 )
-_DESCRIPTIONS: Final = tomllib.loads((resources.files(__package__) / "tools.toml").read_text(encoding="utf-8"))
+_DESCRIPTIONS: Final = shipped_toml(__package__, "tools.toml")
 
 TOOLS: Final = {
     name: ToolExport(name, answers, **about).format()
