@@ -184,7 +184,10 @@ def test_rules_that_were_changed_between_runs_start_again(split: Split, tmp_path
     made.run("out", 2)
     text = (tmp_path / "claims.toml").read_text()
     (tmp_path / "claims.toml").write_text(text.replace("[-9.0, 9.0]", "[-8.0, 8.0]", 1))
-    assert made.run("out", range(2, 4)).seeds == (2, 3)
+    with pytest.raises(InputError, match="keeps small as run by other rules, settings or data"):
+        made.run("out", range(2, 4))
+    assert read_summaries(tmp_path / "out", "claims")["small"].seeds == (0, 1)
+    assert made.run("out", 4).seeds == (0, 1, 2, 3)
 
 
 def test_a_range_of_seeds_is_for_studies_whose_seeds_have_splits_of_their_own(split: Split, tmp_path: Path) -> None:

@@ -90,7 +90,14 @@ def reproduce(
             )
     for use in asked:
         for new in _run(paper, use, store, how, train or (lambda plan: deque(run_plan(plan), maxlen=0))):
-            summary = joined(kept_summary(folder, paper.name, new.name), new)
+            kept = kept_summary(folder, paper.name, new.name)
+            summary = joined(kept, new)
+            # Who names seeds means to go on; four that are kept must not give way to two in silence.
+            if isinstance(how.seeds, range) and kept is not None and not set(kept.seeds) <= set(summary.seeds):
+                raise InputError(
+                    f"{paper.name}: {folder} keeps {new.name} as run by other rules, settings or data, which further "
+                    "seeds cannot join; give seeds= as a number to run it anew, or choose another folder"
+                )
             write_summary(folder, paper.name, summary)
             yield summary
 
