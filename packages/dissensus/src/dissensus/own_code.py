@@ -62,17 +62,20 @@ def beside(folder: Path | None) -> Iterator[None]:
     """The context that own code is loaded and called in: what it imports from its folder is found.
 
     Afterwards the path is as it was, and modules from the folder are forgotten, so that two studies may both have a
-    `blocks.py`, and an edited one is read again.
+    `blocks.py`, and an edited one is read again. Nothing compiled is left in the folder: Python would take it for a
+    file that was edited within the same second and is as long, and train the old code under the new one's key.
     """
     if folder is None:
         yield
         return
-    place, before = str(folder.resolve()), set(sys.modules)
+    place, before, compiles = str(folder.resolve()), set(sys.modules), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     sys.path.insert(0, place)
     importlib.invalidate_caches()
     try:
         yield
     finally:
+        sys.dont_write_bytecode = compiles
         sys.path.remove(place)
         for name in set(sys.modules) - before:
             # Not all that lies below the folder: packages are installed below it where it holds an environment.

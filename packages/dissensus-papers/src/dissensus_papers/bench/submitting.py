@@ -7,6 +7,7 @@ takes them; or single votes (item, annotator, label), whose frequencies are scor
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import replace
 from hashlib import sha256
@@ -17,14 +18,9 @@ import numpy as np
 
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError, choices
-from dissensus.evaluation import read_predictions, score_submission
-from dissensus.evaluation.model_outputs import ALSO
-from dissensus.evaluation.predictions import align_predictions
-from dissensus.evaluation.probabilities import Predictions
+from dissensus.evaluation import Predictions, align_predictions, read_predictions, score_submission
 from dissensus.labels import label
-from dissensus.table_file import columns_of, kind_of
 from dissensus.votes import read_votes
-from dissensus.votes.columns import guess
 from dissensus_papers.bench.protocol import WITH, Entry, protocol_study
 from dissensus_papers.bench.running import NAME, held_out, refuse_row, refuse_unfit, scored_system
 from dissensus_papers.papers.running import Reproduction
@@ -41,6 +37,9 @@ LEWIDI: Final = "lewidi-2025"
 """What rows of the shared task are kept under, and the folder of its data."""
 
 _LEWIDI_FILE: Final = re.compile(r"(CSC|MP|Par|VariErrNLI)(?:aphrase)?_(dev|test)_(soft|pe)\.tsv", re.IGNORECASE)
+
+SEPARATORS: Final = {".csv": ",", ".tsv": "\t"}
+"""Of files that may hold single votes."""
 
 COPY: Final = "these are the votes that they would be scored on; hand in what the system says without them"
 
@@ -137,8 +136,11 @@ def _scored(protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, r
 
 def _read(path: Path, human: LabelDistribution) -> Predictions:
     """What a file says of items: single votes by their frequencies, anything else as `dissensus evaluate` reads it."""
-    columns = [] if kind_of(path, also=ALSO) in ("npz", "npy", "eval", "JSON") else columns_of(path)
-    if guess("annotator", columns) is None or set(human.classes) & set(columns):
+    columns: list[str] = []
+    if (separator := SEPARATORS.get(path.suffix.lower())) is not None:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            columns = next(csv.reader(file, delimiter=separator), [])
+    if "annotator" not in columns or set(human.classes) & set(columns):
         return read_predictions(path, human.classes, order=human.classes, shown=human.shown)
     try:
         votes = read_votes(path, classes=human.classes)

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from dissensus.evaluation.people.lewidi import score_submission as score_submission
     from dissensus.evaluation.people.map import people_map as people_map
     from dissensus.evaluation.people.vote_scores import VotePredictions as VotePredictions
+    from dissensus.evaluation.predictions import align_predictions as align_predictions
     from dissensus.evaluation.predictions import read_predictions as read_predictions
+    from dissensus.evaluation.probabilities import Predictions as Predictions
     from dissensus.evaluation.streaming import Evaluator as Evaluator
 
 __getattr__, __dir__ = lazy_names(__name__)
