@@ -40,7 +40,6 @@ from dissensus_train.training.tuning import trials
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dissensus.arrays import Floats
     from dissensus_train.training.run import Run, RunResult
 
 QUEUE = "queue.pickle.gz"
@@ -193,6 +192,8 @@ def unpack_minilm(folder: Path) -> None:
 
 def carried(folder: Path, jpegs: Path) -> list[Job]:
     """What was prepared; refused where the code here, or the data, give a run another key."""
+    from benchmarks.paper_runs import cifar_features
+
     with gzip.open(folder / QUEUE, "rb") as file:
         tables, listed = pickle.load(file)
     features = {name: unshuffled(data).reshape(shape) for name, (shape, data) in tables.items()}
@@ -200,18 +201,12 @@ def carried(folder: Path, jpegs: Path) -> list[Job]:
     jobs = []
     for job, name, about, runs in listed:
         known = {key: value for key, value in about.items() if key in fields}
-        table = features[name] if name else cifar(folder / IMAGES, jpegs, items=len(known["human"]))
+        decoded = not name and len(known["human"]) > TESTED
+        table = features[name] if name else cifar_features(folder / IMAGES, jpegs if decoded else None)
         data = TrainingData(**known | {"features": table, "folder": folder})
-        _same_data(runs[0], data, decoded=not name and len(table) > TESTED)
+        _same_data(runs[0], data, decoded=decoded)
         jobs.append(Job(job, data, runs))
     return jobs
-
-
-def cifar(tested: Path, jpegs: Path, *, items: int) -> Floats:
-    """(items, 3, 32, 32) the test images, after the training images where there are more items."""
-    from benchmarks.paper_runs import Carried, cifar_10n_features
-
-    return cifar_10n_features(jpegs, tested) if items > TESTED else Carried.features_of(tested)
 
 
 def store(tar: Path, folder: Path) -> None:

@@ -28,6 +28,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,7 @@ import torch
 
 from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.engine import train as train_runs
+from dissensus_train.training.loop import same_bits
 from dissensus_train.training.run import Run, RunResult, data_fingerprint
 from dissensus_train.training.settings import Training
 from dissensus_train.training.streams import WORTH_COMPILING, StreamedRuns, can_compile
@@ -150,12 +152,12 @@ def store(results: Path, folder: Path) -> None:
     """Put what came back into a run store, without weights."""
     from dissensus_train.training.store import RunWriter
 
-    for path in sorted(results.glob("*.tar")):
-        with tarfile.open(path) as tar:
-            tar.extractall(folder if path.stem == MEASURED else folder / "came-back" / path.stem, filter="data")
-
-    with RunWriter(folder) as writer:
-        for path in sorted((folder / "came-back").rglob("runs-*.npz")):
+    # What comes back can only be read where it lies.
+    with TemporaryDirectory() as place, RunWriter(folder) as writer:
+        for path in sorted(results.glob("*.tar")):
+            with tarfile.open(path) as tar:
+                tar.extractall(folder if path.stem == MEASURED else place, filter="data")
+        for path in sorted(Path(place).glob("runs-*.npz")):
             with np.load(path) as arrays:
                 for key, about in json.loads(str(arrays["about"])).items():
                     run = run_of(about.pop("spec"))
@@ -212,17 +214,10 @@ class Carried:
     def __init__(self, folder: Path) -> None:
         with gzip.open(folder / "queue.pickle.gz", "rb") as file:
             queue = pickle.load(file)
-        self.features = self.features_of(folder / "images.npz")
+        self.features = cifar_features(folder / "images.npz")
         self.targets: dict[str, LabelDistribution] = queue["targets"]
         done = {key for path in (folder / "done").glob("*.txt") for key in path.read_text(encoding="utf-8").split()}
         self.waiting = [Waiting(**one) for one in queue["waiting"] if one["key"] not in done]
-
-    @staticmethod
-    def features_of(images: Path) -> Floats:
-        """(items, 3, 32, 32) pixels from 0 to 1."""
-        with np.load(images) as arrays:
-            features: Floats = np.divide(arrays["images"], np.float32(255), dtype=np.float32)
-        return features
 
     def data(self, wanted: Sequence[Waiting]) -> TrainingData:
         """The data of runs on one split; refused where it is not what the runs were planned on."""
@@ -253,22 +248,17 @@ def _mixes(one: Waiting) -> bool:
     return str(one.spec["delivery"]) == "mixup"
 
 
-def trained(carried: Carried, group: Sequence[Waiting], place: torch.device, *, timed: bool) -> list[RunResult]:
+def trained(carried: Carried, group: Sequence[Waiting], place: torch.device) -> list[RunResult]:
     """The results of a group."""
     by_split: dict[bytes, list[Waiting]] = {}
     for one in group:
         by_split.setdefault(one.splits[TRAIN].tobytes(), []).append(one)
     parts = [([run_of(one.spec) for one in wanted], carried.data(wanted)) for wanted in by_split.values()]
-    return side_by_side(parts, place, timed=timed)
+    return side_by_side(parts, place)
 
 
-def side_by_side(
-    parts: Sequence[tuple[Sequence[Run], TrainingData]], place: torch.device, *, timed: bool
-) -> list[RunResult]:
-    """Train runs on streams, each with the data of its split; `timed` takes the fastest repeatable convolutions.
-
-    Convolutions are then chosen by trying them out, among those that give the same bits every time.
-    """
+def side_by_side(parts: Sequence[tuple[Sequence[Run], TrainingData]], place: torch.device) -> list[RunResult]:
+    """Train runs on streams, each with the data of its split."""
     data = [held for _, held in parts]
     together = AcrossSplits([StreamedRuns(runs, held, place) for runs, held in parts])
     # The data are asked for the loss of a run that has learnt nothing, which any split will tell.
@@ -279,7 +269,7 @@ def side_by_side(
         if step.run == together.runs[0].key and step.done in (1, 10, 50, 100, 150, step.total):
             print(f"epoch {step.done} of {step.total}, {time.monotonic() - began:.0f} s", flush=True)
 
-    with torch.backends.cudnn.flags(enabled=True, benchmark=timed, deterministic=True, allow_tf32=False):
+    with same_bits():
         return train_together(together, together.runs, replace(data[0], targets=targets), device=place, progress=told)
 
 
@@ -366,13 +356,12 @@ def carried_job(name: str, folder: Path, *, pixels: Path) -> tuple[Study, Traini
     with gzip.open(folder / f"{name}.pickle.gz", "rb") as file:
         job = pickle.load(file)
     if job["data"]["features"] is None:
-        tested = folder.parent / "images.npz"
-        own = len(job["data"]["human"].items) > MANY
-        job["data"]["features"] = cifar_10n_features(pixels, tested) if own else Carried.features_of(tested)
+        many = len(job["data"]["human"].items) > MANY
+        job["data"]["features"] = cifar_features(folder.parent / "images.npz", pixels if many else None)
     return job["study"], TrainingData(**job["data"], folder=folder), [run_of(spec) for spec in job["runs"]]
 
 
-def measure_job(name: str, folder: Path, out: Path, *, device: str, seconds: float, timed: bool) -> None:
+def measure_job(name: str, folder: Path, out: Path, *, device: str, seconds: float) -> None:
     """Train the runs of a study together, then measure what its file asks for until the time is up."""
     from dissensus_train.studies import study_basins, study_ood
     from dissensus_train.studies.opening import OpenStudy
@@ -386,7 +375,7 @@ def measure_job(name: str, folder: Path, out: Path, *, device: str, seconds: flo
     store = RunStore(folder / "store")
     waiting = [run for run in runs if run not in store]
     if waiting:
-        results = side_by_side([(waiting, data)], torch.device(device), timed=timed)
+        results = side_by_side([(waiting, data)], torch.device(device))
         write(results, out, kind=name)
         with RunWriter(folder / "store") as writer:
             for result in results:
@@ -414,25 +403,27 @@ def measure_job(name: str, folder: Path, out: Path, *, device: str, seconds: flo
             archive.add(store.folder / MEASURED, MEASURED)
 
 
-def cifar_10n_features(jpegs: Path, tested: Path) -> Floats:
-    """(60,000, 3, 32, 32) the training images, which travelled as JPEG, and the test images."""
-    from PIL import Image
-
-    with np.load(jpegs) as stored:
-        data, offset = stored["jpeg"].tobytes(), stored["offset"].tolist()
-
-    def one(number: int) -> Any:
-        return np.asarray(Image.open(io.BytesIO(data[offset[number] : offset[number + 1]])).convert("RGB"))
-
-    with ThreadPoolExecutor() as pool:
-        seen = np.stack(list(pool.map(one, range(len(offset) - 1), chunksize=500)))
+def cifar_features(tested: Path, jpegs: Path | None = None) -> Floats:
+    """(items, 3, 32, 32) pixels from 0 to 1: the test images, after the training images where those came as JPEG."""
     with np.load(tested) as arrays:
-        images = np.concatenate([seen.transpose(0, 3, 1, 2), arrays["images"]])
+        images = arrays["images"]
+    if jpegs is not None:
+        from PIL import Image
+
+        with np.load(jpegs) as stored:
+            data, offset = stored["jpeg"].tobytes(), stored["offset"].tolist()
+
+        def one(number: int) -> Any:
+            return np.asarray(Image.open(io.BytesIO(data[offset[number] : offset[number + 1]])).convert("RGB"))
+
+        with ThreadPoolExecutor() as pool:
+            seen = np.stack(list(pool.map(one, range(len(offset) - 1), chunksize=500)))
+        images = np.concatenate([seen.transpose(0, 3, 1, 2), images])
     features: Floats = np.divide(images, np.float32(255), dtype=np.float32)
     return features
 
 
-def train(folder: Path, out: Path, *, seconds: float, device: str, most: int, timed: bool) -> None:
+def train(folder: Path, out: Path, *, seconds: float, device: str, most: int) -> None:
     """Train groups of at most so many runs from the queue until no further one would end in time."""
     began, a_run = time.monotonic(), SECONDS_A_RUN
     carried, place = Carried(folder), torch.device(device)
@@ -443,7 +434,7 @@ def train(folder: Path, out: Path, *, seconds: float, device: str, most: int, ti
             break
         group = carried.alike(min(most, int((left - OVERHEAD) / a_run)))
         started = time.monotonic()
-        results = trained(carried, group, place, timed=timed)
+        results = trained(carried, group, place)
         took = time.monotonic() - started
         if len(group) > 2:
             a_run = max(took - OVERHEAD, 0.0) / len(group) + 0.5
@@ -474,7 +465,6 @@ def main() -> None:
     study.add_argument("--instead", default="", help="the dataset that stands in")
     for verb in (there, measured):
         verb.add_argument("--seconds", type=float, default=570.0)
-        verb.add_argument("--timed", action="store_true", help="convolutions by trying them out")
     there.add_argument("--group", type=int, default=4, help="runs at once: few lose little where the end comes early")
     for verb in (job, measured):
         verb.add_argument("study")
@@ -500,11 +490,9 @@ def main() -> None:
     elif given.verb == "prepare-job":
         prepare_job(given.study, given.folder, instead=given.instead)
     elif given.verb == "train":
-        how = {"seconds": given.seconds, "device": given.device, "timed": given.timed}
-        train(given.folder, given.out, most=given.group, **how)
+        train(given.folder, given.out, seconds=given.seconds, device=given.device, most=given.group)
     elif given.verb == "measure-job":
-        how = {"seconds": given.seconds, "device": given.device, "timed": given.timed}
-        measure_job(given.study, given.folder, given.out, **how)
+        measure_job(given.study, given.folder, given.out, device=given.device, seconds=given.seconds)
     else:
         kind, about = given.name or given.study, {"device": given.device, "seeds": given.seeds, "pixels": given.images}
         train_job(given.study, given.folder, given.out, kind=kind, **about)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from tests.docs.running import DOCS, NOTEBOOKS, generator, run_notebook, run_whole
+from tests.docs.running import DOCS, NOTEBOOKS, run_notebook, run_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,16 +31,6 @@ SMALLER = {
     "one_hour": {"short.sample(400,": "short.sample(40,", "epochs = 4": "epochs = 1", "resamples=200": "resamples=20"},
 }
 """What tests replace in a notebook to save time; `make docs` and `python -m tests.docs.running` run it as printed."""
-
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def generate() -> Any:
-    return generator()
 
 
 def pytorch_loop(left: Any) -> None:

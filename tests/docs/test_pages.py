@@ -22,7 +22,6 @@ from tests.docs.running import (
     NOTEBOOKS,
     PAGES,
     blocks,
-    generator,
     lines_of,
     run_page,
     unknown_options,
@@ -36,16 +35,6 @@ NEEDED = {
     "loops": ("datasets", "accelerate", "transformers", "lightning", "sklearn"),
     "migration": ("pandas",),
 }
-
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def generate() -> Any:
-    return generator()
 
 
 def labels(left: Any) -> None:
