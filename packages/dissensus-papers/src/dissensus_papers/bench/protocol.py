@@ -74,6 +74,7 @@ class BenchSet(TomlTable, kw_only=True):
         training: what differs from the kind's.
         people: whether it says who cast a vote.
         quick: whether `--quick` runs it, where its kind allows.
+        leave_out: deliveries and models, beside those that its kind leaves out.
         ordered: whether its classes are a scale; methods are then ranked on it by the ranked probability score.
         language: of its items.
         licence: of its votes, as their authors state it.
@@ -87,6 +88,7 @@ class BenchSet(TomlTable, kw_only=True):
     training: dict[str, Any] = msgspec.field(default_factory=dict)
     people: bool = False
     quick: bool = True
+    leave_out: tuple[str, ...] = ()
     ordered: bool = False
     language: str = ""
     licence: str = ""
@@ -206,9 +208,13 @@ class Protocol(TomlTable):
 
     def further(self, bench_set: BenchSet) -> tuple[str, ...]:
         """The methods that have a study of their own on a set."""
-        left_out = self.kinds[bench_set.kind].leave_out
+        left_out = self.left_out(bench_set)
         named = [entry for entry in self.entries if entry.name and entry.name not in left_out]
         return tuple(entry.name for entry in named if bench_set.people or not entry.people)
+
+    def left_out(self, bench_set: BenchSet) -> tuple[str, ...]:
+        """Deliveries and models that a set is run without."""
+        return (*self.kinds[bench_set.kind].leave_out, *bench_set.leave_out)
 
     def chosen(self, names: tuple[str, ...]) -> tuple[BenchSet, ...]:
         """The sets of these names, or all where none is named."""
@@ -271,7 +277,7 @@ def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: 
 
     What `--quick` does to seeds, epochs and folds is done where the study is run; the encoder and network are here.
     """
-    kind = protocol.kinds[bench_set.kind]
+    kind, left_out = protocol.kinds[bench_set.kind], protocol.left_out(bench_set)
     changes = (kind.quick or {}) if quick else {}
     model = entry.model or changes.get("model", kind.model)
     encoder = "" if entry.reads_items else changes.get("encoder", kind.encoder)
@@ -282,7 +288,7 @@ def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: 
             "splits": {} if isinstance(bench_set.splits, str) else bench_set.splits,
             "grid": {
                 "targets": [{"scheme": "frequency", "votes": bench_set.votes} if bench_set.votes else "frequency"],
-                "deliveries": [delivery for delivery in entry.deliveries if delivery not in kind.leave_out],
+                "deliveries": [delivery for delivery in entry.deliveries if delivery not in left_out],
                 "models": [{"name": model, "people": entry.people} if entry.people else model],
                 "seeds": entry.seeds or kind.seeds,
             },
