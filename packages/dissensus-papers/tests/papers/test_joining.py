@@ -184,8 +184,11 @@ def test_rules_that_were_changed_between_runs_start_again(split: Split, tmp_path
     made.run("out", 2)
     text = (tmp_path / "claims.toml").read_text()
     (tmp_path / "claims.toml").write_text(text.replace("[-9.0, 9.0]", "[-8.0, 8.0]", 1))
+    trained = sorted((tmp_path / "store" / "runs").iterdir())
     with pytest.raises(InputError, match="keeps small as run by other rules, settings or data"):
         made.run("out", range(2, 4))
+    # Before hours are spent on seeds that would have nothing to stand beside.
+    assert sorted((tmp_path / "store" / "runs").iterdir()) == trained
     assert read_summaries(tmp_path / "out", "claims")["small"].seeds == (0, 1)
     assert made.run("out", 4).seeds == (0, 1, 2, 3)
 

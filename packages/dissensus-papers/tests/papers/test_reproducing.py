@@ -195,7 +195,7 @@ def test_a_folder_without_summaries_is_refused(small: Small, tmp_path: Path) -> 
 
 def test_a_summary_does_not_say_where_data_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DISSENSUS_DATA", str(tmp_path))
-    text = study_toml(read_study("cifar-10h-basins"))
+    text = study_toml(read_study("cifar-10h-ood"))
     assert str(tmp_path) in text
     assert 'cifar-100 = "ood/cifar-100.npz"' in without_place(text)
     found = list(reproduce(read_paper("gheibi"), tmp_path, tmp_path, how=Reproduction(only=("cifar-10h",))))

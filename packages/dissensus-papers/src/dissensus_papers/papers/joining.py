@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dissensus_papers.papers.measured import over_splits, rounded
-from dissensus_papers.papers.summary import row_over_splits
+from dissensus_papers.papers.summary import OWN_SPLITS, row_over_splits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def joined(kept: StudySummary | None, new: StudySummary) -> StudySummary:
     """A summary with the seeds of a kept one that it lacks; as it is where they are not of the same study."""
     left = set() if kept is None else set(kept.seeds) - set(new.seeds)
-    if kept is None or not left or not new.tested_share or _made_of(kept) != _made_of(new):
+    if kept is None or not left or not new.tested_share or not can_join(kept, new):
         return new
     both = (kept, new)
     # What is said of one split is said of the first, as where all were run at once; older summaries lack their share.
@@ -50,12 +50,17 @@ def joined(kept: StudySummary | None, new: StudySummary) -> StudySummary:
     )
 
 
+def can_join(kept: StudySummary, new: StudySummary) -> bool:
+    """Whether both are of one study whose seeds each have a split of their own; the new one may be planned alone."""
+    return OWN_SPLITS in kept.split and _made_of(kept) == _made_of(new)
+
+
 def _made_of(summary: StudySummary) -> tuple[Any, ...]:
     """What must be the same: rules, data, and the study file but for its seeds."""
     study = tomllib.loads(summary.toml)
     for table, key in ((study, "name"), (study.get("splits", {}), "seed"), (study.get("grid", {}), "seeds")):
         table.pop(key, None)
-    return summary.study, summary.quick, summary.instead, summary.split, summary.rules, summary.data, study
+    return summary.study, summary.quick, summary.instead, summary.rules, summary.data, study
 
 
 def _united(versions: Iterable[str]) -> str:

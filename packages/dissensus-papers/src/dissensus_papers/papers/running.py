@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError, choices
 from dissensus_papers.papers.evidence import Evidence
-from dissensus_papers.papers.joining import joined
-from dissensus_papers.papers.summary import StudySummary, kept_summary, summarise, without_place, write_summary
+from dissensus_papers.papers.joining import can_join, joined
+from dissensus_papers.papers.summary import (
+    StudySummary,
+    kept_summary,
+    planned,
+    summarise,
+    without_place,
+    write_summary,
+)
 from dissensus_train.studies import (
     LABELLED_SETS,
     plan_study,
@@ -89,15 +96,8 @@ def reproduce(
                 "give seeds= as a number, or only= with a study that has own_splits"
             )
     for use in asked:
-        for new in _run(paper, use, store, how, train or (lambda plan: deque(run_plan(plan), maxlen=0))):
-            kept = kept_summary(folder, paper.name, new.name)
-            summary = joined(kept, new)
-            # Who names seeds means to go on; four that are kept must not give way to two in silence.
-            if isinstance(how.seeds, range) and kept is not None and not set(kept.seeds) <= set(summary.seeds):
-                raise InputError(
-                    f"{paper.name}: {folder} keeps {new.name} as run by other rules, settings or data, which further "
-                    "seeds cannot join; give seeds= as a number to run it anew, or choose another folder"
-                )
+        for new in _run(paper, use, store, folder, how, train or (lambda plan: deque(run_plan(plan), maxlen=0))):
+            summary = joined(kept_summary(folder, paper.name, new.name), new)
             write_summary(folder, paper.name, summary)
             yield summary
 
@@ -127,7 +127,7 @@ def systems_of_grid(study: Study) -> list[str]:
 
 
 def _run(
-    paper: Paper, use: StudyUse, store: Path, how: Reproduction, train: Callable[[StudyPlan], object]
+    paper: Paper, use: StudyUse, store: Path, folder: Path, how: Reproduction, train: Callable[[StudyPlan], object]
 ) -> Iterator[StudySummary]:
     stated = _study(paper, use.name)
     study, names, own_splits = as_asked(stated, use, how), _units(stated), use.own_splits
@@ -140,15 +140,24 @@ def _run(
             yield from (StudySummary(name=name, study=study.name, missing=why, quick=how.quick) for name in names)
             return
         plans, instead, own_splits = _plans(on_other_data(study, use.instead), store, how), True, False
+    folds = len(study.seeds) if own_splits else study.folds or 1
     left_out: list[str] = []
     try:
+        # Who names seeds means to go on: four that are kept must not give way to two, nor be refused after hours.
+        for plan, name in zip(plans[::folds], names if isinstance(how.seeds, range) else (), strict=False):
+            kept = kept_summary(folder, paper.name, name)
+            new = planned(paper, name, plan.opened, quick=how.quick, instead=instead)
+            if kept and not set(kept.seeds) <= set(study.seeds) and not (own_splits and can_join(kept, new)):
+                raise InputError(
+                    f"{paper.name}: {folder} keeps {name} as run by other rules, settings or data, which further "
+                    "seeds cannot join; give seeds= as a number to run it anew, or choose another folder"
+                )
         for plan in plans:
             train(plan)
             left_out += _measure(plan)
     finally:
         for plan in plans:
             plan.writer.close()
-    folds = len(study.seeds) if own_splits else study.folds or 1
     for place, name in enumerate(names):
         opened = tuple(plan.opened for plan in plans[place * folds : (place + 1) * folds])
         evidence = Evidence(opened=opened, resamples=how.resamples, metrics=how.metrics, own_splits=own_splits)

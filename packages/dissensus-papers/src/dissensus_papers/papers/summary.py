@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,6 +40,9 @@ STRATA_KEPT: Final = (ALL, "unanimous", "varied", MOST_CONTESTED)
 
 DASH: Final = "-"
 """What stands in a table for a number that there is not."""
+
+OWN_SPLITS: Final = "each seed on a split of its own"
+"""What `split` says of such a study."""
 
 RULER: Final = "mixture"
 """The people ruler that worth is read off, on which a person is worth one person. A summary without a name for it is by
@@ -116,14 +119,9 @@ def summarise(
     scored_on = splits[0] if splits else evidence
     split = f"test, each item in one of {study.folds} folds" if folds else scored_on.scored.split
     panel_size = data.targets[study.targets[0].name].panel_size[data.splits["train"]]
-    return StudySummary(
-        name=name,
-        study=study.name.removesuffix(f"-fold-{study.fold}").removesuffix(f"-split-{study.split_seed}"),
-        question=study.question,
-        quick=quick,
-        instead=instead,
-        toml=without_place(study_toml(study)),
-        split=f"{split}, each seed on a split of its own" if splits else split,
+    return replace(
+        planned(paper, name, evidence.first, quick=quick, instead=instead),
+        split=f"{split}, {OWN_SPLITS}" if splits else split,
         items=scored_on.evaluation.items,
         votes=rounded(float(panel_size.mean())),
         seeds=tuple(opened.study.seeds[0] for opened in evidence.opened) if splits else study.seeds,
@@ -132,16 +130,29 @@ def summarise(
         machine_hours=hours,
         scores=tuple(_scores_of_splits(evidence) if splits else scores_of(evidence.evaluation)),
         worth={} if splits else {system: str(worth) for system, worth in evidence.evaluation.worth.items()},
-        ruler=RULER,
         answers={claim.id: _answer(claim, evidence) for claim in paper.claims if claim.study == name},
         measured={} if folds or splits else rounded(measured_of(evidence.first)),
-        rules=paper.rules(name),
         versions=versions,
+        tested_share=evidence.tested_share if splits else 0.0,
+    )
+
+
+def planned(paper: Paper, name: str, opened: OpenStudy, *, quick: bool, instead: bool) -> StudySummary:
+    """What a summary will say of a study that is not run yet: what is run, on which data, and judged by which rules."""
+    study, data = opened.study, opened.data
+    return StudySummary(
+        name=name,
+        study=study.name.removesuffix(f"-fold-{study.fold}").removesuffix(f"-split-{study.split_seed}"),
+        question=study.question,
+        quick=quick,
+        instead=instead,
+        toml=without_place(study_toml(study)),
+        ruler=RULER,
+        rules=paper.rules(name),
         data={
             "votes": checksum(data.human.counts),
             "features": checksum(data.features),
         },
-        tested_share=evidence.tested_share if splits else 0.0,
     )
 
 
