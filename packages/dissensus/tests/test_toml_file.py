@@ -56,6 +56,38 @@ def test_lines_of_entries_dotted_keys_and_texts_over_several_lines(tmp_path: Pat
     assert [file.line("c", "d", "k"), file.line("b")] == [9, 1]
 
 
+def test_lines_of_tables_in_lists_and_below_entries(tmp_path: Path) -> None:
+    text = """\
+[[a]]
+mixed = ["{, [", '}, {', # ], {
+  [{ no = 1 }], { k = [{ no = 2 }, 3] }, { k = "\\"{" },
+  '''
+  it's {''', {},
+]
+[[a]]
+mixed = [{}]
+[[a.b]]
+[a.b.c]
+k = 1
+"""
+    file = read(tmp_path, text)
+    assert file.given["a"][0]["mixed"][3:] == [{"k": [{"no": 2}, 3]}, {"k": '"{'}, "  it's {", {}]
+    assert [file.line("a", 0, "mixed", entry) for entry in range(8)] == [2, 2, 2, 3, 3, 2, 5, 2]
+    assert [file.line("a", 1, "mixed", 0), file.line("a", 1, "b", 0), file.line("a", 1, "b", 0, "c", "k")] == [8, 9, 11]
+
+
+def test_what_was_moved_is_refused_where_it_was_written(tmp_path: Path) -> None:
+    file = read(tmp_path, "old = 1\n[[a]]\nk = 1\n")
+    file.moved = {("b", 3): ("a", 0), ("b", 3, "shared"): ("old",)}
+    told = [str(file.refuse(place, "is wrong")) for place in (("b", 3, "k"), ("b", 3, "shared"), ("b", 3, "none"))]
+    ends = ["line 3: 'k' is wrong", "line 1: 'old' is wrong", "line 2: 'none' in [[a]] is wrong"]
+    assert [one.partition(", ")[2] for one in told] == ends
+    file = read(tmp_path, "[[entries]]\nnaem = 'a'\n")
+    file.given, file.moved = {"entries": [{"name": "b"}, *file.given["entries"]]}, {("entries", 1): ("entries", 0)}
+    with pytest.raises(InputError, match=r"line 2: 'naem' is no key in \[\[entries\]\]; did you mean 'name'"):
+        file.read_as(File)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

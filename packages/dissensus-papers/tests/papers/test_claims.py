@@ -95,6 +95,101 @@ def test_a_wrong_file_is_refused_by_claim_and_key(tmp_path: Path, old: str, new:
         read_paper(path)
 
 
+SHARED = """\
+[[claims]]
+mark = "verified"
+study = "small"
+quantity = "relative change"
+against = "frequency, 3 votes / majority"
+system = "frequency, 3 votes / soft"
+metric = "kl"
+reproduced = [-0.9, -0.1]
+in_direction = [-inf, 0.0]
+"""
+BRACES = """\
+each = [
+  { id = "kl", says = "KL falls", paper = -0.3 },  # { of, the, first }
+  { id = "accuracy", mark = "secondary", quantity = "difference", metric = "accuracy", reproduced = [-0.05, 0.05], \
+in_direction = [-0.2, 0.2], says = "Accuracy stays" },
+]
+"""
+HEADERS = """\
+[[claims.each]]
+id = "kl"
+says = "KL falls"
+paper = -0.3
+[[claims.each]]
+id = "accuracy"
+says = "Accuracy stays"
+mark = "secondary"
+quantity = "difference"
+metric = "accuracy"
+reproduced = [-0.05, 0.05]
+in_direction = [-0.2, 0.2]
+"""
+
+
+def in_family(each: str) -> str:
+    """The small paper with its first two claims as a family."""
+    first, others = CLAIMS.index("[[claims]]"), CLAIMS.index('[[claims]]\nid = "gain"')
+    return CLAIMS[:first] + SHARED + each + CLAIMS[others:]
+
+
+@pytest.mark.parametrize("each", [BRACES, HEADERS])
+def test_a_family_is_read_as_its_claims_written_out(tmp_path: Path, each: str) -> None:
+    """In the same place, with the keys that they share, unless a claim has its own, and those in the same order."""
+    for name, text in (("family", in_family(each)), ("written-out", CLAIMS)):
+        (tmp_path / f"{name}.toml").write_text(text)
+    family, written_out = (read_paper(tmp_path / f"{name}.toml") for name in ("family", "written-out"))
+    assert family.claims == written_out.claims
+    assert [list(claim.about) for claim in family.claims] == [list(claim.about) for claim in written_out.claims]
+    assert family.rules("small") == written_out.rules("small")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "told"),
+    [
+        ('metric = "acc', 'metric = "ac', 'id = "accuracy"', "'metric' in each names 'acuracy', which is not there"),
+        ('metric = "kl"', 'metric = "kll"', "kll", "'metric' names 'kll', which is not there; did you mean 'kl'"),
+        (
+            "paper =",
+            "papre =",
+            'id = "kl"',
+            "'papre' in each is nothing that this quantity asks for; it asks for metric",
+        ),
+        (', says = "Accuracy stays"', "", 'id = "accuracy"', "'says' in each is missing; give a text"),
+        ('system = "frequency, 3 votes / soft"\n', "", 'id = "kl"', "'system' in each is missing; this quantity asks"),
+        ("[-0.05, 0.05]", "[-0.05]", 'id = "accuracy"', "'reproduced' in each is [-0.05]; give the lowest and the"),
+        ("[-0.9, -0.1]", "[-0.9]", "[-0.9]", "'reproduced' is [-0.9]; give the lowest and the highest value"),
+        ("[-0.9, -0.1]", "[-0.9, 0.1]", "[-0.9, 0.1]", "'reproduced' must lie within in_direction"),
+        ('id = "accuracy"', 'id = "kl"', '"Accuracy stays"', "'id' in each is 'kl', which stands for another claim"),
+        ('metric = "soft_nll"', 'metric = "nll"', 'metric = "nll"', "'metric' names 'nll', which is not there"),
+        (BRACES, "each = []\n", "each = []", "'each' is []; give one claim or more in a list, each in braces: { id ="),
+        (BRACES, "each = 3\n", "each = 3", "'each' is 3; give one claim or more in a list, each in braces: { id = "),
+        ('{ id = "kl"', '"kl", { id = "kl"', "each = [", "'each' has 'kl'; give one claim or more in a list, each in"),
+        (SHARED, SHARED + 'id = "x"\n', 'id = "x"', "'id' stands for every claim of 'each'; give each of them its own"),
+        ("paper = -0.3", "each = []", 'id = "kl"', "'each' in each is a family in a family; write it as [[claims]] of"),
+    ],
+)
+def test_a_wrong_family_is_refused_where_it_is_written(
+    tmp_path: Path, old: str, new: str, line: str, told: str
+) -> None:
+    path, text = tmp_path / "claims.toml", in_family(BRACES)
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    number = next(k for k, written in enumerate(path.read_text().splitlines(), start=1) if line in written)
+    with pytest.raises(InputError, match=re.escape(f"{path}, line {number}: {told}")):
+        read_paper(path)
+
+
+def test_a_family_of_headers_is_refused_by_line_too(tmp_path: Path) -> None:
+    path = tmp_path / "claims.toml"
+    path.write_text(in_family(HEADERS).replace('says = "Accuracy stays"\n', ""))
+    line = path.read_text()[: path.read_text().index('id = "accuracy"')].count("\n")
+    with pytest.raises(InputError, match=re.escape(f"line {line}: 'says' in [[claims.each]] is missing")):
+        read_paper(path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -149,8 +244,13 @@ def test_an_unknown_paper_is_told_the_known_ones() -> None:
 
 def test_the_documented_claims_file_is_read(tmp_path: Path) -> None:
     text = (Path(__file__).parents[4] / "docs" / "papers.md").read_text()
-    (tmp_path / "my_claims.toml").write_text(text.split("```toml\n")[1].split("```")[0])
+    file, each = (part.split("```")[0] for part in text.split("```toml\n")[1:3])
+    (tmp_path / "my_claims.toml").write_text(file)
     paper = read_paper(tmp_path / "my_claims.toml")
     assert (paper.name, paper.claims[0].about["stratum"], paper.claims[0].paper) == ("my_claims", "varied", -0.3)
+    (tmp_path / "my_claims.toml").write_text(re.sub("^(id|says) = .*\n", "", file, flags=re.M) + each)
+    first, second = read_paper(tmp_path / "my_claims.toml").claims
+    assert first == paper.claims[0]
+    assert (second.about, second.paper) == (first.about | {"metric": "brier"}, -0.2)
     documented = set(re.findall(r"`([a-z ]+)`", text.split("| quantity |")[1]))
     assert set(QUANTITIES) <= documented

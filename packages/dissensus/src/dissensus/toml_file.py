@@ -56,10 +56,14 @@ def known_keys(place: str | Place, keys: Iterable[str], known: Collection[str]) 
 
 
 class TomlFile:
-    """A file of a path: its text as it was written, and what it was parsed to (`given`)."""
+    """A file of a path: its text as it was written, and what it was parsed to (`given`).
+
+    Whoever puts a value of `given` elsewhere says in `moved`, by the new place, where it was written.
+    """
 
     def __init__(self, path: Path, *, kind: str) -> None:
         self.path = path
+        self.moved: dict[Place, Place] = {}
         if not path.exists():
             raise InputError(f"{path}: there is no such {kind}{meant_path(path) or '; check the name and the folder'}")
         try:
@@ -88,11 +92,16 @@ class TomlFile:
 
     def refuse(self, place: str | Place, what: str) -> InputError:
         """The refusal of a value, by its place."""
-        place = (place,) if isinstance(place, str) else place
+        place = self._written((place,) if isinstance(place, str) else place)
         last = max(k for k, step in enumerate(place) if isinstance(step, str))
         line, steps = self._nearest(place)
         where = f"{self._table(place[:last])} " if last >= steps and last else ""
         return InputError(f"{self.path}, line {line}: '{place[last]}' {where}{what}")
+
+    def _written(self, place: Place) -> Place:
+        """Where a value of `given` stands in the text."""
+        known = next((k for k in range(len(place), 0, -1) if place[:k] in self.moved), 0)
+        return self.moved.get(place[:known], ()) + place[known:]
 
     def line(self, *place: str | int) -> int:
         """The line of a value; where it has none of its own, that of what it is in; else 1."""
@@ -111,26 +120,38 @@ class TomlFile:
         line, steps = self._nearest(place)
         mark = re.match(r"\s*(\[*)", self.text.splitlines()[line - 1] if steps == len(place) else "")
         opened = mark[1] if mark else ""
-        return f"in {opened}{names[-1] if opened != '[' else '.'.join(names)}{']' * len(opened)}"
+        return f"in {opened}{'.'.join(names) if opened else names[-1]}{']' * len(opened)}"
 
     @cached_property
     def _lines(self) -> dict[Place, int]:
-        """The line of every header and key."""
+        """The line of every header and key, and of every table in braces that is in a list."""
         inside: Place = ()
         lines: dict[Place, int] = {}
-        quote = ""
-        for number, line in enumerate(self.text.splitlines(), start=1):
-            header, key = re.match(rf"\s*(\[\[?)\s*({_KEY})\s*\]", line), re.match(rf"\s*({_KEY})\s*=", line)
+        quote, begins = "", 0
+
+        def entries(place: Place) -> int:
+            return sum(known[:-1] == place and isinstance(known[-1], int) for known in lines)
+
+        for number, line in enumerate(self.text.splitlines(keepends=True), start=1):
+            header, key = re.match(rf"\s*(\[\[?)\s*({_KEY})\s*\]", line), re.match(rf"\s*({_KEY})\s*=\s*", line)
             if header and not quote:
-                inside = _steps(header[2])
+                inside = ()
+                for step in _steps(header[2]):
+                    # Below [[a]], [a.b] is in the last of its entries.
+                    inside += (entries(inside) - 1, step) if entries(inside) else (step,)
                 lines.setdefault(inside, number)
                 if header[1] == "[[":
-                    inside += (sum(place[:-1] == inside and isinstance(place[-1], int) for place in lines),)
+                    inside += (entries(inside),)
                     lines[inside] = number
             elif key and not quote:
-                lines.setdefault(inside + _steps(key[1]), number)
+                place = inside + _steps(key[1])
+                lines.setdefault(place, number)
+                if line[key.end() :].startswith("["):
+                    for entry, further in _tables_in(self.text, begins + key.end()):
+                        lines.setdefault((*place, entry), number + further)
             for mark in re.findall(r"\"{3}|'{3}", line):
                 quote = "" if mark == quote else quote or mark
+            begins += len(line)
         return lines
 
     def _refusal(self, error: msgspec.ValidationError, model: Any) -> InputError:
@@ -148,7 +169,8 @@ class TomlFile:
         if field := re.fullmatch("Object (contains unknown|missing required) field `(.*)`", what):
             keys = {key.encode_name: key.type for table in _kinds(node, types.StructType) for key in table.fields}
             if field[1] == "contains unknown":
-                line, table = self.line(*place, field[2]), self._table(place)
+                place = self._written((*place, field[2]))
+                line, table = self.line(*place), self._table(place[:-1])
                 return InputError(f"{self.path}, line {line}: '{field[2]}' is no key {table}{choices(field[2], keys)}")
             return self.refuse((*place, field[2]), f"is missing; give {_in_words(keys[field[2]], field[2])}")
         names = [str(name) for literal in _kinds(node, types.LiteralType) for name in literal.values]
@@ -186,6 +208,23 @@ _KEY = r"""(?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*"""
 def _steps(key: str) -> Place:
     """The steps of a key as it is written: a."b c".d."""
     return tuple(step.strip("\"'") for step in re.findall(r"""[\w-]+|"[^"]*"|'[^']*'""", key))
+
+
+_MARKS = re.compile(r"""\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'[^']*'|\#[^\n]*|[\[\]{},\n]""", re.DOTALL)
+
+
+def _tables_in(text: str, begins: int) -> Iterator[tuple[int, int]]:
+    """The tables in braces of a list that begins at a place of a text: which entry each is, and how many lines down."""
+    depth = entry = lines = 0
+    for found in _MARKS.finditer(text, begins):
+        mark = found[0]
+        if depth == 1 and mark == "{":
+            yield entry, lines
+        entry += depth == 1 and mark == ","
+        lines += mark.count("\n")
+        depth += (mark in ("[", "{")) - (mark in ("]", "}"))
+        if not depth:
+            return
 
 
 def _with_only(values: Any, place: Place, key: str) -> Any:

@@ -132,7 +132,7 @@ class ClaimsFile(TomlTable, kw_only=True):
         notes: what the paper says that is no claim to be tested, and why.
         differs: what is known to differ between its studies and ours.
         studies: the most telling first.
-        claims: in order.
+        claims: in order; the file may have families of them, tables with `each` (`_write_out_families`).
     """
 
     title: str = ""
@@ -185,6 +185,8 @@ def read_paper(source: str | Path) -> Paper:
             raise InputError(f"'{source}' is no paper{choices(source, known)}, or give a .toml file of claims")
         path = known[str(source)]
     file = TomlFile(path, kind="claims file")
+    with file.refusals():
+        _write_out_families(file)
     # What a claim's quantity asks for stands among the keys that every claim has.
     tables = file.given.get("claims")
     for table in tables if isinstance(tables, list) else ():
@@ -197,6 +199,38 @@ def read_paper(source: str | Path) -> Paper:
 
 
 _CLAIM_KEYS: Final = set(Claim.__struct_fields__) - {"about", "percent"}
+
+
+def _write_out_families(file: TomlFile) -> None:
+    """Puts the claims of each family in its place: every entry of `each`, with the keys beside `each` that it lacks."""
+    tables = file.given.get("claims")
+    if not isinstance(tables, list):
+        return
+    claims: list[Any] = []
+    for number, table in enumerate(tables):
+        family = ("claims", number)
+        if not isinstance(table, dict) or "each" not in table:
+            file.moved["claims", len(claims)] = family
+            claims.append(table)
+            continue
+        shared, each = {key: value for key, value in table.items() if key != "each"}, table["each"]
+        if "id" in shared:
+            raise TableError((*family, "id"), "stands for every claim of 'each'; give each of them its own")
+        if not isinstance(each, list) or not each:
+            raise TableError((*family, "each"), f"is {each!r}; give {_ENTRIES}")
+        for entry, own in enumerate(each):
+            place, written = ("claims", len(claims)), (*family, "each", entry)
+            if not isinstance(own, dict):
+                raise TableError(written, f"has {own!r}; give {_ENTRIES}")
+            if "each" in own:
+                raise TableError((*written, "each"), "is a family in a family; write it as [[claims]] of its own")
+            file.moved[place] = written
+            file.moved |= {(*place, key): (*family, key) for key in shared.keys() - own.keys()}
+            claims.append(shared | own)
+    file.given["claims"] = claims
+
+
+_ENTRIES: Final = 'one claim or more in a list, each in braces: { id = "kl", says = "KL falls" }'
 
 
 def _checked(claims: tuple[Claim, ...], tables: list[dict[str, Any]]) -> tuple[Claim, ...]:
@@ -217,7 +251,9 @@ def _checked(claims: tuple[Claim, ...], tables: list[dict[str, Any]]) -> tuple[C
                     raise TableError("of", f"names '{other}', which is no claim here")
         except TableError as error:
             raise TableError(("claims", place, *error.place), error.what) from error
-        checked.append(replace(claim, percent=claim.id in shares))
+        # In the order in which its quantity asks, however the file is written: pages as JSON have it so.
+        about = {key: claim.about[key] for key in QUANTITIES[claim.quantity].keys if key in claim.about}
+        checked.append(replace(claim, about=about, percent=claim.id in shares))
     return tuple(checked)
 
 

@@ -387,13 +387,13 @@ QUANTITIES: Final = {
     "score": Quantity(_score, ("metric", "system", *WHERE)),
     "difference": Quantity(_difference, ("metric", *TWO, *WHERE)),
     "relative change": Quantity(_relative_change, ("metric", *TWO, *WHERE), percent=True),
-    "score shift": Quantity(_score_shift, ("metric", "system", *WHERE)),
+    "score shift": Quantity(_score_shift, ("metric", "system", "target", "stratum", "by")),
     "between runs": Quantity(_between_runs, (*TWO, "stratum", "by"), percent=True),
     "order": Quantity(_order, ("metric", "systems", *WHERE)),
     "gain correlation": Quantity(_gain_correlation, ("metric", *TWO, "split")),
     "mode shift": Quantity(_mode_shift, ("measure", "system", "stratum")),
-    "uncertainty correlation": Quantity(_uncertainty, ("measure", *TWO, "human"), optional=("against",)),
-    "early divergence": Quantity(_early_divergence, (*TWO, "epochs")),
+    "uncertainty correlation": Quantity(_uncertainty, ("measure", "human", *TWO), optional=("against",)),
+    "early divergence": Quantity(_early_divergence, ("epochs", *TWO)),
     "basin ratio": Quantity(_basin_ratio, ("measure", *TWO)),
     "pair": Quantity(_pair, ("measure", *TWO)),
     "pair difference": Quantity(_pair_difference, ("measure", *TWO)),
@@ -402,6 +402,6 @@ QUANTITIES: Final = {
     "ood difference": Quantity(_ood_difference, ("ood_set", "scores", *TWO)),
     # Of other claims: the mean of their values; how many lie on their side, do so in every seed, or survive Holm.
     "average": Quantity(None, ("of",)),
-    "count": Quantity(None, ("of", "counts")),
+    "count": Quantity(None, ("counts", "of")),
 }
 """What claims can be judged by."""
