@@ -46,10 +46,10 @@ from scipy.stats import t as t_quantile
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
-from dissensus.cores import available_cores
 from dissensus_train.basins import hessian, top_eigenvalues, trace
 from dissensus_train.basins.objectives import derivable
 from dissensus_train.basins.operators import Operator
+from dissensus_train.cores import available_cores
 from dissensus_train.training.models import build
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import psutil
 import ray
 from small_study import write_study  # type: ignore[import-not-found]
 
-from dissensus.cores import available_cores
+from dissensus_train.cores import available_cores
 from dissensus_train.studies import plan_study, read_study, run_plan
 from dissensus_train.training.store import RunStore
 

@@ -22,9 +22,9 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.flop_counter import FlopCounterMode
 
-from dissensus.cores import available_cores
 from dissensus.labels.schemes import frequency
 from dissensus.votes.simulate import simulate_votes
+from dissensus_train.cores import available_cores
 from dissensus_train.training import streams
 from dissensus_train.training.data import TrainingData
 from dissensus_train.training.engine import train

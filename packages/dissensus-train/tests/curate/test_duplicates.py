@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
-from dissensus.cores import available_cores
 from dissensus.datasets import Source, read_source
 from dissensus.errors import InputError
 from dissensus.progress import Step
+from dissensus_train.cores import available_cores
 from dissensus_train.curate import find_duplicates
 from dissensus_train.curate.duplicates import _all_alike
 from dissensus_train.curate.near_images import _posed, _posed_spectrum, canvas, near_images, spectrum_of

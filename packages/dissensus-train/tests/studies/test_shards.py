@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dissensus.cores import clean_processes
 from dissensus.errors import InputError
+from dissensus_train.cores import clean_processes
 from dissensus_train.studies import Shard, open_study, plan_study, read_study, run_plan
 from tests.studies.test_running import STUDY, study
 

@@ -1,10 +1,10 @@
-"""How far something is that takes a while: one callback, `progress`, wherever a call may last."""
+"""Work that takes a while: how far it is (`progress`, wherever a call may last), and who shares it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Step:
 
 Progress: TypeAlias = Callable[[Step], None]
 """What is called with each step as it is done, in the process that asked for the work."""
+
+Over: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""What calls a function on each of many jobs and gives what it makes of them in their order: `map`, or what shares the
+jobs among machines."""
 
 
 def silent(step: Step) -> None:

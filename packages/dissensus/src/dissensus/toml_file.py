@@ -203,14 +203,12 @@ class TomlFile:
 
 
 _KEY = r"""(?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*"""
+_MARKS = re.compile(r"""\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'[^']*'|\#[^\n]*|[\[\]{},\n]""", re.DOTALL)
 
 
 def _steps(key: str) -> Place:
     """The steps of a key as it is written: a."b c".d."""
     return tuple(step.strip("\"'") for step in re.findall(r"""[\w-]+|"[^"]*"|'[^']*'""", key))
-
-
-_MARKS = re.compile(r"""\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'[^']*'|\#[^\n]*|[\[\]{},\n]""", re.DOTALL)
 
 
 def _tables_in(text: str, begins: int) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ from dissensus_train.cli.stores import opened_study
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.cores import Over
+    from dissensus.progress import Over
     from dissensus_train.basins import BasinSettings
     from dissensus_train.basins.summary import BasinRow
     from dissensus_train.studies.measuring import StudyBasins

@@ -20,8 +20,8 @@ from dissensus_train.cli.progress import show_status, status_dict, train_with_pr
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.cores import Over
     from dissensus.evaluation.evaluated import Evaluation
+    from dissensus.progress import Over
     from dissensus.votes.formats import Options
     from dissensus_train.studies import OpenStudy, ScoredStudy, Study, StudyPlan
     from dissensus_train.studies.by_vote import VoteScore

@@ -31,8 +31,8 @@ from scipy import ndimage, sparse
 from scipy.sparse import csgraph
 
 from dissensus.arrays import places_within
-from dissensus.cores import available_cores
 from dissensus.progress import Step, silent
+from dissensus_train.cores import available_cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

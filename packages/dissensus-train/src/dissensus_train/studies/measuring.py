@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Ints
     from dissensus.bootstrap import Estimate
-    from dissensus.cores import Over
-    from dissensus.progress import Progress
+    from dissensus.progress import Over, Progress
     from dissensus_train.basins import BasinSettings
     from dissensus_train.ood import OodSettings
     from dissensus_train.studies.opening import OpenStudy

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
-from dissensus.cores import available_cores
 from dissensus.errors import InputError
 from dissensus.progress import silent
+from dissensus_train.cores import available_cores
 from dissensus_train.studies.data import check_deliveries
 from dissensus_train.studies.opening import STORE, OpenStudy, open_study
 from dissensus_train.studies.scored import ScoredStudy, score_study

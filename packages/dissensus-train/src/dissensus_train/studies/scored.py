@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Table
-    from dissensus.cores import Over
     from dissensus.dynamics.recorded import Recorded
     from dissensus.evaluation.evaluated import Evaluation
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus.progress import Over
     from dissensus.report.subject import Subject
     from dissensus_train.studies.by_vote import VoteScore
     from dissensus_train.studies.opening import OpenStudy

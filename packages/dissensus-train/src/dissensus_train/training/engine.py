@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from dissensus.cores import available_cores
 from dissensus.errors import InputError, choices
 from dissensus.parts import installed
 from dissensus.progress import silent
+from dissensus_train.cores import available_cores
 from dissensus_train.training.fleet import alike, train_fleet, why_not_together
 from dissensus_train.training.logistic import same_for_all_seeds
 from dissensus_train.training.loop import train_loop

@@ -34,7 +34,7 @@ from dissensus_train.training.workers import handed_out
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from dissensus.cores import Over
+    from dissensus.progress import Over
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run, RunResult
 

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from dissensus.cores import available_cores
 from dissensus.errors import InputError, choices
 from dissensus.own_code import own_source
+from dissensus_train.cores import available_cores
 from dissensus_train.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
 from dissensus_train.training.annotator_side import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
 from dissensus_train.training.data import TRAIN

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import torch
 
-from dissensus.cores import available_cores, clean_processes
 from dissensus.errors import InputError
 from dissensus.progress import silent
+from dissensus_train.cores import available_cores, clean_processes
 from dissensus_train.training.loop import train_loop
 
 if TYPE_CHECKING:

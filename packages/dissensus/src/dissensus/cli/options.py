@@ -17,7 +17,7 @@ from dissensus.shipped import shipped_toml
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.cores import Over
+    from dissensus.progress import Over
 
 __all__ = ["Device", "Engine", "JsonTo", "Seed", "not_standard_output"]
 

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.arrays import Table
-    from dissensus.cores import Over
     from dissensus.evaluation.comparison.scores import Score
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.finite_panel.people_ruler import Ruled, Worth
     from dissensus.evaluation.metrics.registry import Metric
     from dissensus.evaluation.probabilities import Runs
+    from dissensus.progress import Over
 
 DEFAULT_METRICS: Final = ("soft_nll", "kl", "tvd", "brier", "entce", "entropy_spearman", "accuracy")
 """What a table shows where no metrics are named; `registry.METRICS` has the others."""

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
-
-Over: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-"""What calls a function on each of many jobs and gives what it makes of them in their order: `map`, or what shares the
-jobs among machines."""
 
 
 def available_cores() -> int:
