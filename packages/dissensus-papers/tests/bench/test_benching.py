@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 import torch
 from msgspec.structs import replace as set_with
+from scipy.stats import friedmanchisquare
 from typer.testing import CliRunner
 
 from dissensus.cli import app
@@ -611,3 +612,33 @@ def test_the_published_page_is_what_the_tool_writes(tmp_path: Path) -> None:
         pytest.skip("docs/results/bench holds no summaries yet")
     for path in write_pages(read_protocol(), read_summaries(RESULTS, "bench"), tmp_path):
         assert (RESULTS / path.name).read_text() == path.read_text(), "dissensus bench --from docs/results"
+
+
+def test_the_published_mean_ranks_are_counted_again_from_the_summaries() -> None:
+    """By nothing of ours: how many methods of a set score lower, from the numbers as they are kept."""
+    page = json.loads((RESULTS / "bench.json").read_text())
+    scores: dict[str, dict[str, float]] = {name: {} for name in page["sets"]}
+    for path in (RESULTS / "bench").glob("*.json"):
+        on, _, own = path.stem.partition("--")
+        for row in json.loads(path.read_text())["scores"] if on in scores else ():
+            ranked = not own and row["system"] in page["baselines"] if row["baseline"] else True
+            if ranked and row["stratum"] == "all" and row["metric"] == page["sets"][on]["metric"]:
+                scores[on][own or row["system"]] = row["mean"]
+    assert len(page["comparisons"]) == 7
+    for comparison in page["comparisons"].values():
+        ranking = comparison["ranking"]
+        on_all = set.intersection(*(set(scores[name]) for name in ranking["sets"]))
+        ranks = {
+            method: [
+                1
+                + sum((scores[name][other] < scores[name][method]) for other in on_all)
+                # Those that are equal share the mean of their places.
+                + sum((scores[name][other] == scores[name][method]) for other in on_all - {method}) / 2
+                for name in ranking["sets"]
+            ]
+            for method in on_all
+        }
+        assert {method: sum(places) / len(places) for method, places in ranks.items()} == pytest.approx(
+            ranking["mean_ranks"]
+        )
+        assert friedmanchisquare(*ranks.values()).statistic == pytest.approx(ranking["chi_square"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from dissensus.datasets import DATASETS
 from dissensus.errors import InputError
@@ -31,13 +32,22 @@ def test_every_set_of_the_protocol_is_a_study_that_can_be_read(tmp_path: Path, q
         path.write_text(study_text(protocol, each, Entry(deliveries=protocol.deliveries), quick=quick))
         study = read_study(path)
         assert study.name == each.name
-        left_out = protocol.kinds[each.kind].leave_out
+        left_out = (*protocol.kinds[each.kind].leave_out, *each.leave_out)
         assert [method.delivery for method in study.methods] == [d for d in protocol.deliveries if d not in left_out]
         assert study.targets[0].votes == (each.votes or None)
         # Nothing is chosen on test items: the best epoch on validation, or no choice at all.
         assert not study.training.selects or study.training.selection_split == "validation"
         # Official splits are taken as they are.
         assert (each.splits == "official") == (not study.splits and not study.folds)
+
+
+def test_a_set_may_leave_out_what_its_kind_does_not() -> None:
+    protocol = read_protocol()
+    (words,) = protocol.chosen(("words",))
+    less = replace(words, leave_out=("logistic", "sls"))
+    assert set(protocol.further(words)) - set(protocol.further(less)) == {"logistic"}
+    grids = [study_text(protocol, each, Entry(deliveries=protocol.deliveries), quick=False) for each in (words, less)]
+    assert ['"sls"' in grid for grid in grids] == [True, False]
 
 
 @pytest.mark.parametrize(
