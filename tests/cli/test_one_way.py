@@ -380,7 +380,7 @@ def test_every_command_fits_the_screen_writes_json_and_ends_with_a_next_step_tha
     as in tests/collect.
     """
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setitem(simulate.__kwdefaults__, "pace", 800.0)
+    monkeypatch.setattr(simulate, "__kwdefaults__", {**(simulate.__kwdefaults__ or {}), "pace": 800.0})
     (tmp_path / "study.toml").write_text(STUDY)
     pasted: set[str | None] = set()
     for line in WALK.strip().splitlines():

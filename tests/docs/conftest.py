@@ -21,7 +21,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("dissensus_train.training.engine.available_cores", lambda: 1)
-    monkeypatch.setitem(simulate.__kwdefaults__, "pace", 800.0)
+    monkeypatch.setattr(simulate, "__kwdefaults__", {**(simulate.__kwdefaults__ or {}), "pace": 800.0})
 
 
 @pytest.fixture(scope="module")
