@@ -95,7 +95,7 @@ def meanwhile(happens: Callable[[], Any], store: Path, *, after: int) -> Iterato
     thread.join()
 
 
-def test_a_study_on_three_nodes(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_on_three_nodes(study: Path, tmp_path: Path) -> None:
     """One cluster for all that needs one, which takes seconds to start.
 
     Five trials of every failure, and of a killed driver, are in benchmarks/ray_failures.py.
@@ -103,8 +103,6 @@ def test_a_study_on_three_nodes(study: Path, tmp_path: Path, monkeypatch: pytest
     ray = pytest.importorskip("ray", reason="Ray is not installed")
     from ray.cluster_utils import Cluster as Nodes
 
-    # Ray's workers give way to everything else, and so would we wait for the tests of the other pytest worker.
-    monkeypatch.setenv("RAY_worker_niceness", "0")
     nodes = Nodes(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
     try:
         nodes.add_node(**NODE, env_vars={FULL: str(tmp_path / "met")})
