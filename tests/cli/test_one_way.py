@@ -22,6 +22,7 @@ import typer
 from dissensus.cli import app, main, with_json_to
 from dissensus.datasets import write_sample
 from dissensus_collect.project.starting import init_project
+from dissensus_collect.simulation.bots import simulate
 from dissensus_collect.store.opening import open_database
 from tests.collect.panels import join, text_project
 from tests.docs.running import DOCS
@@ -375,9 +376,11 @@ def test_every_command_fits_the_screen_writes_json_and_ends_with_a_next_step_tha
 ) -> None:
     """One after the other in one folder, at 80 columns, where no value is cut.
 
-    The next step goes to standard error, where it mixes with no result.
+    The next step goes to standard error, where it mixes with no result. The clock of a simulated project runs as fast
+    as in tests/collect.
     """
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(simulate, "__kwdefaults__", {**(simulate.__kwdefaults__ or {}), "pace": 800.0})
     (tmp_path / "study.toml").write_text(STUDY)
     pasted: set[str | None] = set()
     for line in WALK.strip().splitlines():

@@ -4,7 +4,7 @@ A block with a title is a file, written under that name. On a page with such fil
 
 `python -m tests.docs.running` runs every page, each in an empty folder, with every command as a program of its own, and
 says how long each took: that is what a reader of the page does. The tests run the same in one process, without the
-commands that take longest.
+commands that take longest, and with two seeds of new studies.
 """
 
 from __future__ import annotations
@@ -87,7 +87,16 @@ def command(line: str, *, apart: bool = False) -> str:
         return done.stdout
     invoked = CliRunner().invoke(app, with_json_to(words))
     assert invoked.exit_code == 0, f"{line}: {invoked.output} {invoked.exception!r}"
+    if words[:2] == ["study", "init"]:
+        _two_seeds(Path(words[words.index("-o") + 1]) if "-o" in words else Path("study.toml"))
     return invoked.output
+
+
+def _two_seeds(study: Path) -> None:
+    """A new study with two of its five seeds, which all further commands of a page are then spared."""
+    printed = study.read_text("utf-8")
+    assert printed.count("\nseeds = 5") == 1
+    study.write_text(printed.replace("\nseeds = 5", "\nseeds = 2"), encoding="utf-8")
 
 
 def typed(line: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -104,25 +105,42 @@ def test_a_name_of_another_package_answers_with_the_line_that_installs_it(
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "part"),
-    [
-        ("study", "train"),
-        ("study run words --engine loop", "train"),
-        ("curate --help", "train"),
-        ("report words", "train"),
-        ("schema study", "train"),
-        ("schema collect", "collect"),
-        ("collect init project", "collect"),
-        ("bench", "papers"),
-    ],
-)
-def test_a_command_of_another_package_answers_likewise(
-    line: str, part: str, alone: dict[str, str], tmp_path: Path
-) -> None:
-    done = python(alone, "-m", "dissensus", *line.split(), cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"dissensus-{part} is not installed; get it with `{install_line(part)}`" in done.stderr
+TYPED = {
+    "study": "train",
+    "study run words --engine loop": "train",
+    "curate --help": "train",
+    "report words": "train",
+    "schema study": "train",
+    "schema collect": "collect",
+    "collect init project": "collect",
+    "bench": "papers",
+}
+"""Commands of other packages, and which package has them."""
+
+ANSWERS = """
+import contextlib, io, json, sys
+from dissensus.cli import main
+found = []
+for line in sys.argv[1].splitlines():
+    sys.argv = ["dissensus", *line.split()]
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+    found.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(found))
+"""
+
+
+def test_a_command_of_another_package_answers_likewise(alone: dict[str, str], tmp_path: Path) -> None:
+    done = python(alone, "-c", ANSWERS, "\n".join(TYPED), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for (line, part), (code, out, err) in zip(TYPED.items(), json.loads(done.stdout), strict=True):
+        assert (code, out) == (2, ""), line
+        assert f"dissensus-{part} is not installed; get it with `{install_line(part)}`" in err, line
 
 
 def test_help_lists_what_is_missing_and_who_says_how_to_install_it(alone: dict[str, str], tmp_path: Path) -> None:

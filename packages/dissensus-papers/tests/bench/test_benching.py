@@ -595,9 +595,9 @@ def test_items_of_the_splits_are_listed_for_those_who_hand_in(small: Path, tmp_p
     assert {sum(map(int, row[2:])) for row in rows if row[1] == "train"} == {3}
 
 
-@pytest.mark.parametrize("name", [each.name for each in read_protocol().sets])
+@pytest.mark.parametrize("name", [each.name for each in read_protocol().sets if each.name != "cifar-10n"])
 def test_splits_of_every_set_are_read_back(name: str) -> None:
-    """Items may hold commas, quotes and line ends."""
+    """Items may hold commas, quotes and line ends; those of CIFAR-10N are numbers, and 60,000 images take long."""
     result = CliRunner().invoke(app, ["bench", "splits", name])
     if isinstance(result.exception, InputError):
         pytest.skip(str(result.exception))

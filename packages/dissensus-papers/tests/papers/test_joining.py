@@ -76,6 +76,12 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Split:
     return made
 
 
+@pytest.fixture(scope="module")
+def halves(split: Split) -> tuple[StudySummary, StudySummary]:
+    """The summaries of the first two seeds and of the others, each run alone."""
+    return split.run("first half", 2), split.run("second half", range(2, 4))
+
+
 def again(made: Split, out: str, *parts: int | range) -> dict[str, Any]:
     for part in parts:
         made.run(out, part)
@@ -122,8 +128,10 @@ def test_a_seed_that_both_have_is_the_later_runs(split: Split) -> None:
     assert sum(joined(both, new).trained_on.values()) == 6
 
 
-def test_where_one_side_was_not_measured_or_lacks_a_stratum_so_does_the_whole(split: Split) -> None:
-    kept, new = split.run("first", 2), split.run("second", range(2, 4))
+def test_where_one_side_was_not_measured_or_lacks_a_stratum_so_does_the_whole(
+    halves: tuple[StudySummary, StudySummary],
+) -> None:
+    kept, new = halves
     gone = {"asks": kept.answers["score"]["asks"], "not measured": "gone"}
     for first, second in ((kept, new), (new, kept)):
         lacking = replace(
@@ -141,8 +149,10 @@ def test_where_one_side_was_not_measured_or_lacks_a_stratum_so_does_the_whole(sp
             assert both.versions["old"] == "1"
 
 
-def test_an_older_summary_without_its_share_is_joined_by_the_new_ones(split: Split) -> None:
-    kept, new = split.run("first", 2), split.run("second", range(2, 4))
+def test_an_older_summary_without_its_share_is_joined_by_the_new_ones(
+    halves: tuple[StudySummary, StudySummary],
+) -> None:
+    kept, new = halves
     assert joined(replace(kept, tested_share=0.0), new) == joined(kept, new)
 
 
@@ -162,8 +172,10 @@ def test_an_older_summary_without_its_share_is_joined_by_the_new_ones(split: Spl
         {"toml": ("train = 0.6", "train = 0.5")},
     ],
 )
-def test_what_is_not_the_same_study_is_replaced(split: Split, changed: dict[str, Any]) -> None:
-    kept, new = split.run("first", 2), split.run("second", range(2, 4))
+def test_what_is_not_the_same_study_is_replaced(
+    halves: tuple[StudySummary, StudySummary], changed: dict[str, Any]
+) -> None:
+    kept, new = halves
     assert joined(kept, new).seeds == (0, 1, 2, 3)
     changed = {
         key: kept.toml.replace(*value) if isinstance(value, tuple) and value else value

@@ -18,7 +18,8 @@ def test_the_demo_prints_its_table_and_writes_the_report(tmp_path: Path, capsys:
     study = read_study("words")
     # Without the chapter on training dynamics, whose figures tests/study_report draws.
     short = replace(study.training, epochs=3, patience=None, dynamics=False)
-    small = replace(study, models=("linear",), seeds=(0, 1), training=short)
+    few = {"train": 0.7, "validation": 0.25, "test": 0.05}
+    small = replace(study, models=("linear",), seeds=(0, 1), training=short, splits=few)
     show_study(small, tmp_path, json=None)
     printed = capsys.readouterr()
     assert all(name in printed.out for name in ("majority", "soft", "sls", "multipass", "marginal", "best achievable"))

@@ -77,6 +77,16 @@ def test_held_out_votes_choose_the_dirichlet_prior_where_it_is_the_truth_of_few_
     assert choose_smoothings(rng.multinomial(5, truth).astype(np.float64)) == ()
 
 
+def test_what_was_chosen_is_chosen_again_and_for_no_other_question() -> None:
+    rng = RNG(2)
+    votes = rng.multinomial(5, rng.dirichlet([0.3] * 8, 60)).astype(np.float64)
+    others = rng.multinomial(6, scale(800, rng)).astype(np.float64)
+    for _ in range(2):
+        assert choose_smoothings(votes) == ()
+        assert choose_smoothings(votes, mixtures=True) != ()
+        assert choose_smoothings(others) != ()
+
+
 def test_folds_are_forecast_by_the_others() -> None:
     rng = RNG(3)
     mass = rng.multinomial(5, scale(50, rng)).astype(np.float64)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -273,7 +274,14 @@ def choose_smoothings(mass: Table, *, seed: int = 0, mixtures: bool = False, pai
     """The candidate that makes held-out items' votes likeliest; with `mixtures`, the Dirichlet prior is left out."""
     if mass.shape[1] > MANY and not mixtures:
         return ()
-    some = _some(mass, CHOOSING, np.random.default_rng(seed))
+    some = np.asarray(_some(mass, CHOOSING, np.random.default_rng(seed)))
+    return _likeliest(some.tobytes(), some.dtype.str, some.shape[1], seed, mixtures, pairs)
+
+
+@lru_cache(maxsize=8)
+def _likeliest(votes: bytes, kind: str, classes: int, seed: int, mixtures: bool, pairs: bool) -> tuple[float, ...]:
+    """The candidate for these votes, an array's bytes; rulers of several scores and of several models ask for one."""
+    some = np.frombuffer(votes, dtype=kind).reshape(-1, classes)
     fold = folds_of(len(some), seed=seed)
 
     def likelihood(smoothings: tuple[float, ...]) -> float:
