@@ -101,7 +101,7 @@ def one_hot_judgements(counts: Any) -> Any:
 
 @pytest.mark.parametrize(("family", "score"), [("scale", "soft_nll"), ("modes", "soft_nll"), ("scale", "rps")])
 def test_the_best_forecast_of_n_fresh_votes_is_worth_n_people(family: str, score: Ruled) -> None:
-    found = ruler_trials((1, 2, 5), family=family, score=score, votes=12, trials=2, items=1000, learnt=1500)
+    found = ruler_trials((1, 2, 5), family=family, score=score, votes=12, trials=2, items=1500, learnt=2500)
     for people, trials in found.items():
         assert np.mean([value for value, _ in trials]) == pytest.approx(people, rel=0.15)
     # The whole table, with many more trials, is in benchmarks/honesty.py.

@@ -8,29 +8,13 @@ import numpy as np
 import pytest
 
 from dissensus.datasets import DATASETS
-from tests.evaluation.placebo import averaged, counts_of, draws, holds, possible, ruler_of, value
+from tests.evaluation.placebo import SETS, averaged, counts_of, draws, holds, possible, ruler_of, value
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SMALL = 1200
 """Items of a set; benchmarks/honesty.py takes them all."""
-
-SETS = (
-    "words",
-    "popquorn-offensiveness",
-    "emobank-valence",
-    "fer+",
-    "chaosnli-snli",
-    "crema-d-both",
-    "crehate",
-    "dices-350",
-    "md-agreement",
-    "hs-brexit",
-    "paraphrase",
-    "alttest-cebab_aspects",
-)
-"""One of each kind, ordinal, nominal and binary, with few votes and with many; benchmarks/honesty.py takes them all."""
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -67,7 +67,7 @@ def test_a_model_that_knows_everything_saves_more_than_the_ruler_can_tell() -> N
 
 @pytest.mark.parametrize("name", ["words", "alttest-cebab_aspects", "emobank-valence"])
 def test_a_real_person_in_the_models_place_saves_one_person(name: str, data: Path) -> None:
-    counts = counts_of(name)[:2500]
+    counts = counts_of(name)[:4000]
     saved = []
     for draw in range(4):
         taken = take(counts, 1, np.random.default_rng(draw))
