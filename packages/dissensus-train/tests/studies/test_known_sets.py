@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from dissensus.datasets import find
+from dissensus.datasets.vader import read_snippets
 from dissensus.errors import InputError
 from dissensus.labels.schemes import frequency
 from dissensus.together.sets import mass_before, set_thresholds
@@ -25,7 +27,8 @@ from dissensus_train.studies.labelled import LabelledItems
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
 from dissensus_train.studies.spec import SHARES
 from dissensus_train.studies.splitting import study_splits
-from dissensus_train.studies.text_sets import chaosnli
+from dissensus_train.studies.text_sets import chaosnli, whole_texts
+from tests.datasets.test_snippets import archive, published
 
 if TYPE_CHECKING:
     from dissensus_train.training.data import TrainingData
@@ -275,3 +278,26 @@ def test_real_people_are_covered_as_promised_over_random_splits() -> None:
             held[name].append(float((p[other] * inside).sum(axis=1).mean()))
     assert np.mean(held["votes"]) == pytest.approx(0.9, abs=0.01)
     assert np.mean(held["majorities"]) < 0.87
+
+
+def test_sentences_of_one_piece_and_equal_sentences_of_the_snippets_go_together(tmp_path: Path) -> None:
+    votes = read_snippets(archive(tmp_path, published()))
+    together = whole_texts(votes, votes.item_attributes["text"])
+    # Every piece here has a sentence of piece 1, through which all hang together, across kinds.
+    assert len(set(together.tolist())) == 1
+    files = {name: text.replace("Good.", f"Good {name}.") for name, text in published().items()}
+    votes = read_snippets(
+        archive(tmp_path, {name: text.replace("Bad.", f"Bad {name}.") for name, text in files.items()})
+    )
+    apart = whole_texts(votes, votes.item_attributes["text"])
+    assert apart[0] == apart[1] == apart[2]
+    assert len(set(apart.tolist())) == 4
+
+
+@real
+def test_the_longest_editorial_of_the_snippets_with_all_that_it_shares_a_sentence_with() -> None:
+    known = find("snippets")
+    if not known.present():
+        pytest.skip("the archive of the snippets is not in DISSENSUS_DATA")
+    votes = known.load()
+    assert np.bincount(whole_texts(votes, votes.item_attributes["text"])).max() == 70

@@ -7,11 +7,10 @@ import os
 import tarfile
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from dissensus.datasets import find
-from dissensus.datasets.vader import KINDS, read_snippets, whole_texts
+from dissensus.datasets.vader import KINDS, read_snippets
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,17 +46,6 @@ def test_ratings_are_joined_to_texts_by_number_and_those_of_another_mean_are_lef
     assert not [item for item in votes.items.tolist() if item.endswith("3_1")]
 
 
-def test_sentences_of_one_piece_and_equal_sentences_go_together(tmp_path: Path) -> None:
-    votes = read_snippets(archive(tmp_path, published()))
-    together = whole_texts(votes)
-    # Every piece here has a sentence of piece 1, through which all hang together, across kinds.
-    assert len(set(together.tolist())) == 1
-    files = {name: text.replace("Good.", f"Good {name}.") for name, text in published().items()}
-    apart = whole_texts(read_snippets(archive(tmp_path, {k: v.replace("Bad.", f"Bad {k}.") for k, v in files.items()})))
-    assert apart[0] == apart[1] == apart[2]
-    assert len(set(apart.tolist())) == 4
-
-
 @pytest.mark.parametrize("name", ["tweets_GroundTruth.txt", "movieReviewSnippets_anonDataRatings.txt"])
 def test_another_archive_is_refused(tmp_path: Path, name: str) -> None:
     files = published()
@@ -83,5 +71,3 @@ def test_the_published_archive() -> None:
         "editorial": 5_190,
     }
     assert (votes.panel_size.min(), votes.panel_size.max()) == (15, 99)
-    # The longest editorial, with all that it shares a sentence with.
-    assert np.bincount(whole_texts(votes)).max() == 70

@@ -9,10 +9,12 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from dissensus.arrays import places_of
 from dissensus.datasets.catalogue import data_file, find
-from dissensus.datasets.vader import whole_texts, word_texts
+from dissensus.datasets.vader import word_texts
 from dissensus.errors import InputError
 from dissensus.items.shown import Items
 from dissensus.votes.table import Annotators, Votes
@@ -66,6 +68,17 @@ def _equal(_: Votes, text: Names) -> Ints:
     return np.unique(text, return_inverse=True)[1]
 
 
+def whole_texts(votes: Votes, text: Names) -> Ints:
+    """(items,) a number for each review, editorial or single snippet, the same where they share a sentence."""
+    piece = np.array([str(item).partition("_")[0] for item in votes.items.tolist()])
+    of_piece, of_text = (np.unique(column, return_inverse=True)[1] for column in (piece, text))
+    n_pieces, n_items = of_piece.max() + 1, len(of_piece)
+    size = n_pieces + of_text.max() + 1
+    shared = sparse.coo_matrix((np.ones(n_items), (of_piece, n_pieces + of_text)), shape=(size, size))
+    number: Ints = connected_components(shared, directed=False)[1][of_piece].astype(np.int64)
+    return number
+
+
 def _crehate(votes: Votes, path: Path) -> tuple[Names, ...]:
     """The texts lie in two files beside the votes."""
     files = [read_texts(path.with_name(f"CREHate_{part}.csv")) for part in ("SBIC", "CP")]
@@ -87,7 +100,7 @@ TEXT_SETS: Final[
 ] = {
     "words": (lambda votes, _: (word_texts(votes.items),), _equal),
     "words-9": (lambda votes, _: (word_texts(votes.items),), _equal),
-    "snippets": (_beside, lambda votes, _: whole_texts(votes)),
+    "snippets": (_beside, whole_texts),
     "popquorn-offensiveness": (lambda votes, path: read_texts(path, votes.items).texts, None),
     "crehate": (_crehate, None),
     "davidson": (_beside, _equal),

@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from dissensus.arrays import first_listed
 from dissensus.errors import InputError
@@ -28,7 +26,7 @@ from dissensus.votes.table import Votes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus.arrays import Codes, Ints, Names
+    from dissensus.arrays import Codes, Names
 
 PACKAGE = "vaderSentiment"
 SECOND = " (2)"
@@ -118,17 +116,6 @@ def read_snippets(path: Path) -> Votes:
         ordered=True,
         item_attributes={"text": np.array(texts, dtype=np.dtypes.StringDType())},
     )
-
-
-def whole_texts(votes: Votes) -> Ints:
-    """(items,) a number for each review, editorial or single snippet, the same where they share a sentence."""
-    piece = np.array([str(item).partition("_")[0] for item in votes.items.tolist()])
-    of_piece, of_text = (np.unique(column, return_inverse=True)[1] for column in (piece, votes.item_attributes["text"]))
-    n_pieces, n_items = of_piece.max() + 1, len(of_piece)
-    size = n_pieces + of_text.max() + 1
-    shared = sparse.coo_matrix((np.ones(n_items), (of_piece, n_pieces + of_text)), shape=(size, size))
-    number: Ints = connected_components(shared, directed=False)[1][of_piece].astype(np.int64)
-    return number
 
 
 def _files(path: Path) -> dict[str, str]:
