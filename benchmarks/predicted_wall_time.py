@@ -38,9 +38,9 @@ def fleets(gpus: int, seconds: float) -> list[float]:
         if each.kind != "images":
             continue
         kind = protocol.kinds[each.kind]
-        methods = [delivery for delivery in protocol.deliveries if delivery not in kind.leave_out]
+        methods = [delivery for delivery in protocol.deliveries if delivery not in protocol.left_out(each)]
         left = len(methods) * kind.seeds
-        epochs = each.training.get("epochs", 200)
+        epochs = (kind.training | each.training)["epochs"]
         work = IMAGES[each.name] * epochs / MEASURED_ON
         size = min(FLEET, -(-left // gpus))
         while left:
@@ -60,7 +60,11 @@ def side_by_side(jobs: list[float], places: int) -> float:
 
 def core_seconds() -> float:
     """Of the sets of texts that were run, on one core: at most, as if each had kept two busy."""
-    kept = [json.loads(path.read_text("utf-8")) for path in RESULTS.glob("*.json")]
+    kept = [
+        json.loads(path.read_text("utf-8"))
+        for path in RESULTS.glob("*.json")
+        if path.stem.partition("--")[0] not in IMAGES
+    ]
     return sum(float(each["machine_hours"]) for each in kept) * 3600 * 2
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dissensus_collect.simulation.bots import simulate
 from tests.docs.running import generator
 
 if TYPE_CHECKING:
@@ -15,13 +14,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty folder, on a machine of one core: each core has a pytest worker, and processes take long to start.
-
-    The clock of simulated projects runs as fast as in their own tests.
-    """
+    """An empty folder, on a machine of one core: each core has a pytest worker, and processes take long to start."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("dissensus_train.training.engine.available_cores", lambda: 1)
-    monkeypatch.setattr(simulate, "__kwdefaults__", {**(simulate.__kwdefaults__ or {}), "pace": 800.0})
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ from dissensus_papers.bench.running import held_out, own_entry, refuse_unfit
 from dissensus_papers.bench.submitting import submit
 from dissensus_papers.papers import read_summaries
 from dissensus_papers.papers.running import Reproduction
+from dissensus_papers.papers.summary import write_summary
 from dissensus_train.studies.opening import open_study
 from dissensus_train.studies.scored import score_study
 from tests.papers.conftest import write_data
@@ -271,8 +272,15 @@ def entered(small: Path, tmp_path: Path) -> Path:
     """A copy of the results, and predictions beside it: what people said on one set, and a third of anything."""
     shutil.copytree(small / "out", tmp_path / "out")
     (tmp_path / "mine").mkdir()
-    write_predictions(small, tmp_path / "mine/one.csv", 0.7 * held(small).probabilities + 0.15)
+    write_predictions(small, tmp_path / "mine/one.csv", near_people(small))
     return tmp_path
+
+
+def near_people(small: Path) -> Table:
+    """What people said of the held-out items, and a bit of anything: no copy."""
+    people = held(small).probabilities
+    beside = np.random.default_rng(0).uniform(-0.05, 0.05, (len(people), 1)) * np.array([1.0, -1.0])
+    return 0.7 * people + 0.15 + beside
 
 
 def held(small: Path) -> LabelDistribution:
@@ -299,7 +307,7 @@ def test_predictions_from_elsewhere_are_scored_on_held_out_items(small: Path, en
     (found,) = handed_in(small, entered)
     values = {row["metric"]: row["mean"] for row in found.scores if row["stratum"] == "all"}
     people = held(small).probabilities
-    own = (people * np.log(0.7 * people + 0.15)).sum(axis=1).mean()
+    own = (people * np.log(near_people(small))).sum(axis=1).mean()
     assert (values["soft_nll"], values["accuracy"]) == (pytest.approx(-own, rel=1e-5), 1.0)
     command = ["bench", "--from", str(entered / "out"), "--protocol", str(small / "protocol.toml")]
     assert CliRunner().invoke(app, command).exit_code == 0
@@ -435,7 +443,8 @@ def test_the_votes_that_are_scored_on_are_no_predictions(small: Path, entered: P
     few, many, sure = people.copy(), people.copy(), people.max(axis=1) == 1
     few[varied[: varied.size // 20]] = 0.5
     many[varied[: varied.size // 20 + 1]] = [0.53, 0.47]
-    for copied in (people, 0.996 * people + 0.002, few, np.where(sure[:, None], 0.5, people)):
+    mixed = (0.996 * people + 0.002, 0.9 * people + 0.05, 0.6 * people + 0.2)
+    for copied in (people, *mixed, few, np.where(sure[:, None], 0.5, people)):
         write_predictions(small, path, copied)
         with pytest.raises(InputError, match=r"one\.csv: these are the votes that they would be scored on"):
             handed_in(small, entered)
@@ -483,13 +492,14 @@ def test_files_and_sets_that_do_not_fit_are_refused(small: Path, entered: Path) 
 
 
 def test_a_mean_that_is_not_that_of_its_seeds_was_edited(small: Path, tmp_path: Path) -> None:
-    protocol, kept = read_protocol(small / "protocol.toml"), read_summaries(small / "out", "bench")
-    row = next(row for row in kept["one"].scores if row["system"] == "soft" and row["metric"] == "soft_nll")
+    kept = read_summaries(small / "out", "bench")["one"]
+    row = next(row for row in kept.scores if row["system"] == "soft" and row["metric"] == "soft_nll")
     for change in ({"mean": 0.001}, {"by_seed": [0.1, 0.2]}, {"mean": row["mean"] * 1.0001}):
-        scores = tuple(one | change if one is row else one for one in kept["one"].scores)
-        with pytest.raises(InputError, match=r"soft_nll of soft in one\.json is not the mean of its seeds"):
-            write_pages(protocol, kept | {"one": replace(kept["one"], scores=scores)}, tmp_path / "page")
-    assert not (tmp_path / "page").exists()
+        scores = tuple(one | change if one is row else one for one in kept.scores)
+        write_summary(tmp_path, "bench", replace(kept, scores=scores))
+        with pytest.raises(InputError, match=r"one\.json: soft_nll of soft is not the mean of its seeds"):
+            read_summaries(tmp_path, "bench")
+        (tmp_path / "bench/one.json").unlink()
 
 
 @pytest.mark.parametrize(
@@ -498,7 +508,7 @@ def test_a_mean_that_is_not_that_of_its_seeds_was_edited(small: Path, tmp_path: 
 def test_the_terminal_says_how_a_file_was_read_and_where_the_row_stands(
     small: Path, entered: Path, scaled: Callable[[Table], Table], note: str
 ) -> None:
-    write_predictions(small, entered / "mine/one.csv", scaled(0.7 * held(small).probabilities + 0.15))
+    write_predictions(small, entered / "mine/one.csv", scaled(near_people(small)))
     command = ["bench", "submit", str(entered / "mine"), "--name", "Mine", "--description", "It."]
     command += ["-o", str(entered / "out"), "--protocol", str(small / "protocol.toml"), "--resamples", "20"]
     result = CliRunner().invoke(app, command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from contextlib import nullcontext
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,38 @@ def test_a_family_is_read_as_its_claims_written_out(tmp_path: Path, each: str) -
     assert family.rules("small") == written_out.rules("small")
 
 
+def test_a_claims_own_range_takes_the_place_of_its_familys(tmp_path: Path) -> None:
+    own = 'each = [{ id = "kl", says = "KL stays", equal = [-0.1, 0.1] }, { id = "accuracy", says = "KL falls" }]\n'
+    (tmp_path / "claims.toml").write_text(in_family(own))
+    equal, side = read_paper(tmp_path / "claims.toml").claims[:2]
+    assert (equal.equal, equal.in_direction, side.equal, side.in_direction) == (
+        (-0.1, 0.1),
+        (-inf, inf),
+        None,
+        (-inf, 0),
+    )
+    shared = SHARED.replace("reproduced = [-0.9, -0.1]\nin_direction = [-inf, 0.0]", "equal = [-0.2, 0.2]")
+    sided = '{ id = "kl", says = "s", reproduced = [-1, 0], in_direction = [-1, 0] }'
+    own = f'each = [{sided}, {{ id = "accuracy", says = "s" }}]\n'
+    (tmp_path / "claims.toml").write_text(in_family(own).replace(SHARED, shared))
+    side, equal = read_paper(tmp_path / "claims.toml").claims[:2]
+    assert (side.equal, side.in_direction, equal.equal) == (None, (-1, 0), (-0.2, 0.2))
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ('stratum = "varid"', "'stratum' names 'varid', which is not there"),
+        ('stratum = "varied"\nby = "entropy"', "'stratum' names 'varied', which is not there"),
+        ('stratum = "cat"\nby = "class"', "'by' names 'class', which is not there"),
+    ],
+)
+def test_strata_that_no_study_has_are_refused_before_it_is_trained(tmp_path: Path, key: str, told: str) -> None:
+    (tmp_path / "claims.toml").write_text(CLAIMS.replace("paper = -0.3\n", f"paper = -0.3\n{key}\n"))
+    with pytest.raises(InputError, match=re.escape(told)):
+        read_paper(tmp_path / "claims.toml")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "told"),
     [
@@ -220,6 +253,7 @@ def test_a_claim_on_nothing_is_refused_before_anything_is_trained(
 def test_only_the_systems_that_may_be_left_out_are(tmp_path: Path) -> None:
     """What a quantity asks for is refused where it is missing, of every quantity and key."""
     values = {"epochs": "3", "systems": '["a"]', "scores": '["a"]', "of": '["x"]', "metric": '"kl"'}
+    values |= {"by": '"agreement"', "stratum": '"all"'}
     for name, quantity in QUANTITIES.items():
         for missing in quantity.keys:
             asks = "".join(f"{key} = {values.get(key, chr(34) * 2)}\n" for key in quantity.keys if key != missing)

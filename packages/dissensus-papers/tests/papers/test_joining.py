@@ -15,6 +15,7 @@ from dissensus.errors import InputError
 from dissensus_papers.papers import read_paper, read_summaries
 from dissensus_papers.papers.joining import joined
 from dissensus_papers.papers.running import Reproduction, reproduce
+from dissensus_papers.papers.summary import write_summary
 from tests.papers.conftest import STUDY, write_data
 
 if TYPE_CHECKING:
@@ -203,6 +204,15 @@ def test_rules_that_were_changed_between_runs_start_again(split: Split, tmp_path
     assert sorted((tmp_path / "store" / "runs").iterdir()) == trained
     assert read_summaries(tmp_path / "out", "claims")["small"].seeds == (0, 1)
     assert made.run("out", 4).seeds == (0, 1, 2, 3)
+
+
+def test_an_answer_that_is_not_the_mean_of_its_seeds_was_edited(split: Split, tmp_path: Path) -> None:
+    kept = split.run("edited", 2)
+    measured = kept.answers["change"]["measured"]
+    other = {**measured, "value": {**measured["value"], "value": measured["value"]["value"] - 0.1}}
+    write_summary(tmp_path, "claims", replace(kept, answers={**kept.answers, "change": {"measured": other}}))
+    with pytest.raises(InputError, match=r"small\.json: claim change is not the mean of its seeds"):
+        read_summaries(tmp_path, "claims")
 
 
 def test_a_range_of_seeds_is_for_studies_whose_seeds_have_splits_of_their_own(split: Split, tmp_path: Path) -> None:

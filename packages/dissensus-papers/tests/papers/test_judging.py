@@ -173,6 +173,29 @@ def test_an_average_has_the_interval_of_independent_studies_and_counts_a_set_onc
     assert mean.high == pytest.approx(mean.value + 0.2 * np.sqrt(1 + 1 + 1 / 2) / 3)
 
 
+def test_values_of_one_study_may_err_together_in_an_average(small: Small) -> None:
+    """They share items and runs: the half-width of their mean is the mean of theirs, not a third less for each."""
+    paper = read_paper(small.claims)
+    answers = {
+        name: {"asks": by_id(paper)[name].asks, "measured": measured(value, value - half, value + half).to_dict()}
+        for name, value, half in (("kl", -0.3, 0.1), ("accuracy", 0.1, 0.3))
+    }
+    summaries = {"small": StudySummary(name="small", study="small", answers=answers)}
+    mean = next(each for each in judge_paper(paper, summaries) if each.claim.id == "all").measured
+    assert mean is not None
+    assert (mean.value.low, mean.value.value, mean.value.high) == pytest.approx((-0.3, -0.1, 0.1))
+    assert mean.over == "items and seeds of 1 study"
+
+
+def test_pairs_of_runs_are_no_seeds_that_wilcoxon_could_count() -> None:
+    gaps = (0.1, 0.2, 0.3, 0.1, 0.2)
+    claimed = by_id(read_paper("gheibi"))["cka"]
+    whole = Measured(value=Estimate(0.18, 0.1, 0.26), by_seed=gaps, over="seeds", null=0.0)
+    assert judge(claimed, whole).wilcoxon == 1 / 32
+    pairs = judge(claimed, replace(whole, over="pairs of runs"))
+    assert (pairs.wilcoxon, pairs.seeds) == (None, (5, 5))
+
+
 def test_an_answer_to_another_question_does_not_answer_the_claim(small: Small) -> None:
     """A claim that was changed since the runs is measured anew, not judged by what was measured before."""
     paper = read_paper(small.claims)

@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
-from dissensus_papers.papers import read_paper, read_summaries, write_pages
+from dissensus_papers.papers import judge_paper, read_paper, read_summaries, write_pages
+from dissensus_papers.papers.pages import counted
 from dissensus_papers.papers.running import Reproduction, reproduce
-from dissensus_papers.papers.summary import without_place
+from dissensus_papers.papers.summary import kept_summary, without_place, write_summary
 from dissensus_train.studies import read_study, study_toml
 
 if TYPE_CHECKING:
@@ -142,6 +143,43 @@ def test_pages_from_summaries_go_where_they_are_asked_to(small: Small, tmp_path:
     assert CliRunner().invoke(app, command).exit_code == 0
     assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["claims.html", "claims.json", "claims.md"]
     assert {path: path.read_bytes() for path in small.out.rglob("*") if path.is_file()} == before
+
+
+def test_quick_replaces_no_full_run_and_asks_for_a_study_that_says_what_it_changes(
+    small: Small, tmp_path: Path
+) -> None:
+    paper, how = read_paper(small.claims), Reproduction(quick=True)
+    full = kept_summary(small.out, paper.name, "small")
+    assert full is not None
+    write_summary(tmp_path, paper.name, full)
+    with pytest.raises(InputError, match="it holds small of a full run, which quick would replace; choose another"):
+        next(reproduce(paper, tmp_path, tmp_path, how=how))
+    with pytest.raises(InputError, match="no study of it says what quick changes; add quick = "):
+        next(reproduce(paper, tmp_path, tmp_path / "other", how=replace(how, only=("far-away",))))
+
+
+def test_a_target_that_the_study_lacks_is_refused_before_it_is_trained(small: Small, tmp_path: Path) -> None:
+    for path in small.claims.parent.glob("*.*"):
+        shutil.copy(path, tmp_path)
+    text = small.claims.read_text().replace("paper = -0.3\n", 'paper = -0.3\ntarget = "majorty"\n')
+    (tmp_path / "claims.toml").write_text(text)
+    with pytest.raises(InputError, match="claim kl names 'majorty', no target of small"):
+        next(reproduce(read_paper(tmp_path / "claims.toml"), tmp_path / "store", tmp_path / "out", how=Reproduction()))
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("paper", "kind"), [("singh", "claims"), ("gheibi", "claims"), ("pavlovic", "on other people")]
+)
+def test_readme_and_page_tell_the_counts_of_the_published_results(paper: str, kind: str) -> None:
+    judged = judge_paper(read_paper(paper), read_summaries(RESULTS, paper))
+    tally = counted(judged)[kind]
+    readme = (RESULTS.parents[1] / "README.md").read_text()
+    told = f"[{paper.capitalize()}](results/{paper}.md)"
+    page = (RESULTS.parent / "papers.md").read_text().partition(told)[2].partition("\n\n")[0]
+    assert f"results/{paper}.md) ({tally['reproduced']} of {sum(tally.values())}" in readme
+    for verdict in ("in direction", "inconclusive"):
+        assert f"{tally[verdict]} {verdict}" in page, verdict
 
 
 def test_a_quick_run_says_so_on_every_page(small: Small, tmp_path: Path) -> None:

@@ -186,17 +186,11 @@ def _refuse_other_votes(kept: Mapping[str, StudySummary], name: str, votes: str)
 def refuse_unfit(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> None:
     """Refuses summaries that cannot stand in one table.
 
-    That is what was scored on other votes than its set, what was edited (a mean is not that of its seeds), and studies
-    that the protocol does not ask for: a page would say what never ran.
+    That is what was scored on other votes than its set, and studies that the protocol does not ask for: a page would
+    say what never ran.
     """
     for name, kept in summaries.items():
         _refuse_other_votes(summaries, name, kept.data.get("votes", ""))
-        for row in kept.scores:
-            numbers = [row["mean"], *row["by_seed"]]
-            # They are kept to six digits.
-            if None not in numbers and abs(np.mean(numbers[1:]) - numbers[0]) > 1e-5 * max(map(abs, numbers)):
-                what = f"{row['metric']} of {row['system']} in {name}.json"
-                raise InputError(f"bench: {what} is not the mean of its seeds; run it, or hand it in, again")
     for bench_set, entry in product(protocol.sets, protocol.entries):
         summary = summaries.get(study_name(bench_set, entry))
         if summary is None or summary.missing:

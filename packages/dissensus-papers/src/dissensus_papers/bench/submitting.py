@@ -30,6 +30,7 @@ from dissensus_train.studies import open_study
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dissensus.arrays import Table
     from dissensus.labels import LabelDistribution
     from dissensus_papers.bench.protocol import BenchSet, Protocol
 
@@ -45,7 +46,7 @@ COPY: Final = "these are the votes that they would be scored on; hand in what th
 
 COPIED: Final = 0.95
 """Predictions that are, to two decimals, the shares of votes on this share of the items on which people differ are no
-predictions; of fewer than 10 such items, chance may do it."""
+predictions, nor are shares that were mixed with a constant; of fewer than 10 such items, chance may do it."""
 
 
 def submit(
@@ -116,10 +117,9 @@ def _scored(protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, r
             f"and no others: dissensus bench splits {bench_set.name} lists them"
         ) from error
     shares, varied = said[name].probabilities[..., : len(human.classes)], human.probabilities.max(axis=1) < 1
-    equal = (np.abs(shares - human.probabilities).max(axis=2) <= 0.005)[:, varied].sum(axis=1)
     # Of two people who differ, one and the same distribution is right every time.
-    copied = (equal >= COPIED * varied.sum()) & (np.ptp(shares, axis=1).max(axis=1) > 0.005)
-    if varied.sum() >= 10 and copied.any():
+    told = np.ptp(shares, axis=1).max(axis=1) > 0.005
+    if varied.sum() >= 10 and any(_copies(one[varied], human.probabilities[varied]) for one in shares[told]):
         raise InputError(f"{path}: {COPY}")
     scored = scored_system(data, name, said[name], tested=tested, trained=trained, how=how)
     return StudySummary(
@@ -132,6 +132,15 @@ def _scored(protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, r
         data={"votes": checksum(data.human.counts), "predictions": sha256(path.read_bytes()).hexdigest()},
         **scored,
     )
+
+
+def _copies(said: Table, shares: Table) -> bool:
+    """Whether (items, classes) predictions are the shares of votes, or these mixed with a constant: a s + b."""
+    spread = float(shares.var())
+    slope = float(((shares - shares.mean()) * (said - said.mean())).mean()) / spread if spread else 0.0
+    # Few that were changed would turn the fitted line; what holds less than half of the shares is hardly theirs.
+    lines = ((1.0, 0.0), *([(slope, float(said.mean() - slope * shares.mean()))] if slope >= 0.5 else []))
+    return any((np.abs(said - b - a * shares).max(axis=1) <= 0.005 * a).mean() >= COPIED for a, b in lines)
 
 
 def _read(path: Path, human: LabelDistribution) -> Predictions:

@@ -99,6 +99,7 @@ def submit(
     about: dict[str, Any] = {"name": name, "description": description, "resamples": resamples}
     made = list(score(read_protocol(protocol), predictions, folder, **about))
     note(*(sentence for summary in made for sentence in summary.measured.get("notes", ())))
+    note(*(f"caution, {summary.name}: {sentence}" for summary in made for sentence in summary.cautions))
     show_progress(made)
     _bench(Path(), folder, protocol, json, sets=(), how=None, row=name)
 

@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 from dissensus.errors import InputError, choices
 from dissensus.evaluation import METRICS
 from dissensus.toml_file import TableError, TomlFile, TomlTable, fits, known_keys, no_such
-from dissensus_papers.papers.quantities import QUANTITIES, TYPES
+from dissensus_papers.papers.quantities import DEFAULTS, QUANTITIES, STRATA_OF, TYPES
 
 MARKS: Final = {
     "verified": "read in the paper's own text or in its authors' files",
@@ -224,9 +224,13 @@ def _write_out_families(file: TomlFile) -> None:
                 raise TableError(written, f"has {own!r}; give {_ENTRIES}")
             if "each" in own:
                 raise TableError((*written, "each"), "is a family in a family; write it as [[claims]] of its own")
+            # A claim that nothing differs has one range in place of two: its own take the place of the family's.
+            two = {"reproduced", "in_direction"}
+            gone = own.keys() | (two if "equal" in own else {"equal"} if own.keys() & two else set())
+            kept = {key: value for key, value in shared.items() if key not in gone}
             file.moved[place] = written
-            file.moved |= {(*place, key): (*family, key) for key in shared.keys() - own.keys()}
-            claims.append(shared | own)
+            file.moved |= {(*place, key): (*family, key) for key in kept}
+            claims.append(kept | own)
     file.given["claims"] = claims
 
 
@@ -274,6 +278,11 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
             raise TableError(key, f"is missing; this quantity {asks}")
     if "metric" in claim.about and claim.about["metric"] not in METRICS:
         raise no_such("metric", claim.about["metric"], METRICS)
+    by, stratum = (claim.about.get(key, DEFAULTS[key]) for key in ("by", "stratum"))
+    if by not in STRATA_OF:
+        raise no_such("by", by, STRATA_OF)
+    if stratum not in STRATA_OF[by]:
+        raise no_such("stratum", stratum, STRATA_OF[by])
     if quantity.measure and not claim.study:
         raise TableError("study", "is missing; name the study that is measured")
     for key in ("reproduced", "in_direction") if claim.equal is None else ("equal",):

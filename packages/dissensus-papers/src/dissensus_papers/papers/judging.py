@@ -20,7 +20,7 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus.evaluation import Estimate, holm, wilcoxon
 from dissensus_papers.papers.claims import STAND_IN, TESTED_ON
-from dissensus_papers.papers.measured import Measured
+from dissensus_papers.papers.measured import PAIRS, Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -179,7 +179,9 @@ def judge(claim: Claim, measured: Measured) -> JudgedClaim:
         return judged
     beyond, p = (values < low) | (values > high), None
     # Nothing but the sign is tested: a seed beyond the far end of the range would count for the claim.
-    if null is not None and null in (low, high) and not (beyond & ((values > null) == (null == low))).any():
+    tested = null is not None and null in (low, high) and not (beyond & ((values > null) == (null == low))).any()
+    # Pairs share runs, and are not independent.
+    if tested and measured.over != PAIRS:
         p = wilcoxon(values - null, alternative="greater" if null == low else "less")
     return replace(judged, seeds=(int((~beyond & (values != null)).sum()), values.size), wilcoxon=p)
 
@@ -219,7 +221,9 @@ def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
         unsure = sum(part.verdict == INCONCLUSIVE for part in known)
         beside = f"{unsure} of the {len(known)} inconclusive" if unsure else ""
     else:
-        measured = _average([part.measured.value for part in known if part.measured is not None])
+        measured = _average(
+            [(part.claim.study or part.claim.id, part.measured.value) for part in known if part.measured is not None]
+        )
     notes = (f"over {len(known)} of {len(parts)}: the others were not measured",) if lacking else ()
     return replace(
         judge(claim, measured),
@@ -235,13 +239,21 @@ def _weakest(claim: Claim, parts: Sequence[JudgedClaim]) -> str:
     return max((claim.tested_on, *(part.tested_on for part in parts)), key=TESTED_ON.index)
 
 
-def _average(values: Sequence[Estimate]) -> Measured:
-    """The mean of values of studies that share neither items nor runs, with the interval that follows from theirs."""
-    mean = float(np.mean([value.value for value in values]))
-    halves = [(value.high - value.low) / 2 for value in values if value.low is not None and value.high is not None]
-    reach = float(np.linalg.norm(halves)) / len(values)
-    ends = (mean - reach, mean + reach) if len(halves) == len(values) else ()
-    return Measured(value=Estimate(mean, *ends), over=f"items and seeds of {len(values)} studies", null=0.0)
+def _average(values: Sequence[tuple[str, Estimate]]) -> Measured:
+    """The mean of values of studies, with the interval that follows from theirs.
+
+    Those of one study share items and runs, and may err together: their half-widths are added. Studies are independent.
+    """
+    mean = float(np.mean([value.value for _, value in values]))
+    halves: dict[str, float] = {}
+    for study, value in values:
+        # What has no interval gives none.
+        half = np.nan if value.low is None or value.high is None else (value.high - value.low) / 2
+        halves[study] = halves.get(study, 0.0) + half
+    reach = float(np.linalg.norm(list(halves.values()))) / len(values)
+    ends = (mean - reach, mean + reach) if np.isfinite(reach) else ()
+    count = "1 study" if len(halves) == 1 else f"{len(halves)} studies"
+    return Measured(value=Estimate(mean, *ends), over=f"items and seeds of {count}", null=0.0)
 
 
 def _count(claim: Claim, parts: Sequence[JudgedClaim]) -> int:

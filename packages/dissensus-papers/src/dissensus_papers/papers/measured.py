@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ITEMS_AND_SEEDS: Final = "items and seeds"
 SEEDS: Final = "seeds"
 SPLITS: Final = "seeds, each on a split of its own"
+PAIRS: Final = "pairs of runs"
 
 DIGITS: Final = 6
 """Significant digits of kept numbers."""

@@ -14,7 +14,15 @@ from dissensus.dynamics import data_maps, epoch_divergence, resampled_spearman, 
 from dissensus.errors import InputError, choices
 from dissensus.evaluation import METRICS, Estimate, Spread, estimate_within, make_strata, spread_over_seeds
 from dissensus_papers.papers.evidence import ALL, NotMeasuredError
-from dissensus_papers.papers.measured import ITEMS_AND_SEEDS, Measured, listed, over_seeds, over_splits, with_interval
+from dissensus_papers.papers.measured import (
+    ITEMS_AND_SEEDS,
+    PAIRS,
+    Measured,
+    listed,
+    over_seeds,
+    over_splits,
+    with_interval,
+)
 from dissensus_train.basins import QUANTITIES as OF_BASINS
 
 if TYPE_CHECKING:
@@ -323,7 +331,7 @@ def _pair_difference(evidence: Evidence, about: About) -> Measured:
     parts = [(float(pairs.var(ddof=1)) / len(pairs), len(pairs) - 1) for pairs in (ours, theirs) if len(pairs) > 1]
     by_pair = ours - theirs if len(ours) == len(theirs) else np.zeros(0)
     spread = Spread(tuple(parts)) if len(parts) == 2 else None
-    return with_interval(float(ours.mean() - theirs.mean()), spread, by_pair, "pairs of runs")
+    return with_interval(float(ours.mean() - theirs.mean()), spread, by_pair, PAIRS)
 
 
 def _explanation_difference(evidence: Evidence, about: About) -> Measured:
@@ -376,6 +384,12 @@ def _ood_difference(evidence: Evidence, about: About) -> Measured:
 
 TYPES: Final[dict[str, Any]] = {"epochs": int, **dict.fromkeys(("systems", "scores", "of"), tuple[str, ...])}
 """Of what quantities ask for; all else is a text."""
+
+STRATA_OF: Final = {
+    "agreement": (ALL, "unanimous", "varied"),
+    "entropy": (ALL, *(f"entropy {part}/4" for part in range(1, 5))),
+}
+"""By idea, the strata that claims can be about."""
 
 DEFAULTS: Final = {"stratum": ALL, "by": "agreement", "target": "", "against": ""}
 """What may be left out of what quantities ask for."""

@@ -89,7 +89,16 @@ def reproduce(
     asked = [
         use for use in paper.studies if (not how.only or use.name in how.only) and not (how.quick and use.quick is None)
     ]
+    if not asked:
+        raise InputError(
+            f"{paper.name}: no study of it says what quick changes; add quick = {{ seeds = 2 }} to its [[studies]]"
+        )
     for use in asked:
+        for name in _units(_study(paper, use.name)) if how.quick else ():
+            if (kept := kept_summary(folder, paper.name, name)) and not (kept.quick or kept.missing):
+                raise InputError(
+                    f"{folder}: it holds {name} of a full run, which quick would replace; choose another folder"
+                )
         if isinstance(how.seeds, range) and not use.own_splits:
             raise InputError(
                 f"{paper.name}: all seeds of {use.name} share one split, so that others cannot be put beside them; "
@@ -105,12 +114,17 @@ def reproduce(
 def _check_claims(paper: Paper) -> None:
     """Refuses a claim on a study or a system that is not there, before hours are trained for it."""
     systems: dict[str, tuple[str, ...]] = {}
+    targets: dict[str, tuple[str, ...]] = {}
     for study in [_study(paper, use.name) for use in paper.studies] if paper.claims else ():
         systems |= dict.fromkeys(_units(study), (*systems_of_grid(study), *BASELINES))
+        targets |= dict.fromkeys(_units(study), tuple(target.name for target in study.targets))
     for claim in paper.claims:
         if claim.study and claim.study not in systems:
             known = choices(claim.study, systems)
             raise InputError(f"{paper.path}: claim {claim.id} is on '{claim.study}', which is no study here{known}")
+        if (target := claim.about.get("target", "")) and target not in targets[claim.study]:
+            known = choices(target, targets[claim.study])
+            raise InputError(f"{paper.path}: claim {claim.id} names '{target}', no target of {claim.study}{known}")
         named = (claim.about.get("system", ""), claim.about.get("against", ""), *claim.about.get("systems", ()))
         for name in (part for each in named if each for part in each.split(" & ")):
             if name not in systems[claim.study]:

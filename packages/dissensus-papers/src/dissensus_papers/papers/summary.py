@@ -324,11 +324,25 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
 
 def _read(path: Path) -> StudySummary:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=StudySummary)
+        summary = msgspec.json.decode(path.read_bytes(), type=StudySummary)
     except (OSError, msgspec.MsgspecError) as error:
         raise InputError(
             f"{path}: this is no summary of a study ({error}); remove it, or run the study again"
         ) from error
+    _refuse_edited(path, summary)
+    return summary
+
+
+def _refuse_edited(path: Path, summary: StudySummary) -> None:
+    """Refuses means that are not those of their seeds, to the digits that are kept."""
+    said = [(f"{row['metric']} of {row['system']}", row["mean"], row["by_seed"]) for row in summary.scores]
+    for claim, answer in summary.answers.items():
+        if OWN_SPLITS in summary.split and "measured" in answer:
+            said.append((f"claim {claim}", answer["measured"]["value"]["value"], answer["measured"]["by_seed"]))
+    for what, mean, by_seed in said:
+        numbers = [mean, *by_seed]
+        if by_seed and None not in numbers and abs(np.mean(by_seed) - mean) > 1e-5 * max(map(abs, numbers)):
+            raise InputError(f"{path}: {what} is not the mean of its seeds; run it, or hand it in, again")
 
 
 def worth_of(summary: StudySummary, system: str) -> str:
