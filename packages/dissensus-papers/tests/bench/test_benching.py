@@ -280,7 +280,7 @@ def near_people(small: Path) -> Table:
     """What people said of the held-out items, and a bit of anything: no copy."""
     people = held(small).probabilities
     beside = np.random.default_rng(0).uniform(-0.05, 0.05, (len(people), 1)) * np.array([1.0, -1.0])
-    return 0.7 * people + 0.15 + beside
+    return np.asarray(0.7 * people + 0.15 + beside)
 
 
 def held(small: Path) -> LabelDistribution:
