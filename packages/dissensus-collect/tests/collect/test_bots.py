@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,9 +22,10 @@ from dissensus_collect.project.tables import LAYOUTS
 from dissensus_collect.results.collected import collected_votes
 from dissensus_collect.results.export import export_project
 from dissensus_collect.results.live import live
-from dissensus_collect.simulation.bots import simulate
+from dissensus_collect.simulation.bots import _Bot, simulate
 from dissensus_collect.simulation.crowd import Behaviour, answers_of, make_crowd
 from dissensus_collect.simulation.server import simulated_copy
+from dissensus_collect.simulation.wire import Reply
 from dissensus_collect.store.backup import file_integrity
 from dissensus_collect.store.opening import snapshot
 from dissensus_train.studies import plan_study, read_study, run_plan, score_study
@@ -122,6 +125,32 @@ def rough(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 def test_every_item_ends_with_exactly_k_votes(rough: Rough) -> None:
     rough.check()
     assert rough.not_tried == [], f"not tried in ten simulations: {rough.found.outcomes}"
+
+
+def test_who_is_sent_back_to_work_from_the_last_page_goes_on() -> None:
+    """An item that somebody let go was given out after 'finished' was told, with an answer that was sent twice."""
+    bot = object.__new__(_Bot)
+    saved: list[dict[str, str]] = []
+    steps, pages = iter([{"state": "item"}] * 2), iter([(303, b"HTTP/1.1 303\r\nlocation: /work\r\n\r\n"), (200, b"")])
+
+    async def following() -> dict[str, str]:
+        return next(steps)
+
+    async def as_it_is(step: dict[str, str]) -> dict[str, str]:
+        return step
+
+    async def save(step: dict[str, str]) -> Reply:
+        saved.append(step)
+        return Reply(201, b"", b'{"next": {"state": "finished"}}')
+
+    async def ask(_: object) -> Reply:
+        return Reply(*next(pages), b"")
+
+    tally = SimpleNamespace(orders=[], wrong=[])
+    told = {"_next": following, "_disturb": as_it_is, "_save": save, "_ask": ask, "leaves": False, "number": 1}
+    vars(bot).update(told, tally=tally, orders=["exclude"], behaviour=Behaviour())
+    assert asyncio.run(bot._work()) == "finished"
+    assert (len(saved), tally.orders, tally.wrong) == (2, [("exclude", 1)], [])
 
 
 def test_what_was_acknowledged_is_stored_once(rough: Rough) -> None:

@@ -213,8 +213,12 @@ class _Bot:
             if state == "finished" and not judged:
                 return "found nothing left"
             if state == "finished":
-                self.tally.orders += [(what, self.number) for what in self.orders]
                 page = await self._ask(lambda: self.browser.get("/finish"))
+                # An item that somebody else let go was given out since, with an answer that was sent twice.
+                if page.location.startswith("/work"):
+                    step = await self._next()
+                    continue
+                self.tally.orders += [(what, self.number) for what in self.orders]
                 if page.location.startswith("/questions"):
                     page = await self._tell()
                 if page.status != 200:
