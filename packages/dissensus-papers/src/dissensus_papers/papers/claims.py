@@ -15,7 +15,8 @@ from msgspec.structs import asdict, replace
 from dissensus.errors import InputError, choices
 from dissensus.evaluation import METRICS
 from dissensus.toml_file import TableError, TomlFile, TomlTable, fits, known_keys, no_such
-from dissensus_papers.papers.quantities import DEFAULTS, QUANTITIES, STRATA_OF, TYPES
+from dissensus_papers.papers.evidence import STRATA
+from dissensus_papers.papers.quantities import DEFAULTS, QUANTITIES, TYPES
 
 MARKS: Final = {
     "verified": "read in the paper's own text or in its authors' files",
@@ -279,10 +280,10 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
     if "metric" in claim.about and claim.about["metric"] not in METRICS:
         raise no_such("metric", claim.about["metric"], METRICS)
     by, stratum = (claim.about.get(key, DEFAULTS[key]) for key in ("by", "stratum"))
-    if by not in STRATA_OF:
-        raise no_such("by", by, STRATA_OF)
-    if stratum not in STRATA_OF[by]:
-        raise no_such("stratum", stratum, STRATA_OF[by])
+    if by not in STRATA:
+        raise no_such("by", by, STRATA)
+    if stratum not in STRATA[by]:
+        raise no_such("stratum", stratum, STRATA[by])
     if quantity.measure and not claim.study:
         raise TableError("study", "is missing; name the study that is measured")
     for key in ("reproduced", "in_direction") if claim.equal is None else ("equal",):

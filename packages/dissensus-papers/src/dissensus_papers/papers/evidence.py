@@ -29,11 +29,14 @@ Result = TypeVar("Result")
 ALL: Final = "all"
 """The stratum of all items, as evaluations call it."""
 
-STRATA: Final = ("agreement", "entropy")
-"""Ideas of strata that claims can be about. All votes choose their items and all are scored, as in the papers."""
-
 MOST_CONTESTED: Final = "entropy 4/4"
 """The stratum of the items with the highest human entropy, a quarter of them."""
+
+STRATA: Final = {
+    "agreement": (ALL, "unanimous", "varied"),
+    "entropy": (ALL, "entropy 1/4", "entropy 2/4", "entropy 3/4", MOST_CONTESTED),
+}
+"""By idea, the strata that claims can be about. All votes choose their items and all are scored, as in the papers."""
 
 
 class NotMeasuredError(InputError):

@@ -385,12 +385,6 @@ def _ood_difference(evidence: Evidence, about: About) -> Measured:
 TYPES: Final[dict[str, Any]] = {"epochs": int, **dict.fromkeys(("systems", "scores", "of"), tuple[str, ...])}
 """Of what quantities ask for; all else is a text."""
 
-STRATA_OF: Final = {
-    "agreement": (ALL, "unanimous", "varied"),
-    "entropy": (ALL, *(f"entropy {part}/4" for part in range(1, 5))),
-}
-"""By idea, the strata that claims can be about."""
-
 DEFAULTS: Final = {"stratum": ALL, "by": "agreement", "target": "", "against": ""}
 """What may be left out of what quantities ask for."""
 
