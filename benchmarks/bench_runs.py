@@ -323,6 +323,14 @@ def in_fleets(jobs: Sequence[Job], done: set[str], device: str, ends: float) -> 
                 print(f"{job.name}: {len(runs)} runs, {1000 * a_step:.2f} ms a step", flush=True)
 
 
+def parts_of(path: Path) -> list[bytes]:
+    """What an earlier start has written: its runs are listed as done, and would be lost with it."""
+    if not path.is_file():
+        return []
+    with tarfile.open(path) as archive:
+        return [archive.extractfile(member).read() for member in archive.getmembers()]  # type: ignore[union-attr]
+
+
 def train(
     folders: Sequence[Path], out: Path, *, seconds: float, device: str, processes: int, name: str, jpegs: Path
 ) -> None:
@@ -338,7 +346,7 @@ def train(
     tasks = [task for task in tasks_of(_jobs, done) if not _jobs[task[0]].images]
     left = sum(run.key not in done for job in _jobs for run in job.runs)
     print(f"{name}: {left} runs wait, {len(done)} are done already", flush=True)
-    parts: list[bytes] = []
+    parts = parts_of(out / f"{name}.tar")
     waiting: list[RunResult] = []
     finished: list[str] = []
     written = time.monotonic()

@@ -3,6 +3,7 @@
     python benchmarks/paper_runs.py prepare                  # here: what the queue asks for, into .gpu/
     python benchmarks/paper_runs.py train --seconds 430      # there: in groups, each written whole to $OUT at once
     python benchmarks/paper_runs.py store FOLDER STORE       # here: what came back, into a run store
+    python benchmarks/paper_runs.py watched FOLDER           # here: what an epoch chosen on test images would score
 
 `train` leaves out the runs that are listed in .gpu/done/*.txt; it writes such a list beside its results. Weights stay
 behind: what is kept of a run are its predictions on every split, its history and its timing. What comes back is one
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from dissensus.arrays import Floats
+    from dissensus.arrays import Floats, Table
     from dissensus.labels.distribution import LabelDistribution
     from dissensus_train.studies import Study
 
@@ -67,6 +68,11 @@ MEASURED = "measured"
 
 MANY = 20_000
 """Training items whose predictions are left behind."""
+
+WATCHED = "test_soft_nll"
+"""Of a run's history, what it scores on its test images every so many epochs: no run is chosen by it."""
+
+WATCHED_EVERY = 5
 
 OVERHEAD = 25.0
 """Seconds that a group takes beside its steps: compiling, recording, predicting, writing."""
@@ -103,6 +109,7 @@ def prepare(queue: Path, folder: Path, *, quick: bool) -> None:
     waiting: dict[str, Waiting] = {}
     targets: dict[str, LabelDistribution] = {}
     images: Any = None
+    human: Any = None
     for name, seed in queued(queue):
         study = on_own_split(read_study(name), seed)
         if quick:
@@ -110,7 +117,7 @@ def prepare(queue: Path, folder: Path, *, quick: bool) -> None:
             study = replace(study, models=("simple-ffn",), training=short)
         opened = open_study(study, "no-store")
         data = opened.data
-        images = np.rint(data.features * 255).astype(np.uint8)
+        images, human = np.rint(data.features * 255).astype(np.uint8), data.human.probabilities
         for run in opened.runs:
             labels = replace(data.targets[run.target], items=data.human.items, model=None)
             content = hashlib.sha256(labels.probabilities.tobytes() + labels.counts.tobytes()).hexdigest()
@@ -120,7 +127,7 @@ def prepare(queue: Path, folder: Path, *, quick: bool) -> None:
     (folder / "done").mkdir(parents=True, exist_ok=True)
     np.savez_compressed(folder / "images.npz", images=images)
     with gzip.open(folder / "queue.pickle.gz", "wb") as file:
-        pickle.dump({"waiting": [vars(one) for one in waiting.values()], "targets": targets}, file)
+        pickle.dump({"waiting": [vars(one) for one in waiting.values()], "targets": targets, "human": human}, file)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{len(waiting)} runs, {size / 2**20:.1f} MiB in {folder}")
 
@@ -167,8 +174,32 @@ def store(results: Path, folder: Path) -> None:
                         if name.startswith(f"{key}/"):
                             _, part, column = name.split("/")
                             parts[part][column] = arrays[name]
+                    parts["history"].pop(WATCHED, None)
                     writer.save(RunResult(run=run, weights={}, **parts, **about))
             print(path.name, "stored")
+
+
+def watched(results: Path) -> None:
+    """Print soft NLL on test images at the last epoch, and at the one that they themselves would choose."""
+    by_method: dict[str, list[Floats]] = {}
+    for path in sorted(results.glob("*.tar")):
+        with tarfile.open(path) as tar:
+            for member in tar.getmembers():
+                file = tar.extractfile(member)
+                if file is None or not member.name.startswith("runs-"):
+                    continue
+                with np.load(io.BytesIO(file.read())) as arrays:
+                    for key, about in json.loads(str(arrays["about"])).items():
+                        run = run_of(about["spec"])
+                        by_method.setdefault(run.method, []).append(arrays[f"{key}/history/{WATCHED}"])
+    for method, curves in by_method.items():
+        values = np.stack(curves)
+        last, best, when = values[:, -1], values.min(axis=1), WATCHED_EVERY * (1 + values.argmin(axis=1))
+        change = 100 * (best / last - 1)
+        print(
+            f"{method}: {len(values)} runs, last {last.mean():.3f}, best {best.mean():.3f} ({change.mean():+.1f} %, "
+            f"{change.min():+.1f} to {change.max():+.1f}) at epochs {when.min()} to {when.max()}"
+        )
 
 
 # --- there ----------------------------------------------------------------------------------------------------------
@@ -177,10 +208,11 @@ def store(results: Path, folder: Path) -> None:
 class AcrossSplits(StreamedRuns):
     """Runs that train on different splits of the same items, side by side on streams, in one captured graph.
 
-    Splits of one name have the same number of items; rows are (items, parts), one column for each part's own.
+    Splits of one name have the same number of items; rows are (items, parts), one column for each part's own. What they
+    score against people, (items, classes), on their test images is watched.
     """
 
-    def __init__(self, parts: Sequence[StreamedRuns]) -> None:
+    def __init__(self, parts: Sequence[StreamedRuns], human: Table) -> None:
         first = parts[0]
         self.parts, self.settings, self.classes, self.place = parts, first.settings, first.classes, first.place
         self.runs = [run for part in parts for run in part.runs]
@@ -193,6 +225,16 @@ class AcrossSplits(StreamedRuns):
         if steps >= WORTH_COMPILING and self.settings.precision == "bf16" and can_compile(self.place):
             for one in self.singles:
                 one.whole_batch = torch.compile(one.model, dynamic=False)
+        people, own = torch.from_numpy(human).float().to(self.place), [len(part.runs) for part in parts]
+        of_part = people[self.members["test"]].transpose(0, 1)
+        self.tested = of_part.repeat_interleave(torch.tensor(own, device=self.place), dim=0)
+        self.watched: list[Tensor] = []
+
+    def train_epoch(self, epoch: int, rate: Floats) -> None:
+        super().train_epoch(epoch, rate)
+        if (epoch + 1) % WATCHED_EVERY == 0:
+            log_q = self.predict(self.members["test"]).clamp_min(torch.finfo(torch.float32).tiny).log()
+            self.watched.append(-(self.tested * log_q).sum(dim=-1).mean(dim=-1))
 
     def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
         by_part = [part.select(shares) for part in self.parts]
@@ -216,6 +258,7 @@ class Carried:
             queue = pickle.load(file)
         self.features = cifar_features(folder / "images.npz")
         self.targets: dict[str, LabelDistribution] = queue["targets"]
+        self.human: Table = queue["human"]
         done = {key for path in (folder / "done").glob("*.txt") for key in path.read_text(encoding="utf-8").split()}
         self.waiting = [Waiting(**one) for one in queue["waiting"] if one["key"] not in done]
 
@@ -236,16 +279,12 @@ class Carried:
     def alike(self, most: int) -> list[Waiting]:
         """The first run of the queue, and those after it that can go with it."""
         ahead = self.waiting[:AHEAD]
-        shape = {one.key: (one.spec["model"], one.spec["training"], self._sizes(one), _mixes(one)) for one in ahead}
+        shape = {one.key: (one.spec["model"], one.spec["training"], self._sizes(one)) for one in ahead}
         return [one for one in ahead if shape[one.key] == shape[ahead[0].key]][:most]
 
     @staticmethod
     def _sizes(one: Waiting) -> dict[str, int]:
         return {name: len(members) for name, members in one.splits.items()}
-
-
-def _mixes(one: Waiting) -> bool:
-    return str(one.spec["delivery"]) == "mixup"
 
 
 def trained(carried: Carried, group: Sequence[Waiting], place: torch.device) -> list[RunResult]:
@@ -254,13 +293,15 @@ def trained(carried: Carried, group: Sequence[Waiting], place: torch.device) -> 
     for one in group:
         by_split.setdefault(one.splits[TRAIN].tobytes(), []).append(one)
     parts = [([run_of(one.spec) for one in wanted], carried.data(wanted)) for wanted in by_split.values()]
-    return side_by_side(parts, place)
+    return side_by_side(parts, place, carried.human)
 
 
-def side_by_side(parts: Sequence[tuple[Sequence[Run], TrainingData]], place: torch.device) -> list[RunResult]:
-    """Train runs on streams, each with the data of its split."""
+def side_by_side(
+    parts: Sequence[tuple[Sequence[Run], TrainingData]], place: torch.device, human: Table
+) -> list[RunResult]:
+    """Train runs on streams, each with the data of its split; what is watched of them is in their history."""
     data = [held for _, held in parts]
-    together = AcrossSplits([StreamedRuns(runs, held, place) for runs, held in parts])
+    together = AcrossSplits([StreamedRuns(runs, held, place) for runs, held in parts], human)
     # The data are asked for the loss of a run that has learnt nothing, which any split will tell.
     targets = {name: labels for held in data for name, labels in held.targets.items()}
     began = time.monotonic()
@@ -270,7 +311,13 @@ def side_by_side(parts: Sequence[tuple[Sequence[Run], TrainingData]], place: tor
             print(f"epoch {step.done} of {step.total}, {time.monotonic() - began:.0f} s", flush=True)
 
     with same_bits():
-        return train_together(together, together.runs, replace(data[0], targets=targets), device=place, progress=told)
+        results = train_together(
+            together, together.runs, replace(data[0], targets=targets), device=place, progress=told
+        )
+    seen = torch.stack(together.watched, dim=1).cpu().numpy() if together.watched else np.empty((len(results), 0))
+    return [
+        replace(result, history={**result.history, WATCHED: own}) for result, own in zip(results, seen, strict=True)
+    ]
 
 
 def write(results: Sequence[RunResult], folder: Path, *, kind: str) -> None:
@@ -375,11 +422,11 @@ def measure_job(name: str, folder: Path, out: Path, *, device: str, seconds: flo
     store = RunStore(folder / "store")
     waiting = [run for run in runs if run not in store]
     if waiting:
-        results = side_by_side([(waiting, data)], torch.device(device))
+        results = side_by_side([(waiting, data)], torch.device(device), data.human.probabilities)
         write(results, out, kind=name)
         with RunWriter(folder / "store") as writer:
             for result in results:
-                writer.save(result)
+                writer.save(replace(result, history={k: v for k, v in result.history.items() if k != WATCHED}))
     print(f"{name}: trained, {ends - time.monotonic():.0f} s are left", flush=True)
 
     def told(step: Any) -> None:
@@ -457,8 +504,8 @@ def main() -> None:
     """Do what is asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    names = ("prepare", "prepare-job", "train", "train-job", "measure-job", "store")
-    queue, study, there, job, measured, back = (verbs.add_parser(name) for name in names)
+    names = ("prepare", "prepare-job", "train", "train-job", "measure-job", "store", "watched")
+    queue, study, there, job, measured, back, seen = (verbs.add_parser(name) for name in names)
     queue.add_argument("--queue", type=Path, default=QUEUE)
     queue.add_argument("--quick", action="store_true", help="two epochs of a small network, to try the way")
     study.add_argument("study")
@@ -475,14 +522,15 @@ def main() -> None:
         verb.add_argument("--device", default="cuda")
         verb.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
     for verb in verbs.choices.values():
-        if verb is not back:
+        if verb not in (back, seen):
             folder = CARRIED if verb in (queue, there) else CARRIED / "jobs"
             verb.add_argument("--folder", type=Path, default=folder)
-    back.add_argument("results", type=Path)
+    for verb in (back, seen):
+        verb.add_argument("results", type=Path)
     back.add_argument("store", type=Path)
     given = parser.parse_args()
-    if given.verb == "store":
-        store(given.results, given.store)
+    if given.verb in ("store", "watched"):
+        store(given.results, given.store) if given.verb == "store" else watched(given.results)
         return
     (given.out if "out" in given else given.folder).mkdir(parents=True, exist_ok=True)
     if given.verb == "prepare":

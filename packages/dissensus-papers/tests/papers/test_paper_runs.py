@@ -45,15 +45,15 @@ def split(seed: int) -> TrainingData:
 
 
 def runs(data: TrainingData, seed: int) -> list[Run]:
-    """Two runs on a split."""
-    training = Training(optimiser="sgd", learning_rate=0.1, batch_size=16, epochs=3, schedule="cosine")
+    """Three runs on a split."""
+    training = Training(optimiser="sgd", learning_rate=0.1, batch_size=16, epochs=5, schedule="cosine")
     about: dict[str, Any] = {"model": "simple-ffn", "target": "frequency", "seed": seed, "training": training}
-    return [run_on(data, delivery=name, **about) for name in ("soft", "sls")]
+    return [run_on(data, delivery=name, **about) for name in ("soft", "sls", "mixup")]
 
 
 @pytest.fixture
 def carried(tmp_path: Path) -> Path:
-    """What is carried to the machine: four runs, two on each of two splits."""
+    """What is carried to the machine: six runs, three on each of two splits."""
     waiting: list[dict[str, Any]] = []
     targets = {}
     for seed in (1, 2):
@@ -65,13 +65,16 @@ def carried(tmp_path: Path) -> Path:
     (folder / "done").mkdir(parents=True)
     np.savez(folder / "images.npz", images=np.rint(data.features * 255).astype(np.uint8))
     with gzip.open(folder / "queue.pickle.gz", "wb") as file:
-        pickle.dump({"waiting": waiting, "targets": targets}, file)
+        people = {"human": data.human.probabilities}
+        pickle.dump({"waiting": waiting, "targets": targets, **people}, file)
     return folder
 
 
-def test_runs_of_several_splits_together_are_what_each_split_trains_alone(carried: Path, tmp_path: Path) -> None:
+def test_runs_of_several_splits_together_are_what_each_split_trains_alone(
+    carried: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "out").mkdir()
-    SCRIPT["train"](carried, tmp_path / "out", seconds=600, device="cpu", most=4)
+    SCRIPT["train"](carried, tmp_path / "out", seconds=600, device="cpu", most=6)
     SCRIPT["store"](tmp_path / "out", tmp_path / "store")
     (whole,) = (tmp_path / "out").glob("*.tar")
     with tarfile.open(whole) as tar:
@@ -88,15 +91,23 @@ def test_runs_of_several_splits_together_are_what_each_split_trains_alone(carrie
             for name, values in expected.predictions.items():
                 assert np.array_equal(stored.predictions[name], values)
             assert np.allclose(stored.history["train_loss"], expected.history["train_loss"], rtol=1e-6)
+            assert SCRIPT["WATCHED"] not in stored.history
+            # What is watched at the last epoch is what the kept predictions score.
+            human, said = data.human.probabilities[data.splits["test"]], expected.predictions["test"]
+            with np.load(results) as arrays:
+                (watched,) = arrays[f"{run.key}/history/{SCRIPT['WATCHED']}"]
+                assert watched == pytest.approx(-(human * np.log(said)).sum(axis=1).mean(), rel=1e-5)
     with np.load(results) as arrays:
-        assert len(json.loads(str(arrays["about"]))) == 4
+        assert len(json.loads(str(arrays["about"]))) == 6
+    SCRIPT["watched"](tmp_path / "out")
+    assert "frequency / mixup: 2 runs" in capsys.readouterr().out
 
 
 def test_what_is_done_is_not_trained_again_and_other_data_are_refused(carried: Path, tmp_path: Path) -> None:
     first = SCRIPT["Carried"](carried).waiting
     (carried / "done" / "a.txt").write_text(f"{first[0].key}\n{first[2].key}\n")
     left = SCRIPT["Carried"](carried)
-    assert [one.key for one in left.waiting] == [first[1].key, first[3].key]
+    assert [one.key for one in left.waiting] == [one.key for one in (first[1], *first[3:])]
     with pytest.raises(AssertionError, match="planned on other data"):
         left.data([replace(first[1], splits=first[3].splits)])
     with pytest.raises(AssertionError, match="prepare again"):
@@ -105,11 +116,11 @@ def test_what_is_done_is_not_trained_again_and_other_data_are_refused(carried: P
 
 def test_groups_hold_what_can_go_together_in_the_order_of_the_queue(carried: Path, tmp_path: Path) -> None:
     queue = SCRIPT["Carried"](carried)
-    mixed = replace(queue.waiting[1], spec={**queue.waiting[1].spec, "delivery": "mixup"})
-    queue.waiting[1] = mixed
+    other = replace(queue.waiting[1], spec={**queue.waiting[1].spec, "model": "lenet"})
+    queue.waiting[1] = other
     assert [one.key for one in queue.alike(2)] == [queue.waiting[0].key, queue.waiting[2].key]
     queue.waiting = queue.waiting[1:]
-    assert queue.alike(16) == [mixed]
+    assert queue.alike(16) == [other]
     path = tmp_path / "queue.txt"
     path.write_text("# first\na 0-1\nb 3\n")
     assert list(SCRIPT["queued"](path)) == [("a", 0), ("a", 1), ("b", 3)]
