@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus_papers.papers import judge_paper, read_paper, read_summaries, write_pages
+from dissensus_papers.papers.measured import rounded
 from dissensus_papers.papers.pages import counted
 from dissensus_papers.papers.running import Reproduction, reproduce
 from dissensus_papers.papers.summary import kept_summary, without_place, write_summary
@@ -114,6 +115,14 @@ def test_the_published_pages_are_what_the_tool_writes(name: str, tmp_path: Path)
         pytest.skip(f"docs/results/{name} holds no summaries yet")
     for path in write_pages(read_paper(name), read_summaries(RESULTS, name), tmp_path):
         assert (RESULTS / path.name).read_text() == path.read_text(), f"dissensus reproduce {name} --from docs/results"
+
+
+@pytest.mark.parametrize("name", ["gheibi", "pavlovic", "singh", "bench"])
+def test_pages_have_no_digits_in_which_machines_differ(name: str) -> None:
+    numbers: list[str] = []
+    json.loads((RESULTS / f"{name}.json").read_text(), parse_float=numbers.append)
+    assert len(numbers) > 100
+    assert {number for number in numbers if float(number) != rounded(float(number))} == set()
 
 
 def test_a_rule_that_is_changed_after_the_run_is_refused_and_words_may_change(small: Small, tmp_path: Path) -> None:

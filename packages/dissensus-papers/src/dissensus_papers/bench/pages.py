@@ -16,6 +16,7 @@ from dissensus_papers.bench.outcome import standings
 from dissensus_papers.bench.protocol import WITH
 from dissensus_papers.bench.running import NAME, WITH_VOTES, refuse_unfit
 from dissensus_papers.papers import pages
+from dissensus_papers.papers.measured import rounded
 from dissensus_papers.papers.summary import DASH
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def write_pages(protocol: Protocol, summaries: Mapping[str, StudySummary], folde
         for over in result.comparisons
         if over.ranking is not None
     }
-    blocks, told = page(result, summaries, plots), result.to_dict()
+    blocks, told = page(result, summaries, plots), rounded(result.to_dict())
     texts = pages.page_files(NAME, protocol.title, blocks, told)
     drawn = {_plot(slug): svg for slug, svg in plots.items()}
     return write_texts(folder, texts | drawn | {LEADERBOARD: leaderboard(told)})
