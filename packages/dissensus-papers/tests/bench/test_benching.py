@@ -23,7 +23,7 @@ from dissensus.errors import InputError
 from dissensus_papers.bench import read_protocol, run_bench, standings
 from dissensus_papers.bench.pages import table, write_pages
 from dissensus_papers.bench.running import held_out, own_entry, refuse_unfit
-from dissensus_papers.bench.submitting import submit
+from dissensus_papers.bench.submitting import _copies, submit
 from dissensus_papers.papers import read_summaries
 from dissensus_papers.papers.running import Reproduction
 from dissensus_papers.papers.summary import write_summary
@@ -443,8 +443,9 @@ def test_the_votes_that_are_scored_on_are_no_predictions(small: Path, entered: P
     few, many, sure = people.copy(), people.copy(), people.max(axis=1) == 1
     few[varied[: varied.size // 20]] = 0.5
     many[varied[: varied.size // 20 + 1]] = [0.53, 0.47]
-    mixed = (0.996 * people + 0.002, 0.9 * people + 0.05, 0.6 * people + 0.2)
-    for copied in (people, *mixed, few, np.where(sure[:, None], 0.5, people)):
+    mixed = (0.996 * people + 0.002, 0.9 * people + 0.05, 0.6 * people + 0.2, 0.6 * people + 0.4 * people.mean(axis=0))
+    tempered = [people**power / (people**power).sum(axis=1, keepdims=True) for power in (0.3, 0.9, 2.0)]
+    for copied in (people, *mixed, *tempered, few, np.where(sure[:, None], 0.5, people)):
         write_predictions(small, path, copied)
         with pytest.raises(InputError, match=r"one\.csv: these are the votes that they would be scored on"):
             handed_in(small, entered)
@@ -457,6 +458,19 @@ def test_the_votes_that_are_scored_on_are_no_predictions(small: Path, entered: P
     assert "Near (external, see the caution)" in page
     assert "Of Near on one: " in page
     assert "seem to know the votes" in board
+
+
+@pytest.mark.parametrize("votes", [3, 10, 51])
+@pytest.mark.parametrize("classes", [2, 5])
+def test_the_truth_is_no_copy_of_the_votes(votes: int, classes: int) -> None:
+    """However many voted, the best model that there can be is let in, and so is what as many other people said."""
+    generator = np.random.default_rng(votes)
+    for _ in range(20):
+        truth = generator.dirichlet(np.full(classes, 0.7), 60)
+        shares, others = generator.multinomial(votes, truth, (2, 60)) / votes
+        varied = shares.max(axis=1) < 1
+        assert not _copies(truth[varied], shares[varied])
+        assert not _copies(others[varied], shares[varied])
 
 
 def test_a_constant_is_no_copy_of_the_votes_of_two(small: Path, entered: Path) -> None:

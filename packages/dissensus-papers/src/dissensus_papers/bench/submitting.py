@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from scipy.special import softmax
 
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError, choices
@@ -46,7 +47,8 @@ COPY: Final = "these are the votes that they would be scored on; hand in what th
 
 COPIED: Final = 0.95
 """Predictions that are, to two decimals, the shares of votes on this share of the items on which people differ are no
-predictions, nor are shares that were mixed with a constant; of fewer than 10 such items, chance may do it."""
+predictions, nor are shares that were mixed with a constant or put at a temperature; of fewer than 10 such items, chance
+may do it."""
 
 
 def submit(
@@ -135,12 +137,22 @@ def _scored(protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, r
 
 
 def _copies(said: Table, shares: Table) -> bool:
-    """Whether (items, classes) predictions are the shares of votes, or these mixed with a constant: a s + b."""
-    spread = float(shares.var())
-    slope = float(((shares - shares.mean()) * (said - said.mean())).mean()) / spread if spread else 0.0
-    # Few that were changed would turn the fitted line; what holds less than half of the shares is hardly theirs.
-    lines = ((1.0, 0.0), *([(slope, float(said.mean() - slope * shares.mean()))] if slope >= 0.5 else []))
-    return any((np.abs(said - b - a * shares).max(axis=1) <= 0.005 * a).mean() >= COPIED for a, b in lines)
+    """Whether (items, classes) predictions are the shares of votes, these mixed with a constant, or at a temperature.
+
+    That is s, a s + b with a value of b for each class, or s^t made to sum to 1; a, b and t are fitted.
+    """
+    spread = shares - shares.mean(axis=0)
+    a = float((spread * said).sum() / max(float((spread**2).sum()), 1e-12))
+    known, log_q, log_s = shares > 0, np.log(np.maximum(said, 1e-12)), np.log(np.maximum(shares, 1e-12))
+    centred = np.where(known, log_s - log_s.mean(axis=1, keepdims=True, where=known), 0.0)
+    t = float((centred * log_q).sum() / max(float((centred**2).sum()), 1e-12))
+    # Few that were changed would turn a fit; what holds less than half of the shares is hardly theirs.
+    undone = [said]
+    if a >= 0.5:
+        undone.append(shares.mean(axis=0) + (said - said.mean(axis=0)) / a)
+    if 0.1 <= t <= 10:
+        undone.append(softmax(log_q / t, axis=1))
+    return any((np.abs(one - shares).max(axis=1) <= 0.005).mean() >= COPIED for one in undone)
 
 
 def _read(path: Path, human: LabelDistribution) -> Predictions:
