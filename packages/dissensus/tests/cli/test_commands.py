@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 from dissensus.cli import main
+from dissensus.cli.printing import table
 from dissensus.datasets import DATASETS
 
 if TYPE_CHECKING:
@@ -394,3 +396,17 @@ def test_systems_are_ranked_from_a_file_of_preferences(tmp_path: Path) -> None:
     )
     assert told["rankings"]["people"]["standings"][0]["system"] == "x"
     assert dissensus("votes", "ranking", tmp_path / "pairs.csv", "--sides", "nothing").returncode == 2
+
+
+@pytest.mark.parametrize("width", [30, 60, 100])
+def test_a_value_longer_than_the_screen_stays_beside_its_name(width: int) -> None:
+    shown, value = table(), "https://example.org/" + "x" * 150
+    for name, cell in (("address", value), ("licence", "MIT")):
+        shown.add_row(name, cell)
+    console = Console(width=width, file=io.StringIO())
+    console.print(shown)
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    named = [line for line in lines if not line.startswith(" ")]
+    assert [line.split()[0] for line in named] == ["address", "licence"]
+    assert "".join(line[7:].strip() for line in lines) == value + "MIT"
+    assert max(map(len, lines)) <= width

@@ -34,6 +34,7 @@ class WholeTable(Table):
         least = [min(size.minimum, console.width - self.gap) for size in wanted]
         if len(least) > 1:
             least[0] = min(wanted[0].maximum, int(console.width * LARGEST_NAME))
+            least[1:] = [min(width, console.width - least[0] - 2 * self.gap) for width in least[1:]]
         parts: list[list[int]] = [[]]
         for place in range(len(least)):
             if parts[-1] and sum(least[column] + self.gap for column in (*parts[-1], place)) > console.width:
