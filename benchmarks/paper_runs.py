@@ -529,11 +529,13 @@ def main() -> None:
         verb.add_argument("results", type=Path)
     back.add_argument("store", type=Path)
     given = parser.parse_args()
-    if given.verb in ("store", "watched"):
-        store(given.results, given.store) if given.verb == "store" else watched(given.results)
-        return
-    (given.out if "out" in given else given.folder).mkdir(parents=True, exist_ok=True)
-    if given.verb == "prepare":
+    if given.verb not in ("store", "watched"):
+        (given.out if "out" in given else given.folder).mkdir(parents=True, exist_ok=True)
+    if given.verb == "store":
+        store(given.results, given.store)
+    elif given.verb == "watched":
+        watched(given.results)
+    elif given.verb == "prepare":
         prepare(given.queue, given.folder, quick=given.quick)
     elif given.verb == "prepare-job":
         prepare_job(given.study, given.folder, instead=given.instead)
