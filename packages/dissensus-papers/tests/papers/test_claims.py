@@ -83,6 +83,19 @@ def test_quick_studies_have_names_and_runs_of_their_own() -> None:
         ("[-0.9, -0.1]", "[-0.9, 0.1]", "'reproduced' must lie within in_direction"),
         ('id = "accuracy"', 'id = "kl"', "'id' is 'kl', which stands for another claim too"),
         ('of = ["kl", "accuracy"]', 'of = ["kl", "nothing"]', "'of' names 'nothing'"),
+        ('of = ["kl", "accuracy"]', 'of = ["kl", "kl"]', "'of' names 'kl' more than once"),
+        ('of = ["kl", "accuracy"]', 'of = ["kl", "all"]', "'of' leads back to the claim itself"),
+        ('of = ["kl", "accuracy"]', 'of = ["kl", "gain"]', "'of' averages what is not on one scale"),
+        ('"average"', '"count"\ncounts = "on its sides"', "'counts' names 'on its sides', which is not there; did you"),
+        ('/ majority"\npaper', '/ soft"\npaper', "'against' is the same as system"),
+        ("paper = -0.3", "paper = 0.3", "'paper' is 0.3, which is not in in_direction; mend its sign or the range"),
+        ("[-0.2, 0.2]", "[-inf, inf]", "'in_direction' holds every value; give the side of the claim, or cannot_fail"),
+        (
+            "reproduced = [-0.9, -0.1]\n",
+            "",
+            "'reproduced' in \\[\\[claims\\]\\] is missing; give the lowest and the highest",
+        ),
+        ('name = "far-away"', 'name = "small"', "'name' is 'small' again; name each study once"),
         ('says = "KL falls"\n', "", "'says' in \\[\\[claims\\]\\] is missing"),
         ("seeds = 2, epochs = 2", "seed = 2", "'quick' has 'seed', which is not one of its keys; did you mean 'seeds'"),
         ('title = "A small paper"', 'titel = "A small paper"', "'titel' is no key at the top; did you mean 'title'"),
@@ -110,8 +123,8 @@ in_direction = [-inf, 0.0]
 BRACES = """\
 each = [
   { id = "kl", says = "KL falls", paper = -0.3 },  # { of, the, first }
-  { id = "accuracy", mark = "secondary", quantity = "difference", metric = "accuracy", reproduced = [-0.05, 0.05], \
-in_direction = [-0.2, 0.2], says = "Accuracy stays" },
+  { id = "accuracy", mark = "secondary", quantity = "relative change", metric = "accuracy", \
+reproduced = [-0.05, 0.05], in_direction = [-0.2, 0.2], says = "Accuracy stays" },
 ]
 """
 HEADERS = """\
@@ -123,7 +136,7 @@ paper = -0.3
 id = "accuracy"
 says = "Accuracy stays"
 mark = "secondary"
-quantity = "difference"
+quantity = "relative change"
 metric = "accuracy"
 reproduced = [-0.05, 0.05]
 in_direction = [-0.2, 0.2]
@@ -256,7 +269,9 @@ def test_only_the_systems_that_may_be_left_out_are(tmp_path: Path) -> None:
     values |= {"by": '"agreement"', "stratum": '"all"'}
     for name, quantity in QUANTITIES.items():
         for missing in quantity.keys:
-            asks = "".join(f"{key} = {values.get(key, chr(34) * 2)}\n" for key in quantity.keys if key != missing)
+            asks = "".join(
+                f"{key} = {values.get(key, chr(34) + key + chr(34))}\n" for key in quantity.keys if key != missing
+            )
             (tmp_path / "claims.toml").write_text(
                 f'[[studies]]\nname = "s"\n[[claims]]\nid = "x"\nsays = "x"\nmark = "verified"\nstudy = "s"\n'
                 f'quantity = "{name}"\n{asks}reproduced = [0, 1]\nin_direction = [0, 1]\n'

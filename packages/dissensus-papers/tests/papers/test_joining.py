@@ -7,7 +7,9 @@ import shutil
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from scipy.stats import t
 from typer.testing import CliRunner
 
 from dissensus.cli import app
@@ -15,7 +17,7 @@ from dissensus.errors import InputError
 from dissensus_papers.papers import read_paper, read_summaries
 from dissensus_papers.papers.joining import joined
 from dissensus_papers.papers.running import Reproduction, reproduce
-from dissensus_papers.papers.summary import write_summary
+from dissensus_papers.papers.summary import measured_over_splits, row_over_splits, write_summary
 from tests.papers.conftest import STUDY, write_data
 
 if TYPE_CHECKING:
@@ -210,9 +212,69 @@ def test_an_answer_that_is_not_the_mean_of_its_seeds_was_edited(split: Split, tm
     kept = split.run("edited", 2)
     measured = kept.answers["change"]["measured"]
     other = {**measured, "value": {**measured["value"], "value": measured["value"]["value"] - 0.1}}
-    write_summary(tmp_path, "claims", replace(kept, answers={**kept.answers, "change": {"measured": other}}))
+    write_summary(
+        tmp_path,
+        "claims",
+        replace(kept, answers={**kept.answers, "change": {**kept.answers["change"], "measured": other}}),
+    )
     with pytest.raises(InputError, match=r"small\.json: claim change is not the mean of its seeds"):
         read_summaries(tmp_path, "claims")
+
+
+@pytest.mark.parametrize("ends", [(0.0, 9.0), (9.0, -9.0)])
+def test_an_interval_that_is_not_that_of_its_seeds_was_edited(
+    split: Split, tmp_path: Path, ends: tuple[float, float]
+) -> None:
+    kept = split.run("edited", 2)
+    measured, other = kept.answers["change"]["measured"], dict(zip(("low", "high"), ends, strict=True))
+    answer = {**kept.answers["change"], "measured": {**measured, "value": {**measured["value"], **other}}}
+    rows = tuple({**row, **other} if place == 0 else row for place, row in enumerate(kept.scores))
+    for changed in ({"answers": {**kept.answers, "change": answer}}, {"scores": rows}):
+        write_summary(tmp_path, "claims", replace(kept, **changed))
+        with pytest.raises(
+            InputError, match=r"small\.json: the interval of .* is not that of its seeds; remove it, and"
+        ):
+            read_summaries(tmp_path, "claims")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"mean": ', '"mean": "x", "was": '), ('"by_seed": [', '"by_seed": ["a", '), ('"toml": "', '"toml": "[')],
+)
+def test_what_is_no_number_or_no_study_is_no_summary(split: Split, tmp_path: Path, old: str, new: str) -> None:
+    path = write_summary(tmp_path, "claims", split.run("edited", 2))
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(InputError, match=r"small\.json: this is no summary of a study"):
+        read_summaries(tmp_path, "claims")
+
+
+def test_no_interval_over_splits_leaves_what_a_metric_can_be(split: Split) -> None:
+    """Accuracies near 1 on three splits had an interval above 1, which no claim's range holds."""
+    kept = split.run("edited", 2)
+    row = next(row for row in kept.scores if (row["metric"], row["system"]) == ("accuracy", "soft"))
+    bounded = row_over_splits(row, [0.8, 0.97, 1.0], tested_share=0.25)
+    mean, half = np.mean([0.8, 0.97, 1.0]), np.std([0.8, 0.97, 1.0], ddof=1) * np.sqrt(1 / 3 + 0.25) * t.ppf(0.975, 2)
+    assert mean + half > 1
+    assert (bounded["low"], bounded["high"]) == pytest.approx((mean - half, 1.0), rel=1e-5)
+    answer = {**kept.answers["varied"], "measured": {"null": 0.0, "over": "seeds"}}
+    found = measured_over_splits(answer, [-1.9, 1.9], tested_share=0.25)["value"]
+    assert (found["low"], found["high"]) == (-2.0, 2.0)
+
+
+def test_seeds_join_where_features_are_learnt_from_each_split(split: Split, tmp_path: Path) -> None:
+    """What tfidf reads of an item depends on the training items: votes and texts say that data are the same."""
+    shutil.copytree(split.folder, tmp_path / "texts", ignore=shutil.ignore_patterns("store", "*half", "at-once"))
+    made = Split(tmp_path / "texts")
+    items = sorted({line.split(",")[0] for line in (made.folder / "votes.csv").read_text().splitlines()[1:]})
+    words = [f"{item},{'good' if place % 3 else 'bad'} word{place % 7}" for place, item in enumerate(items)]
+    (made.folder / "texts.csv").write_text("\n".join(["item,text", *words]) + "\n")
+    study = (made.folder / "small.toml").read_text().replace('features = "x.npz"', 'texts = "texts.csv"')
+    (made.folder / "small.toml").write_text(study)
+    assert set(made.run("joined", 2).data) == {"votes", "items"}
+    assert made.run("joined", range(2, 3)).seeds == (0, 1, 2)
+    (made.folder / "texts.csv").write_text("\n".join(["item,text", *words[:-1], f"{items[-1]},another"]) + "\n")
+    with pytest.raises(InputError, match="as run by other rules, settings or data"):
+        made.run("joined", range(3, 4))
 
 
 def test_a_range_of_seeds_is_for_studies_whose_seeds_have_splits_of_their_own(split: Split, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scipy import stats
 
 from dissensus.bootstrap import Estimate
 from dissensus_papers.papers.claims import Claim, Paper, read_paper
-from dissensus_papers.papers.judging import judge, judge_paper
+from dissensus_papers.papers.judging import _on_its_side, judge, judge_paper
 from dissensus_papers.papers.measured import Measured
 from dissensus_papers.papers.pages import claim_cells, counted
 from dissensus_papers.papers.summary import StudySummary
@@ -46,6 +46,8 @@ def measured(value: float, low: float | None = None, high: float | None = None, 
         (-0.05, -0.2, 0.1, "inconclusive"),
         (0.1, -0.3, 0.5, "inconclusive"),  # on the other side, but not surely
         (0.1, 0.05, 0.15, "not reproduced"),
+        (0.0, 0.0, 0.0, "inconclusive"),  # nothing changed, which is on neither side
+        (-0.2, -0.4, 0.0, "inconclusive"),
     ],
 )
 def test_a_claim_with_a_side(value: float, low: float, high: float, verdict: str) -> None:
@@ -76,6 +78,11 @@ def test_no_difference_is_an_equivalence_test(value: float, low: float, high: fl
     # It has no side, so no seed lies on it and no one-sided test can be made.
     assert judged.seeds is None
     assert judged.wilcoxon is None
+
+
+def test_what_does_not_change_is_not_on_the_side_of_a_change() -> None:
+    sides = [_on_its_side(judge(claim(), measured(value, value, value))) for value in (-0.2, 0.0, 0.2)]
+    assert sides == [True, False, False]
 
 
 def test_kinds_are_counted_apart() -> None:

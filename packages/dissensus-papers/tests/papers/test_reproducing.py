@@ -109,6 +109,18 @@ def test_pages_are_rebuilt_from_summaries_alone(small: Small, tmp_path: Path) ->
     assert [(tmp_path / "two" / f"claims.{end}").read_bytes() for end in ("md", "html", "json")] == first
 
 
+def test_what_runs_alone_obey_is_refused_beside_from_and_a_file_is_no_folder(small: Small, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for given, told in (
+        (["--from", str(small.out), "--quick", "--seeds", "2"], "runs nothing; leave out --quick, --seeds"),
+        (["--from", str(small.out), "--only", "small"], "leave out --only"),
+        (["-o", str(tmp_path / "file")], "this is a file; name a folder"),
+    ):
+        with pytest.raises(InputError, match=told):
+            CliRunner().invoke(app, ["reproduce", str(small.claims), *given], catch_exceptions=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 @pytest.mark.parametrize("name", ["gheibi", "pavlovic", "singh"])
 def test_the_published_pages_are_what_the_tool_writes(name: str, tmp_path: Path) -> None:
     if not (RESULTS / name).is_dir():

@@ -24,7 +24,7 @@ STYLE: Final = (
     "@media(max-width:40rem){.cards thead{display:none}"
     ".cards tr{display:block;padding:.6rem 0;border-bottom:1px solid #ccc}"
     ".cards td{display:block;border:0;padding:.1rem 0}.cards td[data-column]:before{content:attr(data-column) ': '}}"
-    ".cards td:first-child{font-weight:600}.cards svg{max-width:none}"
+    ".cards td:first-child{font-weight:600}.cards svg{max-width:none}.cards td:nth-child(4){white-space:nowrap}"
     "pre{background:#f4f4f4;padding:.5rem 1rem;overflow-x:auto}"
 )
 

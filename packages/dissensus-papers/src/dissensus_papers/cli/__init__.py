@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dissensus.cli.options import not_standard_output
 from dissensus.cli.printing import note
+from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +24,20 @@ Kept = Annotated[
 ]
 Seeds = Annotated[int, typer.Option(min=0, help="How many seeds; 0 takes those that are stated.")]
 Resamples = Annotated[int, typer.Option(min=0, help="Of items and seeds, behind each interval.")]
+
+
+def a_folder(path: Path | None) -> Path | None:
+    """Refuses what is no folder before anything is run for it."""
+    if path is not None and path.is_file():
+        raise InputError(f"-o {path}: this is a file; name a folder")
+    return not_standard_output(path)
+
+
+def pages_alone(kept: Path | None, **given: object) -> None:
+    """Refuses options of runs, by name, beside `--from`, which runs nothing."""
+    named = [f"--{option}" for option, value in given.items() if value]
+    if kept is not None and named:
+        raise InputError(f"--from writes the pages of what is there, and runs nothing; leave out {', '.join(named)}")
 
 
 def show_progress(summaries: Iterable[StudySummary]) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dissensus.cli.options import Device, Engine, JsonTo, not_standard_output
+from dissensus.cli.options import Device, Engine, JsonTo
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, table, typed
 from dissensus.errors import InputError
-from dissensus_papers.cli import Kept, Quick, Resamples, Store, show_progress
+from dissensus_papers.cli import Kept, Quick, Resamples, Store, a_folder, pages_alone, show_progress
 from dissensus_train.cli.progress import train_with_progress
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def reproduce(
             "--output",
             "-o",
             help="The folder of the pages and of the summaries behind them; reproduced, or reproduced-quick.",
-            callback=not_standard_output,
+            callback=a_folder,
         ),
     ] = None,
     quick: Quick = False,
@@ -60,6 +60,7 @@ def reproduce(
     from dissensus_papers.papers.running import Reproduction
     from dissensus_papers.papers.running import reproduce as run_studies
 
+    pages_alone(kept, quick=quick, only=only, seeds=_seeds(seeds))
     paper = read_paper(source)
     output = output or kept or Path("reproduced-quick" if quick else "reproduced")
     if kept is None:

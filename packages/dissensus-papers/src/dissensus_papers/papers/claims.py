@@ -34,6 +34,9 @@ TESTED_ON: Final = ("", OTHER_PEOPLE, STAND_IN)
 """Whose judgements a claim is tested on: those of the paper's own data (nothing is written), votes of other people on
 other items, or something that stands in for the paper's data."""
 
+COUNTS: Final = ("on its side", "every seed", "survives Holm")
+"""What a claim can count of others."""
+
 QUICK_KEYS: Final = ("models", "seeds", "epochs", "learning_rate", "items", "folds")
 """What `--quick` may change of a study."""
 
@@ -142,7 +145,7 @@ class ClaimsFile(TomlTable, kw_only=True):
     question: str = ""
     tested_by: str = ""
     fitted: str = ""
-    pilots: str = ""
+    pilots: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
     studies: Annotated[tuple[StudyUse, ...], Meta(min_length=1)]
@@ -195,6 +198,9 @@ def read_paper(source: str | Path) -> Paper:
             table["about"] = {key: table.pop(key) for key in list(table) if key not in _CLAIM_KEYS}
     read = file.read_as(ClaimsFile)
     with file.refusals():
+        for place, use in enumerate(read.studies):
+            if use.name in [other.name for other in read.studies[:place]]:
+                raise TableError(("studies", place, "name"), f"is '{use.name}' again; name each study once")
         claims = _checked(read.claims, file.given["claims"])
         return Paper(name=path.stem, path=path, **asdict(read) | {"claims": claims})
 
@@ -251,15 +257,37 @@ def _checked(claims: tuple[Claim, ...], tables: list[dict[str, Any]]) -> tuple[C
             _check(claim, tables[place])
             if claim.id in ids[:place]:
                 raise TableError("id", f"is '{claim.id}', which stands for another claim too; give each its own")
-            for other in claim.about.get("of", ()):
-                if other not in ids:
-                    raise TableError("of", f"names '{other}', which is no claim here")
+            _check_of(claim, {each.id: each for each in claims}, shares)
         except TableError as error:
             raise TableError(("claims", place, *error.place), error.what) from error
         # In the order in which its quantity asks, however the file is written: pages as JSON have it so.
         about = {key: claim.about[key] for key in QUANTITIES[claim.quantity].keys if key in claim.about}
         checked.append(replace(claim, about=about, percent=claim.id in shares))
     return tuple(checked)
+
+
+def _check_of(claim: Claim, known: dict[str, Claim], shares: set[str]) -> None:
+    """Refuses a claim about others that are not there, are counted twice, are about it, or cannot be averaged."""
+    of, waiting = claim.about.get("of", ()), list(claim.about.get("of", ()))
+    for other in of:
+        if other not in known:
+            raise TableError("of", f"names '{other}', which is no claim here")
+        if of.count(other) > 1:
+            raise TableError("of", f"names '{other}' more than once; name each claim once")
+    reached = set()
+    while waiting:
+        if (other := waiting.pop()) == claim.id:
+            raise TableError("of", "leads back to the claim itself; name claims that are measured")
+        if other not in reached and other in known:
+            reached.add(other)
+            waiting += known[other].about.get("of", ())
+    # Shares of what was there before are on one scale, whatever they are of.
+    parts = [known[other] for other in of if "of" not in known[other].about]
+    scales = [() if each.id in shares else (each.about.get("metric"), each.about.get("measure")) for each in parts]
+    kinds = {(each.quantity, *scale) for each, scale in zip(parts, scales, strict=True)}
+    if claim.quantity == "average" and len(kinds) > 1:
+        told = ", ".join(sorted(" of ".join(filter(None, kind)) for kind in kinds))
+        raise TableError("of", f"averages what is not on one scale ({told}); name claims of one quantity and metric")
 
 
 def _check(claim: Claim, table: dict[str, Any]) -> None:
@@ -286,10 +314,21 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
         raise no_such("stratum", stratum, STRATA[by])
     if quantity.measure and not claim.study:
         raise TableError("study", "is missing; name the study that is measured")
+    if claim.quantity == "count" and claim.about["counts"] not in COUNTS:
+        raise no_such("counts", claim.about["counts"], COUNTS)
+    if claim.quantity != "pair" and claim.about.get("against", "") == claim.about.get("system"):
+        raise TableError("against", "is the same as system; name the one that it is compared with")
     for key in ("reproduced", "in_direction") if claim.equal is None else ("equal",):
         least, most = getattr(claim, key)
         if key not in table or not least <= most:
-            raise TableError(key, f"is {table.get(key)}; give the lowest and the highest value, as [-0.5, 0.0] or -inf")
+            told = f"is {table[key]}" if key in table else "is missing"
+            raise TableError(key, f"{told}; give the lowest and the highest value, as [-0.5, 0.0] or -inf")
+    least, most = claim.equal or claim.in_direction
+    named = "in_direction" if claim.equal is None else "equal"
+    if (least, most) == (-inf, inf) and not claim.cannot_fail:
+        raise TableError(named, "holds every value; give the side of the claim, or cannot_fail = true")
+    if claim.paper is not None and not least <= claim.paper <= most:
+        raise TableError("paper", f"is {claim.paper:g}, which is not in {named}; mend its sign or the range")
     if claim.equal is not None:
         if table.keys() & {"reproduced", "in_direction"}:
             raise TableError("equal", "stands beside another range; a claim that nothing differs has this one alone")

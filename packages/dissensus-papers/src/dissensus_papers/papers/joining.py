@@ -11,8 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dissensus_papers.papers.measured import over_splits, rounded
-from dissensus_papers.papers.summary import OWN_SPLITS, row_over_splits
+from dissensus_papers.papers.summary import OWN_SPLITS, measured_over_splits, row_over_splits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,6 +86,4 @@ def _answer(name: str, both: Sequence[StudySummary], *, first: StudySummary, sha
         if "measured" not in answer:
             return answer
     values = _side_by_side(both, [each.answers[name]["measured"]["by_seed"] for each in both])
-    about = first.answers[name]["measured"]
-    measured = over_splits(values, tested_share=share, null=about["null"], over=about["over"])
-    return {**first.answers[name], "measured": rounded(measured.to_dict())}
+    return {**first.answers[name], "measured": measured_over_splits(first.answers[name], values, tested_share=share)}

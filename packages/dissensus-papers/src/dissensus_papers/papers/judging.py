@@ -202,6 +202,8 @@ def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
         return INCONCLUSIVE, f"our interval reaches out of {reach}"
     if claim.equal is not None:
         return REPRODUCED, f"our {what} lies in {reach}"
+    if measured.null in (low, high) and measured.null in wanted:
+        return INCONCLUSIVE, f"our {what} reaches no effect"
     if claim.reproduced[0] <= value.value <= claim.reproduced[1]:
         return REPRODUCED, f"our value lies in {near}" + (f", and our interval in {reach}" if measured.over else "")
     return IN_DIRECTION, f"our {what} lies in {reach}, and our value outside {near}"
@@ -267,14 +269,16 @@ def _count(claim: Claim, parts: Sequence[JudgedClaim]) -> int:
 
 def _on_its_side(part: JudgedClaim) -> bool:
     low, high = part.claim.in_direction
-    return part.measured is not None and low <= part.measured.value.value <= high
+    if part.measured is None or part.measured.value.value == part.measured.null:
+        return False
+    return low <= part.measured.value.value <= high
 
 
 COUNTED: Final[dict[str, Callable[[JudgedClaim], bool]]] = {
     "on its side": _on_its_side,
     "every seed": lambda part: part.seeds is not None and part.seeds[0] == part.seeds[1],
 }
-"""What a claim can count of others."""
+"""How each of `COUNTS` is told that looks at one claim alone."""
 
 LEVEL: Final = 0.05
 

@@ -49,7 +49,15 @@ class Measured:
         return plain
 
 
-def over_seeds(values: Floats, *, tested_share: float = 0.0, null: float | None = 0.0) -> Measured:
+Bounds = tuple[float, float]
+"""The lowest and the highest value that a quantity can have."""
+
+ANY: Final[Bounds] = (-inf, inf)
+
+
+def over_seeds(
+    values: Floats, *, tested_share: float = 0.0, null: float | None = 0.0, bounds: Bounds = ANY
+) -> Measured:
     """The mean over seeds with Student's interval, or the corrected resampled t interval where each has its own split.
 
     Splits share items, so that their values are less independent than they look: the variance of the mean is
@@ -57,10 +65,13 @@ def over_seeds(values: Floats, *, tested_share: float = 0.0, null: float | None 
     """
     n = len(values)
     spread = Spread(((float(values.var(ddof=1)) * (1 / n + tested_share), n - 1),)) if n > 1 else None
-    return with_interval(float(values.mean()), spread, values, SPLITS if tested_share else SEEDS, null=null)
+    over = SPLITS if tested_share else SEEDS
+    return with_interval(float(values.mean()), spread, values, over, null=null, bounds=bounds)
 
 
-def over_splits(by_seed: Sequence[float | None], *, tested_share: float, null: float | None, over: str) -> Measured:
+def over_splits(
+    by_seed: Sequence[float | None], *, tested_share: float, null: float | None, over: str, bounds: Bounds = ANY
+) -> Measured:
     """A quantity of seeds that each have a split of their own; one that has no interval by nature (`over`) gets none.
 
     It is made of the seeds' values as they are kept, so that seeds that are run later can be put beside them.
@@ -68,7 +79,7 @@ def over_splits(by_seed: Sequence[float | None], *, tested_share: float, null: f
     values = np.array(rounded(by_seed), dtype=np.float64)
     if not over:
         return Measured(value=Estimate(float(values.mean())), by_seed=listed(values), null=null)
-    return over_seeds(values, tested_share=tested_share, null=null)
+    return over_seeds(values, tested_share=tested_share, null=null, bounds=bounds)
 
 
 def with_interval(
@@ -79,7 +90,7 @@ def with_interval(
     *,
     null: float | None = 0.0,
     resamples: int = 0,
-    bounds: tuple[float, float] = (-inf, inf),
+    bounds: Bounds = ANY,
 ) -> Measured:
     """A value with the interval that follows from its spread, within what it can be."""
     estimate = estimate_within(value, spread, level=0.95, low=bounds[0], high=bounds[1], resamples=resamples)

@@ -42,7 +42,8 @@ HOW: Final = (
     "whole interval must lie. p is two-sided and takes other items and other seeds into account; the Wilcoxon p is "
     "exact, one-sided and over seeds alone, as papers report it: with five seeds it cannot be below 0.031, with three "
     "0.125; it is given where the claim's side begins at no effect. Seeds: on how many our value lies on the claim's "
-    "side. Counts and orders have no interval: the value of the means is judged, and each seed's own stands beside it."
+    "side. Counts and orders have no interval: the value of the means is judged (where each seed has a split of its "
+    "own, the mean of the seeds' values), and each seed's own stands beside it."
 )
 
 FIGURE: Final = (
@@ -139,8 +140,10 @@ def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> l
     return [
         *blocks,
         Block("text", HOW + (f" The paper's own test: {paper.tested_by}." if paper.tested_by else "")),
-        *(Block("text", paper.pilots) for _ in [0] if paper.pilots),
         *bullets([*notes, *paper.notes]),
+        *bullets(
+            paper.pilots, heading="What had been seen when the ranges were written, which was before the full runs"
+        ),
         *bullets(paper.differs, heading="What differs from the paper"),
         *_studies(summaries),
         *bullets(not_run(paper, summaries), heading="Not run"),

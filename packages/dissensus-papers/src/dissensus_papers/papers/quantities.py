@@ -15,8 +15,10 @@ from dissensus.errors import InputError, choices
 from dissensus.evaluation import METRICS, Estimate, Spread, estimate_within, make_strata, spread_over_seeds
 from dissensus_papers.papers.evidence import ALL, NotMeasuredError
 from dissensus_papers.papers.measured import (
+    ANY,
     ITEMS_AND_SEEDS,
     PAIRS,
+    Bounds,
     Measured,
     listed,
     over_seeds,
@@ -64,8 +66,22 @@ def measure(evidence: Evidence, quantity: str, about: About) -> Measured:
     if not evidence.splits:
         return by(evidence, {**DEFAULTS, **about})
     parts = [measure(split, quantity, about) for split in evidence.splits]
-    values = [part.value.value for part in parts]
-    return over_splits(values, tested_share=evidence.tested_share, null=parts[0].null, over=parts[0].over)
+    return over_splits(
+        [part.value.value for part in parts],
+        tested_share=evidence.tested_share,
+        null=parts[0].null,
+        over=parts[0].over,
+        bounds=bounds_of(quantity, about),
+    )
+
+
+def bounds_of(quantity: str, about: About) -> Bounds:
+    """The lowest and the highest value that a quantity can have."""
+    if quantity not in ("score", "difference"):
+        return ANY
+    metric = METRICS[about["metric"]]
+    reach = metric.high - metric.low
+    return (metric.low, metric.high) if quantity == "score" else (-reach, reach)
 
 
 # --- scores -------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ FOLDER/PAPER/STUDY.json is all that a page needs, so that pages can be written w
 from __future__ import annotations
 
 import json
+import tomllib
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
@@ -21,7 +22,7 @@ from dissensus.pages import write_texts
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED, NotMeasuredError
 from dissensus_papers.papers.measured import SPLITS, over_splits
 from dissensus_papers.papers.measured import rounded as rounded
-from dissensus_papers.papers.quantities import measure
+from dissensus_papers.papers.quantities import bounds_of, measure
 from dissensus_train.basins import summarise_basins
 from dissensus_train.studies import stored_basins, stored_ood, study_toml
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from dissensus_papers.papers.evidence import Evidence
     from dissensus_train.ood import OodResult
     from dissensus_train.studies import OpenStudy, StudyBasins
+    from dissensus_train.training import TrainingData
 
 STRATA_KEPT: Final = (ALL, "unanimous", "varied", MOST_CONTESTED)
 """Strata whose scores are kept by run."""
@@ -149,11 +151,16 @@ def planned(paper: Paper, name: str, opened: OpenStudy, *, quick: bool, instead:
         toml=without_place(study_toml(study)),
         ruler=RULER,
         rules=paper.rules(name),
-        data={
-            "votes": checksum(data.human.counts),
-            "features": checksum(data.features),
-        },
+        data={"votes": checksum(data.human.counts)} | _read_from(data),
     )
+
+
+def _read_from(data: TrainingData) -> dict[str, str]:
+    """What networks read, by its checksum: features; or items, where there are no features or a split taught them."""
+    learnt = data.encoder is not None and data.encoder.state
+    if data.items is not None and (learnt or not data.features.shape[-1]):
+        return {"items": data.items.fingerprint}
+    return {"features": checksum(data.features)}
 
 
 def checksum(values: Any) -> str:
@@ -213,8 +220,20 @@ def _scores_of_splits(evidence: Evidence) -> list[dict[str, Any]]:
 
 def row_over_splits(row: Mapping[str, Any], by_seed: Sequence[float | None], *, tested_share: float) -> dict[str, Any]:
     """A score of seeds that each have a split of their own; `row` says what it is of."""
-    over = over_splits(by_seed, tested_share=tested_share, null=None, over=SPLITS)
+    bounds = bounds_of("score", row)
+    over = over_splits(by_seed, tested_share=tested_share, null=None, over=SPLITS, bounds=bounds)
     return {**row, "by_seed": rounded(list(by_seed)), **rounded(_ends(over.value))}
+
+
+def measured_over_splits(
+    answer: Mapping[str, Any], by_seed: Sequence[float | None], *, tested_share: float
+) -> dict[str, Any]:
+    """What was measured for a claim on seeds that each have a split of their own; `answer` says what it is of."""
+    asks, about = answer["asks"], answer["measured"]
+    bounds = bounds_of(asks["quantity"], asks)
+    over = over_splits(by_seed, tested_share=tested_share, null=about["null"], over=about["over"], bounds=bounds)
+    plain: dict[str, Any] = rounded(over.to_dict())
+    return plain
 
 
 def _ends(value: Estimate) -> dict[str, float | None]:
@@ -279,8 +298,7 @@ def _ood(ood: OodResult) -> dict[str, Any]:
 def write_summary(folder: Path, paper: str, summary: StudySummary) -> Path:
     """Keep a summary as FOLDER/PAPER/NAME.json; one that was run is never replaced by one that says why it was not."""
     path = folder / paper / f"{summary.name}.json"
-    kept = kept_summary(folder, paper, summary.name)
-    if summary.missing and kept is not None and not kept.missing:
+    if summary.missing and (kept := kept_summary(folder, paper, summary.name)) and not kept.missing:
         return path
     return write_texts(path.parent, {path.name: _in_lines(asdict(summary))})[0]
 
@@ -325,24 +343,49 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
 def _read(path: Path) -> StudySummary:
     try:
         summary = msgspec.json.decode(path.read_bytes(), type=StudySummary)
-    except (OSError, msgspec.MsgspecError) as error:
+        tomllib.loads(summary.toml)
+        edited = _edited(summary)
+    except (OSError, msgspec.MsgspecError, TypeError, KeyError, ValueError) as error:
         raise InputError(
-            f"{path}: this is no summary of a study ({error}); remove it, or run the study again"
+            f"{path}: this is no summary of a study ({error}); remove it, and run the study again"
         ) from error
-    _refuse_edited(path, summary)
+    if edited:
+        raise InputError(f"{path}: {edited}; remove it, and run it or hand it in again")
     return summary
 
 
-def _refuse_edited(path: Path, summary: StudySummary) -> None:
-    """Refuses means that are not those of their seeds, to the digits that are kept."""
-    said = [(f"{row['metric']} of {row['system']}", row["mean"], row["by_seed"]) for row in summary.scores]
+def _edited(summary: StudySummary) -> str:
+    """What of a summary is not made of its seeds, to the digits that are kept; empty where all is.
+
+    Where each has a split of its own that is the interval too; else only that it holds the mean.
+    """
+    share, seeds, own = summary.tested_share, len(summary.seeds), OWN_SPLITS in summary.split
+    said: list[tuple[str, Mapping[str, Any], Sequence[Any], Mapping[str, Any]]] = []
+    made: Mapping[str, Any]
+    for row in summary.scores:
+        checked = own and share and len(row["by_seed"]) == seeds
+        made = row_over_splits(row, row["by_seed"], tested_share=share) if checked else row
+        said.append((f"{row['metric']} of {row['system']}", row, row["by_seed"], made))
     for claim, answer in summary.answers.items():
-        if OWN_SPLITS in summary.split and "measured" in answer:
-            said.append((f"claim {claim}", answer["measured"]["value"]["value"], answer["measured"]["by_seed"]))
-    for what, mean, by_seed in said:
-        numbers = [mean, *by_seed]
-        if by_seed and None not in numbers and abs(sum(by_seed) / len(by_seed) - mean) > 1e-5 * max(map(abs, numbers)):
-            raise InputError(f"{path}: {what} is not the mean of its seeds; run it, or hand it in, again")
+        if measured := answer.get("measured"):
+            made = measured_over_splits(answer, measured["by_seed"], tested_share=share) if own and share else measured
+            # On one split a claim's value need not be the mean of its seeds' own: a ratio is of the means.
+            ends = {"mean": measured["value"]["value"], **measured["value"]}
+            said.append((f"claim {claim}", ends, measured["by_seed"] if own else (), made["value"]))
+    for what, kept, by_seed, made in said:
+        numbers = [kept["mean"], *by_seed]
+        if None in numbers:
+            continue
+        slack = 1e-5 * max(map(abs, numbers))
+        if by_seed and abs(sum(by_seed) / len(by_seed) - kept["mean"]) > slack:
+            return f"{what} is not the mean of its seeds"
+        said_ends, made_ends = ((of["low"], of["high"]) for of in (kept, made))
+        if None in (*said_ends, *made_ends):
+            continue
+        outside = not said_ends[0] - slack <= kept["mean"] <= said_ends[1] + slack
+        if outside or np.abs(np.subtract(said_ends, made_ends)).max() > 100 * slack:
+            return f"the interval of {what} is not that of its seeds"
+    return ""
 
 
 def worth_of(summary: StudySummary, system: str) -> str:
