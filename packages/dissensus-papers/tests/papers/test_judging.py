@@ -85,6 +85,11 @@ def test_what_does_not_change_is_not_on_the_side_of_a_change() -> None:
     assert sides == [True, False, False]
 
 
+def test_an_interval_that_is_small_is_not_shown_as_none() -> None:
+    assert claim_cells(judge(claim(), measured(-0.00123, -0.00142, -0.00104)))[2] == "-0.0012 [-0.0014, -0.001]"
+    assert claim_cells(judge(claim(), measured(-0.3, -0.4, -0.2)))[2] == "-0.300 [-0.400, -0.200]"
+
+
 def test_kinds_are_counted_apart() -> None:
     kinds = {
         "claims": judge(claim(), measured(-0.3, -0.4, -0.2)),

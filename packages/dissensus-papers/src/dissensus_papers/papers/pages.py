@@ -242,7 +242,13 @@ def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str, str]:
         value = judged.measured.value
         ours = claim.text_of(value.value)
         if value.low is not None and value.high is not None:
-            ours += f" [{claim.text_of(value.low)}, {claim.text_of(value.high)}]"
+            ends = (value.value, value.low, value.high)
+            shown = [claim.text_of(end) for end in ends]
+            # An interval that is small is not none.
+            ours, low, high = (
+                [f"{end:.2g}" for end in ends] if shown[1] == shown[2] and value.low < value.high else shown
+            )
+            ours += f" [{low}, {high}]"
         ours += f" ({judged.beside})" if judged.beside else ""
     return (
         claim.id,
