@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from dissensus_papers.papers.summary import StudySummary
 
 HOW: Final = (
-    "Scores with 95 % intervals over items and seeds, as each set's scored study has them; rank is by {metric} "
-    "within the set (by the ranked probability score where classes are a scale and the set's summary keeps it), 1 "
-    "is best. Over sets: Friedman's test of all methods, then Nemenyi's critical difference of mean ranks, both at "
-    "{alpha:.0%}; beside them the exact Wilcoxon test of each method against the first that is no control, "
-    "corrected by Holm, which was registered in the protocol on 17 November 2026: for sets that were run before, it "
-    "was chosen after their scores were known. It takes the sizes of differences for comparable, which those of soft "
-    "NLL and of the ranked probability score are not. Sets cut to three votes are copies of sets with many, and not "
-    "further evidence: the comparison without them stands beside. Ranks are compared because scores of sets with "
-    "other classes are not on one scale. An ensemble is as many networks as it has seeds, and by soft NLL and RPS, "
-    "which are convex, never worse than they are in the mean. The test has little power with few sets, so that no "
-    "significant difference does not mean that methods are equal."
+    "Scores with 95 % intervals over items and seeds, as each set's scored study has them; rank is by {metric} within "
+    "the set (by the ranked probability score where classes are a scale and the set's summary keeps it), 1 is best. "
+    "Over sets: Friedman's test of all methods, then Nemenyi's critical difference of mean ranks, both at "
+    "{alpha:.0%}; beside them the exact Wilcoxon test of each method against the first that is neither a control nor "
+    "handed in, corrected by Holm, which was registered in the protocol on 17 November 2026: for sets that were run "
+    "before, it was chosen after their scores were known. It takes the sizes of differences for comparable, which "
+    "those of soft NLL and of the ranked probability score are not. Sets cut to three votes are copies of sets with "
+    "many, and not further evidence: the comparison without them stands beside. Ranks are compared because scores of "
+    "sets with other classes are not on one scale. An ensemble is as many networks as it has seeds, and by soft NLL "
+    "and RPS, which are convex, never worse than they are in the mean. The test has little power with few sets, so "
+    "that no significant difference does not mean that methods are equal."
 )
 
 VOTED: Final = "A system and one vote of each item together (dis.combine), scored on the item's other votes"
@@ -116,8 +116,9 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
 def _comparison(comparison: Comparison, svg: str) -> list[Block]:
     ranking, others = comparison.ranking, comparison.others
     title = Block("text", f"{pages.capital(comparison.title)}.")
+    cautioned = f" Not ranked, because of a caution: {', '.join(comparison.cautioned)}." if comparison.cautioned else ""
     if ranking is None:
-        return [title, Block("text", f"{pages.capital(comparison.why)}.")]
+        return [title, Block("text", f"{pages.capital(comparison.why)}.{cautioned}")]
     metrics = (f"mean rank: {METRICS[metric].short}" for metric in others)
     header = ("method", "mean rank", *metrics, f"Holm p against {comparison.best}")
     p = comparison.p_holm
@@ -136,6 +137,7 @@ def _comparison(comparison: Comparison, svg: str) -> list[Block]:
     )
     if comparison.left_out:
         tests += f" Not ranked, because not on all of these sets: {', '.join(comparison.left_out)}."
+    tests += cautioned
     return [
         title,
         Block("figure", "Mean ranks and critical difference", svg=svg, file=_plot(comparison.slug)),
