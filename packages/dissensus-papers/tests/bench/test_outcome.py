@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace as replace_summary
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
+from dissensus_papers.bench.figure import critical_difference_plot
 from dissensus_papers.bench.outcome import standings
-from dissensus_papers.bench.pages import _comparison, leaderboard
+from dissensus_papers.bench.pages import _comparison, leaderboard, page
 from dissensus_papers.bench.protocol import BenchSet, Protocol, read_protocol
 from dissensus_papers.papers.measured import rounded
 from dissensus_papers.papers.summary import RULER, StudySummary, worth_of
@@ -209,6 +211,13 @@ def test_ordered_sets_are_ranked_by_the_ranked_probability_score() -> None:
     assert ranking is not None
     assert len(set(ranking.mean_ranks)) == 1
     assert {each.metric for each in standings(stated, summaries).sets} == {"soft_nll"}
+    # It takes the place of soft NLL, and of nothing else that a protocol asks for.
+    other = replace(ordered, comparison=replace(ordered.comparison, metric="accuracy"))
+    assert {each.metric for each in standings(other, summaries).sets} == {"accuracy"}
+    assert ["ranked probability score where classes" in told(each, summaries) for each in (ordered, other)] == [
+        True,
+        False,
+    ]
 
 
 def test_what_is_handed_in_does_not_change_what_the_others_are_ranked_by() -> None:
@@ -288,9 +297,9 @@ def test_pages_say_who_has_no_rank_for_a_caution() -> None:
 def test_the_leaderboard_ranks_nothing_with_a_caution(browser: Any, tmp_path: Path) -> None:
     result = standings(protocol(8), with_outside({"Cheater": 0.1, "Clean": 0.2}, cautioned={"Cheater": 2}))
     (tmp_path / "board.html").write_text(leaderboard(rounded(result.to_dict())), encoding="utf-8")
-    page = browser.new_page(viewport={"width": 390, "height": 800})
-    page.goto((tmp_path / "board.html").as_uri())
-    rows = page.evaluate(
+    tab = browser.new_page(viewport={"width": 390, "height": 800})
+    tab.goto((tmp_path / "board.html").as_uri())
+    rows = tab.evaluate(
         """[...document.querySelectorAll('#board tbody tr')].map(row =>
             [row.querySelector('a').innerText, row.cells[1].innerText, row.cells[4].className])"""
     )
@@ -298,4 +307,45 @@ def test_the_leaderboard_ranks_nothing_with_a_caution(browser: Any, tmp_path: Pa
     assert ranks["Cheater"] == ("-", "")
     assert ranks["Clean"] == ("1.00", "best")
     assert ranks["multipass"] == ("2.00", "")
-    page.close()
+    # Row lines go on below the first cells, which stay where they are.
+    assert tab.evaluate("getComputedStyle(document.getElementById('board')).borderCollapse") == "separate"
+    assert "it scrolls sideways" in tab.inner_text("main")
+    tab.close()
+
+
+def told(asked: Protocol, summaries: Mapping[str, StudySummary]) -> str:
+    """All that the page says, folded or not."""
+    blocks = page(standings(asked, summaries), summaries, {"all": "<svg/>"})
+    return "\n".join(one.text for block in blocks for one in (block, *block.inside))
+
+
+@pytest.mark.parametrize(("sets", "tells"), [(5, False), (6, False), (7, False), (8, True), (12, True)])
+def test_a_column_that_can_tell_nothing_is_called_so(sets: int, tells: bool) -> None:
+    """With five other methods, 2 / 2^n times five is below 5 % from eight sets on."""
+    made = {f"set{n}": in_order(f"set{n}") for n in range(sets)}
+    said = told(protocol(sets), made)
+    over = standings(protocol(sets), made).comparisons[0]
+    assert (min(over.p_holm.values()) < 0.05) == tells
+    assert ("Holm can tell nothing here" in said) == (not tells)
+    assert "The thin line to the right of each dot is one critical difference long" in said
+
+
+def test_lines_of_the_plot_are_as_long_as_the_critical_difference() -> None:
+    """All of them, also where they end right of the last rank; and all lie on the plot."""
+    for sets in (2, 8):
+        ranking = (
+            standings(protocol(sets), {f"set{n}": in_order(f"set{n}") for n in range(sets)}).comparisons[0].ranking
+        )
+        assert ranking is not None
+        svg = critical_difference_plot(ranking, title="All")
+        lines = [
+            tuple(map(float, ends)) for ends in re.findall(r'x1="([\d.]+)" x2="([\d.]+)" [^/]*stroke="#59616b"/>', svg)
+        ]
+        assert len(lines) == len(ranking.methods)
+        lengths = {round(last - first) for first, last in lines}
+        assert max(lengths) - min(lengths) <= 1
+        width = re.search(r'width="([\d.]+)"', svg)
+        assert width is not None
+        assert max(last for _, last in lines) < float(width[1])
+        step = (lines[-1][0] - lines[0][0]) / (ranking.mean_ranks[-1] - ranking.mean_ranks[0])
+        assert lines[0][1] - lines[0][0] == pytest.approx(step * ranking.critical_difference, abs=0.5)

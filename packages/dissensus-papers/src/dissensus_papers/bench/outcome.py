@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.evaluation import METRICS, Estimate
-from dissensus_papers.bench.protocol import ORDERED, WITH, study_name
+from dissensus_papers.bench.protocol import ORDERED, REPLACED, WITH, study_name
 from dissensus_papers.bench.ranking import against_best, rank_methods, ranks_of
 from dissensus_papers.papers.evidence import ALL
 from dissensus_papers.papers.summary import DASH, worth_of
@@ -247,7 +247,8 @@ def _set_result(protocol: Protocol, bench_set: BenchSet, ran: Mapping[str, Study
     base = ran[bench_set.name]
     rows = _rows(protocol, base)
     # Summaries from before ordered sets had a metric of their own keep none of it, whatever is handed in beside them.
-    scaled = bench_set.ordered and any(ORDERED in row.scores for row in rows.values())
+    asked = bench_set.ordered and protocol.comparison.metric == REPLACED
+    scaled = asked and any(ORDERED in row.scores for row in rows.values())
     for name, summary in ran.items():
         on, _, method = name.partition(WITH)
         if on == bench_set.name and method:

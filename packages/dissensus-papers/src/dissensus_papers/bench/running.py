@@ -19,7 +19,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation import correct, evaluate, panel_of
 from dissensus.own_code import source_files
 from dissensus.together import combine
-from dissensus_papers.bench.protocol import FILES, ORDERED, WITH, Entry, protocol_study, study_name, study_text
+from dissensus_papers.bench.protocol import FILES, NAMES, ORDERED, WITH, Entry, protocol_study, study_name, study_text
 from dissensus_papers.papers.claims import Paper, StudyUse
 from dissensus_papers.papers.pages import SHOWN
 from dissensus_papers.papers.running import as_asked, reproduce
@@ -27,6 +27,7 @@ from dissensus_papers.papers.summary import (
     RULER,
     StudySummary,
     checksum,
+    kept_summary,
     read_summaries,
     rounded,
     scores_of,
@@ -58,9 +59,6 @@ WITH_VOTES: Final = "with_votes"
 PARTS: Final = ("delivery", "loss", "model")
 """What functions or classes of a user's file are called that are to be used."""
 
-_NAMES: Final = re.compile(r"\w([\w.+ -]{0,48}\w)?")
-"""Names of systems, which are names of files: 50 letters of any alphabet fit every disk."""
-
 
 def run_bench(
     protocol: Protocol,
@@ -88,7 +86,7 @@ def run_bench(
     Raises:
         InputError: where a set or a method is not there, or where the folder has quick results beside which full ones
             would stand, or the other way round; where the method's name is taken, or a set's votes are not those of
-            its summary.
+            its summary; and at the end where no set could be run.
     """
     kept = read_summaries(folder, NAME) if method is not None or any((folder / NAME).glob("*.json")) else {}
     same_length(folder, kept, quick=how.quick)
@@ -105,6 +103,7 @@ def run_bench(
             (place / inside).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, place / inside)
     place.mkdir(parents=True, exist_ok=True)
+    made: list[StudySummary] = []
     for bench_set in protocol.chosen(sets):
         votes = ""
         # What cannot be read, the run says.
@@ -114,16 +113,27 @@ def run_bench(
         for entry in entries:
             if not entry.name or method is not None or entry.name in protocol.further(bench_set):
                 try:
-                    yield from _run(protocol, bench_set, entry, store, folder, place, how, train)
+                    for summary in _run(protocol, bench_set, entry, store, folder, place, how, train):
+                        made.append(summary)
+                        yield summary
                 except Exception as error:
                     # Also of a worker, of whose traceback only the text is left.
                     own = re.findall(
                         rf'"{re.escape(str(place.resolve()))}.([^"]*)", line (\d+)', "".join(format_exception(error))
                     )
-                    if method is None or not own or isinstance(error, InputError):
+                    if method is None or isinstance(error, InputError | OSError | MemoryError):
                         raise
-                    what = f"{own[-1][0]}, line {own[-1][1]}: {type(error).__name__}: {error}"
-                    raise InputError(f"{what}; mend it, and add it again") from error
+                    # What is called wrongly, or gives something else than it should, fails in our code.
+                    where = f"{own[-1][0]}, line {own[-1][1]}" if own else method.name
+                    raise InputError(f"{where}: {type(error).__name__}: {error}; mend it, and add it again") from error
+    # Rows without the deliveries of their set stand in no table.
+    if all(summary.missing for summary in made if method is not None or WITH not in summary.name):
+        for summary in made if method is not None else ():
+            # It never stood in the table, and would be told of on every page.
+            if (lost := kept_summary(folder, NAME, summary.name)) and lost.missing:
+                (folder / NAME / f"{summary.name}.json").unlink()
+        why = f"{made[0].name}: {made[0].missing}" if made else "quick runs leave all of these sets out"
+        raise InputError(f"{method or 'bench'}: no set could be run, and no page is written; {why}")
 
 
 def own_entry(file: Path) -> Entry:
@@ -153,7 +163,7 @@ def refuse_row(
     protocol: Protocol, kept: Mapping[str, StudySummary], *, name: str, on: Iterable[str], folder: Path, external: bool
 ) -> None:
     """Refuses a row that no page would show, or whose name is another's or no file's: disks may not tell A from a."""
-    if not _NAMES.fullmatch(name) or WITH in name:
+    if not NAMES.fullmatch(name) or WITH in name:
         raise InputError(
             f"bench: '{name[:60]}' cannot be a name in the table; use up to 50 letters, digits, spaces and - + . _"
         )
@@ -188,9 +198,16 @@ def _refuse_other_votes(kept: Mapping[str, StudySummary], name: str, votes: str)
 def refuse_unfit(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> None:
     """Refuses summaries that cannot stand in one table.
 
-    That is what was scored on other votes than its set, and studies that the protocol does not ask for: a page would
-    say what never ran.
+    That is what was scored on other votes than its set, what lacks a metric, and studies that the protocol does not ask
+    for: a page would say what never ran.
     """
+    known = {bench_set.name for bench_set in protocol.sets}
+    shown = {name: kept for name, kept in summaries.items() if name.partition(WITH)[0] in known and not kept.missing}
+    if not known & set(shown):
+        raise InputError(
+            f"bench: of {', '.join(sorted(summaries)[:3])} none is a set of the protocol that was run; give their own "
+            "with --protocol, or run dissensus bench"
+        )
     for name, kept in summaries.items():
         _refuse_other_votes(summaries, name, kept.data.get("votes", ""))
     for bench_set, entry in product(protocol.sets, protocol.entries):
@@ -207,12 +224,16 @@ def refuse_unfit(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> N
                 f"bench: {summary.name} was run by another protocol, which differs in {', '.join(wrong)}; give that "
                 "one with --protocol, or run dissensus bench into another folder"
             )
-        lacking = [name for name in protocol.metrics if all(row["metric"] != name for row in summary.scores)]
+    for name, summary in sorted(shown.items()):
+        has, method = {row["metric"] for row in summary.scores}, name.partition(WITH)[2]
+        # The entropies of a constant correlate with nothing, so that it has neither correlation.
+        without = () if "entropy_spearman" in has else ("entropy_spearman", "entropy_pearson")
+        lacking = [metric for metric in protocol.metrics if metric not in has and metric not in without]
         if lacking:
-            raise InputError(
-                f"bench: {summary.name} keeps no {', '.join(lacking)}; run dissensus bench on its store again (what is "
-                "there is not trained again), or choose another metric"
-            )
+            command = "dissensus bench add" if method and method not in protocol.named else "dissensus bench"
+            again = f"run {command} on its store again (what is there is not trained again)"
+            again = "withdraw it and hand it in again" if summary.external else again
+            raise InputError(f"bench: {name} keeps no {', '.join(lacking)}; {again}, or choose another metric")
 
 
 def _decides(text: str) -> dict[str, Any]:
@@ -368,6 +389,8 @@ def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[TrainingData, Int
 
 def _not_run(summary: StudySummary, folder: Path, path: Path) -> StudySummary:
     """The summary of what could not be run, kept without the places of this machine's files."""
-    kept = replace(summary, missing=without_place(summary.missing.replace(str(path), path.name)))
+    # Nobody wrote this file, and its lines are nowhere.
+    why = re.sub(rf"^{re.escape(str(path))}(, line \d+)?: ", "the protocol: ", summary.missing)
+    kept = replace(summary, missing=without_place(why.replace(str(path), path.name)))
     write_summary(folder, NAME, kept)
     return kept
