@@ -63,13 +63,13 @@ def one_set(name: str) -> str:
         ("[kinds.text]\nseeds = 3\n", "kinds.text"),
         ("sieds = 4\n", "sieds"),
         *(
-            (one_set(name), f"line 2: .*'{name[:60]}', which can be no file")
+            (one_set(name), f"line 2: .*'{name[:60]}', no name of a file")
             for name in ("../aa", "a--b", "", "a/b", ".a", "x" * 51)
         ),
         (one_set("a") + one_set("b") + one_set("A"), "line 12: .*'A', as of another set; give it its own"),
-        ('[models."../x"]\n', "line 1: .*'../x', which can be no file"),
-        ('people = ["a/b"]\n', "line 1: .*'a/b', which can be no file"),
-        ('[tuned]\n"a/b" = { strength = [1.0] }\n', "line 2: .*'a/b', which can be no file"),
+        ('[models."../x"]\n', "line 1: .*'../x', no name of a file"),
+        ('people = ["a/b"]\n', "line 1: .*'a/b', no name of a file"),
+        ('[tuned]\n"a/b" = { strength = [1.0] }\n', "line 2: .*'a/b', no name of a file"),
         *((f"[comparison]\nalpha = {level}\n", "give a level between 0 and 1") for level in (7, 1, 0, -0.05)),
         *((f"[comparison]\n{key} = {value}\n", "1 or more") for key in ("few", "least_sets") for value in (0, -3)),
     ],

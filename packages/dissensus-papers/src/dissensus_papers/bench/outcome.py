@@ -128,7 +128,6 @@ class Comparison:
         why: there is none.
         left_out: methods that lack a score on one of the sets.
         cautioned: what was handed in and has a caution on one of them, and is not ranked either.
-        outside: what was handed in and is ranked.
         others: by metric, the mean rank of each method.
     """
 
@@ -138,7 +137,6 @@ class Comparison:
     why: str = ""
     left_out: tuple[str, ...] = ()
     cautioned: tuple[str, ...] = ()
-    outside: tuple[str, ...] = ()
     others: Mapping[str, Mapping[str, float]]
     best: str = ""
     p_holm: Mapping[str, float] = field(default_factory=dict)
@@ -321,11 +319,10 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
 
     whole = everywhere("")
     left_out = tuple(name for name in methods if name not in whole)
+    about: Any = {"slug": slug, "title": title, "left_out": left_out, "cautioned": cautioned}
     if len(sets) < 2 or len(whole) < 3:
         why = f"too little to rank (sets: {len(sets)}; methods that are on all of them: {len(whole)})"
-        return Comparison(
-            slug=slug, title=title, ranking=None, why=why, left_out=left_out, cautioned=cautioned, others={}
-        )
+        return Comparison(**about, ranking=None, why=why, others={})
     others = {}
     for metric in protocol.comparison.others:
         # A constant has no correlation with anything, and is not ranked by it.
@@ -334,19 +331,14 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
             by_metric, _ = ranked(metric, names)
             others[metric] = dict(zip(by_metric.methods, by_metric.mean_ranks, strict=True))
     ranking, scores = ranked("", whole)
-    outside = {row.method for row in rows if row.external}
-    best = next((name for name in ranking.methods if name not in {*protocol.controls, *outside}), "")
-    return Comparison(
-        slug=slug,
-        title=title,
-        ranking=ranking,
-        left_out=left_out,
-        cautioned=cautioned,
-        outside=tuple(name for name in ranking.methods if name in outside),
-        others=others,
-        best=best,
-        p_holm=against_best(scores, methods=whole, best=best) if best else {},
-    )
+    never = {*protocol.controls, *_outside(sets)}
+    best = next((name for name in ranking.methods if name not in never), "")
+    p_holm = against_best(scores, methods=whole, best=best) if best else {}
+    return Comparison(**about, ranking=ranking, others=others, best=best, p_holm=p_holm)
+
+
+def _outside(sets: Sequence[SetResult]) -> set[str]:
+    return {name for result in sets for name, row in result.rows.items() if row.external}
 
 
 def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult], *, quick: bool) -> str:
@@ -372,7 +364,7 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     told = [name for name in near if comparison.p_holm[name] < protocol.comparison.alpha and name not in ahead]
     if told:
         sentences.append(f"Wilcoxon's test with Holm, against it alone, does tell it apart from {_and(told)}.")
-    controls, outside = ([name for name in ahead if (name in comparison.outside) == of] for of in (False, True))
+    controls, outside = ([name for name in ahead if (name in _outside(sets)) == of] for of in (False, True))
     sentences += [f"Ahead of it stands a control: {_and(controls)}."] if controls else []
     if outside:
         stands, was = ("stands", "was") if len(outside) == 1 else ("stand", "were")

@@ -97,6 +97,7 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
     ran = [summary for summary in summaries.values() if not summary.missing]
     runs = sum(number for summary in ran for number in summary.trained_on.values())
     hours = sum(summary.machine_hours for summary in ran)
+    scaled = SCALED if comparison.metric == REPLACED else ""
     return [
         Block("title", result.protocol.title),
         Block("text", result.protocol.question),
@@ -106,14 +107,7 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
         Block("heading", "Over sets"),
         *([Block("text", PLOTTED)] if plots else []),
         *(block for over in result.comparisons for block in _comparison(over, plots.get(over.slug, ""))),
-        Block(
-            "text",
-            HOW.format(
-                metric=METRICS[comparison.metric].short,
-                alpha=comparison.alpha,
-                scaled=SCALED if comparison.metric == REPLACED else "",
-            ),
-        ),
+        Block("text", HOW.format(metric=METRICS[comparison.metric].short, alpha=comparison.alpha, scaled=scaled)),
         Block("fold", "Scores on each set", inside=table(result)),
         *_with_votes(summaries),
         *_lewidi(summaries),

@@ -192,7 +192,7 @@ class Protocol(TomlTable):
         for where, name in named:
             if not NAMES.fullmatch(name) or WITH in name:
                 raise TableError(
-                    where, f"is '{name[:60]}', which can be no file; use up to 50 letters, digits and - + . _"
+                    where, f"is '{name[:60]}', no name of a file; use up to 50 letters, digits and - + . _"
                 )
         # Disks may not tell A from a.
         folded = [bench_set.name.casefold() for bench_set in self.sets]

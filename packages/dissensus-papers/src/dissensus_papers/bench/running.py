@@ -230,8 +230,8 @@ def refuse_unfit(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> N
         without = () if "entropy_spearman" in has else ("entropy_spearman", "entropy_pearson")
         lacking = [metric for metric in protocol.metrics if metric not in has and metric not in without]
         if lacking:
-            command = "dissensus bench add" if method and method not in protocol.named else "dissensus bench"
-            again = f"run {command} on its store again (what is there is not trained again)"
+            add = " add" if method and method not in protocol.named else ""
+            again = f"run dissensus bench{add} on its store again (what is there is not trained again)"
             again = "withdraw it and hand it in again" if summary.external else again
             raise InputError(f"bench: {name} keeps no {', '.join(lacking)}; {again}, or choose another metric")
 
