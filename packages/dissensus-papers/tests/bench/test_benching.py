@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -20,9 +21,11 @@ from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
+from dissensus.labels import label
+from dissensus.votes import read_votes
 from dissensus_papers.bench import read_protocol, run_bench, standings
 from dissensus_papers.bench.pages import table, write_pages
-from dissensus_papers.bench.running import held_out, own_entry, refuse_unfit
+from dissensus_papers.bench.running import held_out, own_entry, refuse_unfit, scored_system, too_close
 from dissensus_papers.bench.submitting import _copies, submit
 from dissensus_papers.papers import read_summaries
 from dissensus_papers.papers.running import Reproduction
@@ -155,7 +158,10 @@ def test_what_was_run_is_not_replaced_where_data_or_a_model_are_gone(small: Path
     kept = {path.name: path.read_bytes() for path in (tmp_path / "out/bench").glob("*.json")}
     text = PROTOCOL.format(folder=(tmp_path / "gone").as_posix()).replace('"linear"', f'"{model}"')
     (tmp_path / "protocol.toml").write_text(text)
-    again = list(run_bench(read_protocol(tmp_path / "protocol.toml"), small / "store", tmp_path / "out", how=HOW))
+    again: list[StudySummary] = []
+    run = run_bench(read_protocol(tmp_path / "protocol.toml"), small / "store", tmp_path / "out", how=HOW)
+    with pytest.raises(InputError, match=r"^bench: no set could be run, and no page is written; one: "):
+        again.extend(run)
     assert {"one", "two--label-smoothing-tuned", "far"} <= {each.name for each in again if each.missing}
     left = {path.name: path.read_bytes() for path in (tmp_path / "out/bench").glob("*.json")}
     ran = [name for name, before in kept.items() if not json.loads(before)["missing"]]
@@ -178,6 +184,84 @@ def test_a_method_of_the_users_own_is_in_the_table(small: Path, tmp_path: Path) 
     # It is another method than soft, and soft is what it was.
     assert methods["my_method"]["soft_nll"] != methods["soft"]["soft_nll"]
     assert str(tmp_path) not in (tmp_path / "out/bench/one--my_method.json").read_text().replace(str(small), "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"majority", "soft"', '"majority", "sfot"', "the protocol: 'deliveries' .*'sfot'.*did you mean 'soft'"),
+        ("votes.csv", "vots.csv", "vots.csv"),
+        ('"linear"', '"linaer"', "the protocol: 'models' .*'linaer'"),
+    ],
+)
+def test_where_nothing_ran_no_page_is_written(small: Path, tmp_path: Path, old: str, new: str, told: str) -> None:
+    """And the command fails; why each set was not run is kept, and told of the protocol."""
+    (small / "wrong.toml").write_text(PROTOCOL.replace(old, new).format(folder=small.as_posix()))
+    command = ["bench", "--protocol", str(small / "wrong.toml"), "--store", str(tmp_path), "-o", str(tmp_path / "out")]
+    failed = CliRunner().invoke(app, [*command, "--engine", "loop", "--device", "cpu"]).exception
+    assert isinstance(failed, InputError)
+    assert re.search(f"^bench: no set could be run, and no page is written; one: .*{told}", str(failed)), failed
+    assert read_summaries(tmp_path / "out", "bench")["one"].missing
+    assert not (tmp_path / "out/bench.md").exists()
+    assert ".toml" not in str(failed)
+
+
+def test_quick_that_leaves_everything_out_says_so(small: Path, tmp_path: Path) -> None:
+    text = PROTOCOL.replace("quick = {{ seeds = 1, epochs = 2 }}\n", "").format(folder=small.as_posix())
+    (small / "slow.toml").write_text(text)
+    run = run_bench(read_protocol(small / "slow.toml"), tmp_path, tmp_path / "out", how=replace(HOW, quick=True))
+    with pytest.raises(InputError, match="quick runs leave all of these sets out"):
+        list(run)
+
+
+def test_a_method_that_ran_nowhere_leaves_nothing_behind(small: Path, tmp_path: Path) -> None:
+    """What ran before it was edited stays."""
+    shutil.copytree(small / "out", tmp_path / "out")
+    mine = tmp_path / "mine.py"
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out/bench").iterdir()}
+    for text in ("import no_such_package\n\n", "def model(:\n"):
+        mine.write_text(f"{text}def loss(logits, target):\n    return (logits.softmax(-1) - target).square().sum(-1)\n")
+        with pytest.raises(InputError, match=r"no set could be run|no file of Python"):
+            list(run_bench(read_protocol(small / "protocol.toml"), tmp_path, tmp_path / "out", how=HOW, method=mine))
+        assert {path.name: path.read_bytes() for path in (tmp_path / "out/bench").iterdir()} == before
+    mine.write_text("def loss(logits, target):\n    return (logits.softmax(-1) - target).square().sum(-1)\n")
+    list(run_bench(read_protocol(small / "protocol.toml"), tmp_path, tmp_path / "out", how=HOW, method=mine))
+    ran = (tmp_path / "out/bench/one--mine.json").read_bytes()
+    mine.write_text("import no_such_package\n\n" + mine.read_text())
+    with pytest.raises(InputError, match="no set could be run"):
+        list(run_bench(read_protocol(small / "protocol.toml"), tmp_path, tmp_path / "out", how=HOW, method=mine))
+    assert (tmp_path / "out/bench/one--mine.json").read_bytes() == ran
+
+
+def test_summaries_of_no_set_of_the_protocol_make_no_page(small: Path, tmp_path: Path) -> None:
+    shutil.copytree(small / "out/bench", tmp_path / "bench")
+    (tmp_path / "bench.md").write_text("as it was")
+    failed = CliRunner().invoke(app, ["bench", "--from", str(tmp_path)]).exception
+    assert isinstance(failed, InputError)
+    assert "none is a set of the protocol that was run; give their own with --protocol" in str(failed)
+    assert (tmp_path / "bench.md").read_text() == "as it was"
+
+
+def test_a_row_that_lacks_the_metric_is_refused_with_its_own_remedy(small: Path, entered: Path) -> None:
+    """It would be left out as if it were not on all sets; a constant has no correlation, and nothing is amiss."""
+    (entered / "mine.py").write_text("def loss(logits, target):\n    return (logits - target).square().sum(-1)\n")
+    protocol = read_protocol(small / "protocol.toml")
+    list(run_bench(protocol, small / "store", entered / "out", how=HOW, method=entered / "mine.py"))
+    handed_in(small, entered, name="Theirs")
+    write_predictions(small, entered / "mine/one.csv", np.full_like(held(small).probabilities, 0.5))
+    handed_in(small, entered, name="Constant")
+    kept = read_summaries(entered / "out", "bench")
+    assert all(row["metric"] != "entropy_spearman" for row in kept["one--Constant"].scores)
+    refuse_unfit(protocol, kept)
+    for name, remedy in (
+        ("one--soft-ensemble", "run dissensus bench on its store again"),
+        ("one--label-smoothing-tuned", "run dissensus bench on its store again"),
+        ("one--mine", "run dissensus bench add on its store again"),
+        ("one--Theirs", "withdraw it and hand it in again"),
+    ):
+        less = tuple(row for row in kept[name].scores if row["metric"] != "accuracy")
+        with pytest.raises(InputError, match=f"{name} keeps no accuracy; {remedy}"):
+            refuse_unfit(protocol, kept | {name: replace(kept[name], scores=less)})
 
 
 def test_a_file_without_a_method_is_refused(tmp_path: Path) -> None:
@@ -353,6 +437,7 @@ def test_what_is_wrong_with_predictions_is_told_and_nothing_is_kept(small: Path,
     whole = path.read_text().splitlines()
     for text, told in (
         ("\n".join(whole[:-1]), "have no prediction, first .*; give the .* held-out items of one, and no others"),
+        ("\n".join([*whole, "i0,0.5,0.5"]), "1 predictions are for items that are not held out, first i0; give the "),
         ("\n".join(["item,maybe,yes", *whole[1:]]), "maybe|no"),
         ("\n".join([*whole[:-1], whole[-1].split(",")[0] + ",0.9,0.9"]), "sum"),
     ):
@@ -473,6 +558,86 @@ def test_the_truth_is_no_copy_of_the_votes(votes: int, classes: int) -> None:
         assert not _copies(others[varied], shares[varied])
 
 
+# --- predictions that know the votes --------------------------------------------------------------------------------
+
+
+def cautioned(counts: Any, said: Any, *, who: Any = None) -> bool:
+    """Whether predictions are too close to (items, classes) votes; `who` has the annotator of each vote, by class."""
+    items, classes = [f"i{n}" for n in range(len(counts))], [f"c{n}" for n in range(counts.shape[1])]
+    item, chosen = (np.repeat(each, counts.ravel()) for each in np.indices(counts.shape).reshape(2, -1))
+    names = np.arange(item.size) if who is None else who
+    votes = read_votes(
+        {
+            "item": np.array(items)[item],
+            "annotator": [f"a{name}" for name in names.tolist()],
+            "label": np.array(classes)[chosen],
+        },
+        classes=classes,
+    )
+    human = label(votes, "frequency")
+    assert human.items.tolist() == items
+    return bool(too_close(human, [said], votes=votes))
+
+
+@pytest.mark.parametrize("votes", [2, 3, 5, 20])
+@pytest.mark.parametrize("classes", [2, 5])
+def test_what_does_not_know_the_votes_has_no_caution_and_disguised_shares_have(votes: int, classes: int) -> None:
+    """The truth, other people, constants and a model that is off; shares with a weight of each item's own, or noise."""
+    generator = np.random.default_rng(votes)
+    for _ in range(10):
+        truth = generator.dirichlet(np.full(classes, 0.7), 200)
+        counts, others = generator.multinomial(votes, truth, (2, 200))
+        shares, weight = counts / votes, generator.uniform(0.45, 0.95, (200, 1))
+        off = 0.8 * truth + 0.2 * generator.dirichlet(np.ones(classes), 200)
+        for honest in (
+            truth,
+            others / votes,
+            off,
+            np.tile(shares.mean(axis=0), (200, 1)),
+            np.full_like(truth, 1 / classes),
+        ):
+            assert not cautioned(counts, honest)
+        noise = generator.dirichlet(np.ones(classes), 200)
+        # Of many votes little is won by knowing them, and noise hides it.
+        for known in (weight * shares + (1 - weight) / classes, 0.8 * shares + 0.2 * noise)[: 1 + (votes < 20)]:
+            assert cautioned(counts, known)
+
+
+def test_the_same_people_on_all_items_are_no_sample() -> None:
+    """A model that learnt their habits is closer to their votes than to those of others, and may be."""
+    generator = np.random.default_rng(0)
+    for people, votes in ((3, 3), (6, 6), (8, 3), (300, 5)):
+        habit = generator.dirichlet([0.3, 0.3], people)
+        who = np.argsort(generator.random((400, people)), axis=1)[:, :votes]
+        drawn = generator.random(who.shape) < habit[who][..., 1]
+        counts = np.stack([votes - drawn.sum(axis=1), drawn.sum(axis=1)], axis=1)
+        order = np.argsort(drawn, axis=1, kind="stable")
+        names = np.take_along_axis(who, order, axis=1).ravel()
+        near = habit.mean(axis=0) + generator.uniform(-0.01, 0.01, (400, 1)) * [1, -1]
+        assert not cautioned(counts, near, who=names)
+        shares, weight = counts / votes, generator.uniform(0.45, 0.95, (400, 1))
+        assert cautioned(counts, weight * shares + (1 - weight) / 2, who=names) == (people == 300)
+
+
+def test_disguised_shares_are_entered_with_a_caution_seed_by_seed(small: Path, entered: Path) -> None:
+    """Of anonymous votes; another seed that is far off does not hide one that is too near."""
+    data = entered / "anonymous"
+    data.mkdir()
+    write_data(data)
+    lines = (data / "votes.csv").read_text().splitlines()
+    rows = [f"{line.split(',')[0]},b{n},{line.split(',')[2]}" for n, line in enumerate(lines[1:])]
+    (data / "votes.csv").write_text("\n".join([lines[0], *rows]) + "\n")
+    (data / "protocol.toml").write_text(PROTOCOL.format(folder=data.as_posix()))
+    human, generator = held(data), np.random.default_rng(1)
+    weight = generator.uniform(0.45, 0.95, (len(human), 1))
+    known = weight * human.probabilities + (1 - weight) / 2
+    protocol = read_protocol(data / "protocol.toml")
+    about, tested, trained = held_out(protocol, protocol.sets[0])
+    for said, has in ((known, True), ([0.3 + 0.4 * known, known], True), (np.full_like(known, 0.5), False)):
+        kept = scored_system(about, "Mine", np.asarray(said), tested=tested, trained=trained, how=HOW)
+        assert ["seem to know the votes" in caution for caution in kept["cautions"]] == [True] * has
+
+
 def test_a_constant_is_no_copy_of_the_votes_of_two(small: Path, entered: Path) -> None:
     """Where they differ, each has half."""
     write_data(entered)
@@ -551,6 +716,25 @@ def test_a_mistake_in_a_method_of_ones_own_is_told_with_its_line(small: Path, en
         list(run_bench(protocol, entered, entered / "out", how=HOW, method=entered / "mine.py", sets=("far",)))
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("def delivery(labels):\n    return 3\n", "mine.py: TypeError: .*unexpected keyword argument"),
+        ('def delivery(labels, votes=None, *, seed=0, device="cpu"):\n    return 3\n', "mine.py: "),
+        ("def model():\n    return 3\n", "mine.py"),
+        ("def model(*sizes):\n    return 3\n", "mine.py"),
+        ("def loss(logits):\n    return 3\n", "mine.py: TypeError"),
+        ("def loss(logits, target):\n    return 'a'\n", "mine.py"),
+    ],
+)
+def test_a_method_of_another_shape_is_refused_with_its_file(small: Path, entered: Path, text: str, told: str) -> None:
+    (entered / "mine.py").write_text(text)
+    protocol = read_protocol(small / "protocol.toml")
+    with pytest.raises(InputError, match=told):
+        list(run_bench(protocol, entered / "store", entered / "out", how=HOW, method=entered / "mine.py"))
+    assert not list((entered / "out/bench").glob("*--mine.json"))
+
+
 def test_what_is_wrong_in_a_protocol_is_told_of_the_protocol(small: Path) -> None:
     (small / "typo.toml").write_text(PROTOCOL.replace('"linear"', '"linaer"').format(folder=small.as_posix()))
     protocol = read_protocol(small / "typo.toml")
@@ -599,6 +783,45 @@ def test_answers_that_nobody_of_the_shared_task_could_give_are_refused(
     (found,) = handed_in(small, entered)
     assert found.measured["lewidi"][0]["score"] == pytest.approx(0.5 / 11)
     assert found.measured["notes"] == ["Paraphrase test pe: normalised absolute distance 0.045"]
+
+
+@pytest.mark.parametrize(("dataset", "ways"), [("CSC", 7), ("MP", 2), ("Par", 11), ("VariErrNLI", 2)])
+def test_soft_labels_of_the_shared_task_are_no_predictions(
+    small: Path, entered: Path, monkeypatch: pytest.MonkeyPatch, dataset: str, ways: int
+) -> None:
+    """Mixed with a constant they are no better; what other people said, and a constant, is let in."""
+    place, generator = entered / "lewidi-2025", np.random.default_rng(0)
+    place.mkdir()
+    monkeypatch.setenv("DISSENSUS_DATA", str(entered))
+    (entered / "mine/one.csv").unlink()
+    classes = {"CSC": range(1, 7), "MP": range(2), "Par": range(-5, 6), "VariErrNLI": range(2)}[dataset]
+    apart = ("neutral", "contradiction", "entailment") if dataset == "VariErrNLI" else ("",)
+    size = (2, 40, len(apart))
+    drawn = generator.multinomial(4, generator.dirichlet(np.ones(len(classes)), size[1:]), size) / 4
+    entries = {}
+    for n, row in enumerate(drawn[0].tolist()):
+        soft = {
+            name: dict(zip(map(str, classes), shares, strict=True)) for name, shares in zip(apart, row, strict=True)
+        }
+        answers = "neutral" if dataset == "VariErrNLI" else str(classes[0])
+        entries[str(n)] = {"annotations": {"A": answers}, "soft_label": soft if apart[0] else soft[""]}
+    name = "Paraphrase" if dataset == "Par" else dataset
+    (place / f"{name}_test.json").write_text(json.dumps(entries))
+    path = entered / f"mine/{name if dataset != 'Par' else 'Par'}_test_soft.tsv"
+
+    def write(said: Table) -> None:
+        order = np.argsort(apart)
+        wide = np.pad(said, ((0, 0), (0, 0), (ways - len(classes), 0)))[:, order]
+        lists = (wide if apart[0] else wide[:, 0]).tolist()
+        path.write_text("".join(f"{n}\t{json.dumps(row)}\n" for n, row in reversed(list(enumerate(lists)))))
+
+    for known in (drawn[0], 0.98 * drawn[0] + 0.02 / len(classes), 0.6 * drawn[0] + 0.4 / len(classes)):
+        write(known)
+        with pytest.raises(InputError, match="these are the votes that they would be scored on"):
+            handed_in(small, entered)
+    for place_in, honest in enumerate((drawn[1], np.full_like(drawn[1], 1 / len(classes)))):
+        write(honest)
+        handed_in(small, entered, name=f"Honest {place_in}")
 
 
 def test_items_of_the_splits_are_listed_for_those_who_hand_in(small: Path, tmp_path: Path) -> None:

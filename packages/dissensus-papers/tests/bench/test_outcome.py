@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace as replace_summary
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
 
+from dissensus_papers.bench.figure import critical_difference_plot
 from dissensus_papers.bench.outcome import standings
+from dissensus_papers.bench.pages import _comparison, leaderboard, page
 from dissensus_papers.bench.protocol import BenchSet, Protocol, read_protocol
+from dissensus_papers.papers.measured import rounded
 from dissensus_papers.papers.summary import RULER, StudySummary, worth_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 METHODS = ("multipass", "soft", "sls", "mixup", "majority")
 
@@ -59,8 +65,8 @@ def test_the_same_order_on_every_set_is_a_firm_answer() -> None:
     few, _, many = found.answers
     assert few.startswith("With few votes (fewer than 10 per item), train with multipass (mean rank 1.00 of 6")
     assert "It is significantly better than mixup, majority and marginal (Nemenyi)." in few
-    assert "There is no significant difference from soft and sls." in few
-    assert "Holm, against the first alone, also tells it apart from soft and sls." in few
+    assert "Nemenyi's test finds no significant difference from soft and sls." in few
+    assert "Wilcoxon's test with Holm, against it alone, does tell it apart from soft and sls." in few
     assert "thin" not in few
     assert "no answer" in many
     assert "thin" in many
@@ -146,7 +152,7 @@ def test_a_control_is_never_the_answer_but_is_said_to_be_ahead() -> None:
     assert "Ahead of it stands a control: noisy-soft, noisy-soft-0" in few
     # A constant that does not differ from the answer is not passed over in silence either.
     short = {f"set{n}": in_order(f"set{n}") for n in range(2)}
-    near = "There is no significant difference from soft, sls, mixup, majority and marginal."
+    near = "Nemenyi's test finds no significant difference from soft, sls, mixup, majority and marginal."
     assert near in standings(protocol(2), short).answers[0]
 
 
@@ -205,6 +211,13 @@ def test_ordered_sets_are_ranked_by_the_ranked_probability_score() -> None:
     assert ranking is not None
     assert len(set(ranking.mean_ranks)) == 1
     assert {each.metric for each in standings(stated, summaries).sets} == {"soft_nll"}
+    # It takes the place of soft NLL, and of nothing else that a protocol asks for.
+    other = replace(ordered, comparison=replace(ordered.comparison, metric="accuracy"))
+    assert {each.metric for each in standings(other, summaries).sets} == {"accuracy"}
+    assert ["ranked probability score where classes" in told(each, summaries) for each in (ordered, other)] == [
+        True,
+        False,
+    ]
 
 
 def test_what_is_handed_in_does_not_change_what_the_others_are_ranked_by() -> None:
@@ -219,3 +232,120 @@ def test_what_is_handed_in_does_not_change_what_the_others_are_ranked_by() -> No
     assert after.answers == before.answers
     assert after.sets[0].metric == "soft_nll"
     assert after.sets[0].rows["Mine"].external
+
+
+def with_outside(scores: Mapping[str, float], *, cautioned: Mapping[str, int] | None = None) -> dict[str, StudySummary]:
+    """Eight sets in one order, and systems from outside; some with a caution on one of them."""
+    made = {f"set{n}": in_order(f"set{n}") for n in range(8)}
+    for (name, score), n in product(scores.items(), range(8)):
+        cautions = ("it seems to know the votes",) if (cautioned or {}).get(name) == n else ()
+        made[f"set{n}--{name}"] = summary(f"set{n}--{name}", {name: score}, external="Theirs.", cautions=cautions)
+    return made
+
+
+def test_what_was_handed_in_is_ranked_and_never_the_answer() -> None:
+    before, found = (standings(protocol(8), with_outside(scores)) for scores in ({}, {"Ours": 0.1, "Worse": 1.5}))
+    few, over = found.answers[0], found.comparisons[1]
+    assert "train with multipass (mean rank 2.00 of 8" in few
+    assert "Ahead of it stands Ours, which was handed in from outside." in few
+    assert "Worse, which" not in few
+    assert "a control" not in few
+    # The others are held against what can be trained here.
+    assert over.best == "multipass"
+    assert set(over.p_holm) == {*METHODS, "marginal", "Ours", "Worse"} - {"multipass"}
+    assert before.comparisons[1].best == "multipass"
+    both = standings(protocol(8), with_outside({"Ours": 0.1, "Theirs": 0.2})).answers[0]
+    assert "Ahead of it stand Ours and Theirs, which were handed in from outside." in both
+    # Beside controls there may be nothing else.
+    alone = replace(protocol(8), controls=(*METHODS, "marginal"))
+    assert "no answer: only controls were run here" in standings(alone, with_outside({"Ours": 0.1})).answers[0]
+
+
+def test_what_has_a_caution_is_not_ranked_and_moves_nobody() -> None:
+    """On one set of a comparison it is enough; where the set is in none, nothing is amiss."""
+    asked = protocol(8, cut=frozenset({7}))
+    before = standings(asked, with_outside({}))
+    for on in (0, 7):
+        found = standings(asked, with_outside({"Cheater": 0.1}, cautioned={"Cheater": on}))
+        assert found.answers[0] == before.answers[0]
+        for then, now in zip(before.comparisons, found.comparisons, strict=True):
+            met = any(
+                each.rows["Cheater"].cautions for each in found.sets if now.ranking and each.name in now.ranking.sets
+            )
+            assert now.cautioned == (("Cheater",) if met else ())
+            assert not now.left_out
+            assert not met or replace_summary(now, cautioned=()) == then
+        assert "Cheater" not in found.sets[on].ranks
+        assert found.sets[on].ranks == before.sets[on].ranks
+        assert found.sets[3].ranks["Cheater"] == 1
+        assert "set3: Cheater has rank 1 of 7 by" in found.sets[3].row("Cheater")
+        assert f"set{on}: Cheater has no rank, because of a caution, by soft NLL 0.100" in found.sets[on].row("Cheater")
+    # Also where there is too little to rank.
+    few = standings(protocol(1), with_outside({"Cheater": 0.1}, cautioned={"Cheater": 0}))
+    assert few.comparisons[0].cautioned == ("Cheater",)
+
+
+def test_pages_say_who_has_no_rank_for_a_caution() -> None:
+    result = standings(protocol(8), with_outside({"Cheater": 0.1, "Clean": 0.2}, cautioned={"Cheater": 2}))
+    folded = [inside.text for over in result.comparisons for each in _comparison(over, "") for inside in each.inside]
+    assert any(text.endswith("Not ranked, because of a caution: Cheater.") for text in folded)
+    assert not any("not on all of these sets: Cheater" in text for text in folded)
+    few = standings(protocol(1), with_outside({"Cheater": 0.1}, cautioned={"Cheater": 0})).comparisons[0]
+    assert _comparison(few, "")[1].text.endswith("Not ranked, because of a caution: Cheater.")
+
+
+def test_the_leaderboard_ranks_nothing_with_a_caution(browser: Any, tmp_path: Path) -> None:
+    result = standings(protocol(8), with_outside({"Cheater": 0.1, "Clean": 0.2}, cautioned={"Cheater": 2}))
+    (tmp_path / "board.html").write_text(leaderboard(rounded(result.to_dict())), encoding="utf-8")
+    tab = browser.new_page(viewport={"width": 390, "height": 800})
+    tab.goto((tmp_path / "board.html").as_uri())
+    rows = tab.evaluate(
+        """[...document.querySelectorAll('#board tbody tr')].map(row =>
+            [row.querySelector('a').innerText, row.cells[1].innerText, row.cells[4].className])"""
+    )
+    ranks = {name: (rank.strip(), best) for name, rank, best in rows}
+    assert ranks["Cheater"] == ("-", "")
+    assert ranks["Clean"] == ("1.00", "best")
+    assert ranks["multipass"] == ("2.00", "")
+    # Row lines go on below the first cells, which stay where they are.
+    assert tab.evaluate("getComputedStyle(document.getElementById('board')).borderCollapse") == "separate"
+    assert "it scrolls sideways" in tab.inner_text("main")
+    tab.close()
+
+
+def told(asked: Protocol, summaries: Mapping[str, StudySummary]) -> str:
+    """All that the page says, folded or not."""
+    blocks = page(standings(asked, summaries), summaries, {"all": "<svg/>"})
+    return "\n".join(one.text for block in blocks for one in (block, *block.inside))
+
+
+@pytest.mark.parametrize(("sets", "tells"), [(5, False), (6, False), (7, False), (8, True), (12, True)])
+def test_a_column_that_can_tell_nothing_is_called_so(sets: int, tells: bool) -> None:
+    """With five other methods, 2 / 2^n times five is below 5 % from eight sets on."""
+    made = {f"set{n}": in_order(f"set{n}") for n in range(sets)}
+    said = told(protocol(sets), made)
+    over = standings(protocol(sets), made).comparisons[0]
+    assert (min(over.p_holm.values()) < 0.05) == tells
+    assert ("Holm can tell nothing here" in said) == (not tells)
+    assert "The thin line to the right of each dot is one critical difference long" in said
+
+
+def test_lines_of_the_plot_are_as_long_as_the_critical_difference() -> None:
+    """All of them, also where they end right of the last rank; and all lie on the plot."""
+    for sets in (2, 8):
+        ranking = (
+            standings(protocol(sets), {f"set{n}": in_order(f"set{n}") for n in range(sets)}).comparisons[0].ranking
+        )
+        assert ranking is not None
+        svg = critical_difference_plot(ranking, title="All")
+        lines = [
+            tuple(map(float, ends)) for ends in re.findall(r'x1="([\d.]+)" x2="([\d.]+)" [^/]*stroke="#59616b"/>', svg)
+        ]
+        assert len(lines) == len(ranking.methods)
+        lengths = {round(last - first) for first, last in lines}
+        assert max(lengths) - min(lengths) <= 1
+        width = re.search(r'width="([\d.]+)"', svg)
+        assert width is not None
+        assert max(last for _, last in lines) < float(width[1])
+        step = (lines[-1][0] - lines[0][0]) / (ranking.mean_ranks[-1] - ranking.mean_ranks[0])
+        assert lines[0][1] - lines[0][0] == pytest.approx(step * ranking.critical_difference, abs=0.5)

@@ -50,6 +50,10 @@ def test_a_set_may_leave_out_what_its_kind_does_not() -> None:
     assert ['"sls"' in grid for grid in grids] == [True, False]
 
 
+def one_set(name: str) -> str:
+    return f'[[sets]]\nname = "{name}"\nkind = "text"\ndataset = {{}}\nsplits = "official"\n'
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -58,13 +62,24 @@ def test_a_set_may_leave_out_what_its_kind_does_not() -> None:
         ('[comparison]\ntest = "t-test"\n', "friedman-nemenyi"),
         ("[kinds.text]\nseeds = 3\n", "kinds.text"),
         ("sieds = 4\n", "sieds"),
+        *(
+            (one_set(name), f"line 2: .*'{name[:60]}', no name of a file")
+            for name in ("../aa", "a--b", "", "a/b", ".a", "x" * 51)
+        ),
+        (one_set("a") + one_set("b") + one_set("A"), "line 12: .*'A', as of another set; give it its own"),
+        ('[models."../x"]\n', "line 1: .*'../x', no name of a file"),
+        ('people = ["a/b"]\n', "line 1: .*'a/b', no name of a file"),
+        ('[tuned]\n"a/b" = { strength = [1.0] }\n', "line 2: .*'a/b', no name of a file"),
         *((f"[comparison]\nalpha = {level}\n", "give a level between 0 and 1") for level in (7, 1, 0, -0.05)),
         *((f"[comparison]\n{key} = {value}\n", "1 or more") for key in ("few", "least_sets") for value in (0, -3)),
     ],
 )
 def test_a_protocol_that_is_wrong_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text(text)
+    kind = (
+        '[kinds.text]\nseeds = 1\nmodel = "linear"\ntraining = {}\n' if "sets" in text and "smells" not in text else ""
+    )
+    path.write_text(text + kind)
     with pytest.raises(InputError, match=why):
         read_protocol(path)
 

@@ -27,12 +27,14 @@ def critical_difference_plot(ranking: MethodRanking, *, title: str, baselines: C
     Methods that were not trained, `baselines`, have another colour.
     """
     count, difference = len(ranking.methods), ranking.critical_difference
+    # The last method's line ends right of the last rank.
+    last = max(count, ranking.mean_ranks[-1] + difference)
     # Names are measured where they are drawn, so that they are given room for wide letters.
     left = 20 + 7 * max(map(len, (*ranking.methods, SAME)))
     bottom = TOP + ROW * (count + len(ranking.cliques))
 
     def x(rank: float) -> str:
-        return f"{left + WIDTH * (min(rank, count) - 1) / (count - 1):.1f}"
+        return f"{left + WIDTH * (rank - 1) / (last - 1):.1f}"
 
     def text(place: str, y: float, words: str, rest: str = "") -> str:
         return f'<text x="{place}" y="{y}" {rest or f"""fill="{SOFT}" """}>{escape(words)}</text>'

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.evaluation import METRICS, Estimate
-from dissensus_papers.bench.protocol import ORDERED, WITH, study_name
+from dissensus_papers.bench.protocol import ORDERED, REPLACED, WITH, study_name
 from dissensus_papers.bench.ranking import against_best, rank_methods, ranks_of
 from dissensus_papers.papers.evidence import ALL
 from dissensus_papers.papers.summary import DASH, worth_of
@@ -92,13 +92,18 @@ class SetResult:
 
     @property
     def ranks(self) -> dict[str, float]:
-        """By method, its rank by the set's metric, 1 is best; those with an equal score share the mean of theirs."""
-        means, higher = self.means(self.metric), METRICS[self.metric].better == "higher"
+        """By method, its rank by the set's metric, 1 is best; those with an equal score share the mean of theirs.
+
+        What was handed in and has a caution is not ranked, nor does it move the others.
+        """
+        means = {name: mean for name, mean in self.means(self.metric).items() if not self.rows[name].cautions}
+        higher = METRICS[self.metric].better == "higher"
         return dict(zip(means, ranks_of(np.array([[*means.values()]]), higher_is_better=higher)[0], strict=True))
 
     def row(self, method: str) -> str:
         """Where a method stands on the set, in a line."""
-        row, rank = self.rows[method], f"rank {self.ranks[method]:g} of {len(self.ranks)}"
+        row, ranks = self.rows[method], self.ranks
+        rank = f"rank {ranks[method]:g} of {len(ranks)}" if method in ranks else "no rank, because of a caution,"
         score = f"{METRICS[self.metric].short} {row.scores[self.metric]}"
         return f"{self.name}: {method} has {rank} by {score}; worth in people: {row.worth or DASH}"
 
@@ -118,10 +123,11 @@ class Comparison:
         slug: for file names.
         title: which sets.
         ranking: by each set's metric; None where there is too little.
-        best: the first method that is no control; empty where there is none.
+        best: the first method that is neither a control nor handed in from outside; empty where there is none.
         p_holm: by method, of its difference from the best one (`against_best`).
         why: there is none.
         left_out: methods that lack a score on one of the sets.
+        cautioned: what was handed in and has a caution on one of them, and is not ranked either.
         others: by metric, the mean rank of each method.
     """
 
@@ -130,6 +136,7 @@ class Comparison:
     ranking: MethodRanking | None
     why: str = ""
     left_out: tuple[str, ...] = ()
+    cautioned: tuple[str, ...] = ()
     others: Mapping[str, Mapping[str, float]]
     best: str = ""
     p_holm: Mapping[str, float] = field(default_factory=dict)
@@ -174,6 +181,7 @@ class Standings:
                     "ranking": over.ranking and over.ranking.to_dict(),
                     "why": over.why,
                     "left_out": list(over.left_out),
+                    "cautioned": list(over.cautioned),
                     "other_mean_ranks": over.others,
                 }
                 for over in self.comparisons
@@ -237,7 +245,8 @@ def _set_result(protocol: Protocol, bench_set: BenchSet, ran: Mapping[str, Study
     base = ran[bench_set.name]
     rows = _rows(protocol, base)
     # Summaries from before ordered sets had a metric of their own keep none of it, whatever is handed in beside them.
-    scaled = bench_set.ordered and any(ORDERED in row.scores for row in rows.values())
+    asked = bench_set.ordered and protocol.comparison.metric == REPLACED
+    scaled = asked and any(ORDERED in row.scores for row in rows.values())
     for name, summary in ran.items():
         on, _, method = name.partition(WITH)
         if on == bench_set.name and method:
@@ -286,9 +295,12 @@ def _rows(protocol: Protocol, summary: StudySummary, method: str = "") -> dict[s
 
 
 def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResult]) -> Comparison:
-    methods = dict.fromkeys(
-        name for result in sets for name, row in result.rows.items() if not row.baseline or name in protocol.baselines
-    )
+    rows = [
+        row for result in sets for row in result.rows.values() if not row.baseline or row.method in protocol.baselines
+    ]
+    # One good set must not carry what is known to be wrong on another.
+    cautioned = tuple(dict.fromkeys(row.method for row in rows if row.cautions))
+    methods = dict.fromkeys(row.method for row in rows if row.method not in cautioned)
 
     def everywhere(metric: str) -> list[str]:
         return [name for name in methods if all(name in result.means(metric or result.metric) for result in sets)]
@@ -307,9 +319,10 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
 
     whole = everywhere("")
     left_out = tuple(name for name in methods if name not in whole)
+    about: Any = {"slug": slug, "title": title, "left_out": left_out, "cautioned": cautioned}
     if len(sets) < 2 or len(whole) < 3:
         why = f"too little to rank (sets: {len(sets)}; methods that are on all of them: {len(whole)})"
-        return Comparison(slug=slug, title=title, ranking=None, why=why, left_out=left_out, others={})
+        return Comparison(**about, ranking=None, why=why, others={})
     others = {}
     for metric in protocol.comparison.others:
         # A constant has no correlation with anything, and is not ranked by it.
@@ -318,18 +331,21 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
             by_metric, _ = ranked(metric, names)
             others[metric] = dict(zip(by_metric.methods, by_metric.mean_ranks, strict=True))
     ranking, scores = ranked("", whole)
-    best = next((name for name in ranking.methods if name not in protocol.controls), "")
+    never = {*protocol.controls, *_outside(sets)}
+    best = next((name for name in ranking.methods if name not in never), "")
     p_holm = against_best(scores, methods=whole, best=best) if best else {}
-    return Comparison(
-        slug=slug, title=title, ranking=ranking, left_out=left_out, others=others, best=best, p_holm=p_holm
-    )
+    return Comparison(**about, ranking=ranking, others=others, best=best, p_holm=p_holm)
+
+
+def _outside(sets: Sequence[SetResult]) -> set[str]:
+    return {name for result in sets for name, row in result.rows.items() if row.external}
 
 
 def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult], *, quick: bool) -> str:
     """One paragraph: what to train with on such sets, what it is significantly better than, and how firm that is."""
     began, ranking, best = f"With {comparison.title}", comparison.ranking, comparison.best
     if ranking is None or not best:
-        why = comparison.why if ranking is None else "only controls were run"
+        why = comparison.why if ranking is None else "only controls were run here"
         return f"{began} there is no answer: {why}. The evidence is thin."
     others = [name for name in ranking.methods if name != best]
     ahead = [name for name in others if ranking.rank(name) < ranking.rank(best)]
@@ -344,11 +360,15 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     else:
         sentences = [f"{began}, train with {RECIPES.get(best, best)} ({named}{measured})."]
     sentences += [f"It is significantly better than {_and(behind)} (Nemenyi)."] if behind else []
-    sentences += [f"There is no significant difference from {_and(near)}."] if near else []
+    sentences += [f"Nemenyi's test finds no significant difference from {_and(near)}."] if near else []
     told = [name for name in near if comparison.p_holm[name] < protocol.comparison.alpha and name not in ahead]
     if told:
-        sentences.append(f"Wilcoxon's test with Holm, against the first alone, also tells it apart from {_and(told)}.")
-    sentences += [f"Ahead of it stands a control: {_and(ahead)}."] if ahead else []
+        sentences.append(f"Wilcoxon's test with Holm, against it alone, does tell it apart from {_and(told)}.")
+    controls, outside = ([name for name in ahead if (name in _outside(sets)) == of] for of in (False, True))
+    sentences += [f"Ahead of it stands a control: {_and(controls)}."] if controls else []
+    if outside:
+        stands, was = ("stands", "was") if len(outside) == 1 else ("stand", "were")
+        sentences.append(f"Ahead of it {stands} {_and(outside)}, which {was} handed in from outside.")
     return " ".join(sentences)
 
 

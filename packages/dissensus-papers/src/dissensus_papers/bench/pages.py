@@ -13,7 +13,7 @@ from dissensus.evaluation import METRICS, Estimate
 from dissensus.pages import Block, write_texts
 from dissensus_papers.bench.figure import critical_difference_plot
 from dissensus_papers.bench.outcome import standings
-from dissensus_papers.bench.protocol import WITH
+from dissensus_papers.bench.protocol import REPLACED, WITH
 from dissensus_papers.bench.running import NAME, WITH_VOTES, refuse_unfit
 from dissensus_papers.papers import pages
 from dissensus_papers.papers.measured import rounded
@@ -28,17 +28,24 @@ if TYPE_CHECKING:
     from dissensus_papers.papers.summary import StudySummary
 
 HOW: Final = (
-    "Scores with 95 % intervals over items and seeds, as each set's scored study has them; rank is by {metric} "
-    "within the set (by the ranked probability score where classes are a scale and the set's summary keeps it), 1 "
-    "is best. Over sets: Friedman's test of all methods, then Nemenyi's critical difference of mean ranks, both at "
-    "{alpha:.0%}; beside them the exact Wilcoxon test of each method against the first that is no control, "
-    "corrected by Holm, which was registered in the protocol on 17 November 2026: for sets that were run before, it "
-    "was chosen after their scores were known. It takes the sizes of differences for comparable, which those of soft "
-    "NLL and of the ranked probability score are not. Sets cut to three votes are copies of sets with many, and not "
-    "further evidence: the comparison without them stands beside. Ranks are compared because scores of sets with "
-    "other classes are not on one scale. An ensemble is as many networks as it has seeds, and by soft NLL and RPS, "
-    "which are convex, never worse than they are in the mean. The test has little power with few sets, so that no "
-    "significant difference does not mean that methods are equal."
+    "Scores with 95 % intervals over items and seeds, as each set's scored study has them; rank is by {metric} within "
+    "the set{scaled}, 1 is best. Over sets: Friedman's test of all methods, then Nemenyi's critical difference of "
+    "mean ranks, both at {alpha:.0%}; beside them the exact Wilcoxon test of each method against the first that is "
+    "neither a control nor handed in, corrected by Holm, which was registered in the protocol on 17 November 2026: "
+    "for sets that were run before, it was chosen after their scores were known. It takes the sizes of differences "
+    "for comparable, which those of soft NLL and of the ranked probability score are not. Sets cut to three votes are "
+    "copies of sets with many, and not further evidence: the comparison without them stands beside. Ranks are "
+    "compared because scores of sets with other classes are not on one scale. An ensemble is as many networks as it "
+    "has seeds, and by soft NLL and RPS, which are convex, never worse than they are in the mean. The test has little "
+    "power with few sets, so that no significant difference does not mean that methods are equal."
+)
+
+SCALED: Final = " (by the ranked probability score where classes are a scale and the set's summary keeps it)"
+
+PLOTTED: Final = (
+    "The thin line to the right of each dot is one critical difference long: where Friedman's test finds any "
+    "difference, methods whose dots lie beyond its end are significantly worse. Bars join methods that Nemenyi's test "
+    "cannot tell apart."
 )
 
 VOTED: Final = "A system and one vote of each item together (dis.combine), scored on the item's other votes"
@@ -90,6 +97,7 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
     ran = [summary for summary in summaries.values() if not summary.missing]
     runs = sum(number for summary in ran for number in summary.trained_on.values())
     hours = sum(summary.machine_hours for summary in ran)
+    scaled = SCALED if comparison.metric == REPLACED else ""
     return [
         Block("title", result.protocol.title),
         Block("text", result.protocol.question),
@@ -97,8 +105,9 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
         *pages.bullets(result.answers, heading="What should I train with?"),
         Block("text", pages.DELIVERY),
         Block("heading", "Over sets"),
+        *([Block("text", PLOTTED)] if plots else []),
         *(block for over in result.comparisons for block in _comparison(over, plots.get(over.slug, ""))),
-        Block("text", HOW.format(metric=METRICS[comparison.metric].short, alpha=comparison.alpha)),
+        Block("text", HOW.format(metric=METRICS[comparison.metric].short, alpha=comparison.alpha, scaled=scaled)),
         Block("fold", "Scores on each set", inside=table(result)),
         *_with_votes(summaries),
         *_lewidi(summaries),
@@ -116,8 +125,9 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
 def _comparison(comparison: Comparison, svg: str) -> list[Block]:
     ranking, others = comparison.ranking, comparison.others
     title = Block("text", f"{pages.capital(comparison.title)}.")
+    cautioned = f" Not ranked, because of a caution: {', '.join(comparison.cautioned)}." if comparison.cautioned else ""
     if ranking is None:
-        return [title, Block("text", f"{pages.capital(comparison.why)}.")]
+        return [title, Block("text", f"{pages.capital(comparison.why)}.{cautioned}")]
     metrics = (f"mean rank: {METRICS[metric].short}" for metric in others)
     header = ("method", "mean rank", *metrics, f"Holm p against {comparison.best}")
     p = comparison.p_holm
@@ -134,8 +144,15 @@ def _comparison(comparison: Comparison, svg: str) -> list[Block]:
         f"Sets: {', '.join(ranking.sets)}. Friedman's chi-square {ranking.chi_square:.2f}, p = {ranking.p:.2g}; "
         f"critical difference {ranking.critical_difference:.2f}."
     )
+    least = 2 / 2 ** len(ranking.sets)
+    if p and least * len(p) >= ranking.alpha:
+        tests += (
+            f" The column of Holm can tell nothing here: the least p that {len(ranking.sets)} sets allow is "
+            f"{least:.2g}, and {least * len(p):.2g} with {len(p)} comparisons."
+        )
     if comparison.left_out:
         tests += f" Not ranked, because not on all of these sets: {', '.join(comparison.left_out)}."
+    tests += cautioned
     return [
         title,
         Block("figure", "Mean ranks and critical difference", svg=svg, file=_plot(comparison.slug)),

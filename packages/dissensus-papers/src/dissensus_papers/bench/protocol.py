@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from dissensus_train.studies import Study
 
-ORDERED: Final = "rps"
-"""What methods are ranked by where classes are a scale."""
+ORDERED, REPLACED = "rps", "soft_nll"
+"""What methods are ranked by where classes are a scale, and what it takes the place of: no other metric."""
 
 FILES: Final = ("votes", "texts", "images", "features", "original", "file")
 """Keys of a dataset and of splits that may name files."""
@@ -31,6 +31,8 @@ FILES: Final = ("votes", "texts", "images", "features", "original", "file")
 WITH: Final = "--"
 """Between set and method in the name of a study of one method."""
 
+NAMES: Final = re.compile(r"\w([\w.+ -]{0,48}\w)?")
+"""Of systems and sets, which are names of files: 50 letters of any alphabet fit every disk."""
 
 Counted = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -75,7 +77,8 @@ class BenchSet(TomlTable, kw_only=True):
         people: whether it says who cast a vote.
         quick: whether `--quick` runs it, where its kind allows.
         leave_out: deliveries and models, beside those that its kind leaves out.
-        ordered: whether its classes are a scale; methods are then ranked on it by the ranked probability score.
+        ordered: whether its classes are a scale; methods are then ranked on it by the ranked probability score, where
+            the protocol says soft NLL.
         language: of its items.
         licence: of its votes, as their authors state it.
     """
@@ -181,6 +184,21 @@ class Protocol(TomlTable):
         for place, bench_set in enumerate(self.sets):
             if bench_set.kind not in self.kinds:
                 raise no_such(("sets", place, "kind"), bench_set.kind, self.kinds)
+        named: list[tuple[tuple[str | int, ...], str]] = [
+            *((("sets", place, "name"), bench_set.name) for place, bench_set in enumerate(self.sets)),
+            *(((table, name), name) for table in ("kinds", "models", "tuned") for name in getattr(self, table)),
+            *((("people", place), name) for place, name in enumerate(self.people)),
+        ]
+        for where, name in named:
+            if not NAMES.fullmatch(name) or WITH in name:
+                raise TableError(
+                    where, f"is '{name[:60]}', no name of a file; use up to 50 letters, digits and - + . _"
+                )
+        # Disks may not tell A from a.
+        folded = [bench_set.name.casefold() for bench_set in self.sets]
+        for place, bench_set in enumerate(self.sets):
+            if folded.index(folded[place]) < place:
+                raise TableError(("sets", place, "name"), f"is '{bench_set.name}', as of another set; give it its own")
 
     @property
     def metrics(self) -> tuple[str, ...]:

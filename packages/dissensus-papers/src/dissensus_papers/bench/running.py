@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation import evaluate
+from dissensus.evaluation import correct, evaluate, panel_of
 from dissensus.own_code import source_files
 from dissensus.together import combine
-from dissensus_papers.bench.protocol import FILES, ORDERED, WITH, Entry, protocol_study, study_name, study_text
+from dissensus_papers.bench.protocol import FILES, NAMES, ORDERED, WITH, Entry, protocol_study, study_name, study_text
 from dissensus_papers.papers.claims import Paper, StudyUse
 from dissensus_papers.papers.pages import SHOWN
 from dissensus_papers.papers.running import as_asked, reproduce
@@ -27,6 +27,7 @@ from dissensus_papers.papers.summary import (
     RULER,
     StudySummary,
     checksum,
+    kept_summary,
     read_summaries,
     rounded,
     scores_of,
@@ -38,7 +39,9 @@ from dissensus_train.studies import open_study, read_study, runs_by_system, stud
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from dissensus.arrays import Ints
+    from dissensus.arrays import Ints, Table
+    from dissensus.labels import LabelDistribution
+    from dissensus.votes import Votes
     from dissensus_papers.bench.protocol import BenchSet, Protocol
     from dissensus_papers.papers.running import Reproduction
     from dissensus_train.studies import OpenStudy, StudyPlan
@@ -55,9 +58,6 @@ WITH_VOTES: Final = "with_votes"
 
 PARTS: Final = ("delivery", "loss", "model")
 """What functions or classes of a user's file are called that are to be used."""
-
-_NAMES: Final = re.compile(r"\w([\w.+ -]{0,48}\w)?")
-"""Names of systems, which are names of files: 50 letters of any alphabet fit every disk."""
 
 
 def run_bench(
@@ -86,7 +86,7 @@ def run_bench(
     Raises:
         InputError: where a set or a method is not there, or where the folder has quick results beside which full ones
             would stand, or the other way round; where the method's name is taken, or a set's votes are not those of
-            its summary.
+            its summary; and at the end where no set could be run.
     """
     kept = read_summaries(folder, NAME) if method is not None or any((folder / NAME).glob("*.json")) else {}
     same_length(folder, kept, quick=how.quick)
@@ -103,6 +103,7 @@ def run_bench(
             (place / inside).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, place / inside)
     place.mkdir(parents=True, exist_ok=True)
+    made: list[StudySummary] = []
     for bench_set in protocol.chosen(sets):
         votes = ""
         # What cannot be read, the run says.
@@ -112,16 +113,27 @@ def run_bench(
         for entry in entries:
             if not entry.name or method is not None or entry.name in protocol.further(bench_set):
                 try:
-                    yield from _run(protocol, bench_set, entry, store, folder, place, how, train)
+                    for summary in _run(protocol, bench_set, entry, store, folder, place, how, train):
+                        made.append(summary)
+                        yield summary
                 except Exception as error:
                     # Also of a worker, of whose traceback only the text is left.
                     own = re.findall(
                         rf'"{re.escape(str(place.resolve()))}.([^"]*)", line (\d+)', "".join(format_exception(error))
                     )
-                    if method is None or not own or isinstance(error, InputError):
+                    if method is None or isinstance(error, InputError | OSError | MemoryError):
                         raise
-                    what = f"{own[-1][0]}, line {own[-1][1]}: {type(error).__name__}: {error}"
-                    raise InputError(f"{what}; mend it, and add it again") from error
+                    # What is called wrongly, or gives something else than it should, fails in our code.
+                    where = f"{own[-1][0]}, line {own[-1][1]}" if own else method.name
+                    raise InputError(f"{where}: {type(error).__name__}: {error}; mend it, and add it again") from error
+    # Rows without the deliveries of their set stand in no table.
+    if all(summary.missing for summary in made if method is not None or WITH not in summary.name):
+        for summary in made if method is not None else ():
+            # It never stood in the table, and would be told of on every page.
+            if (lost := kept_summary(folder, NAME, summary.name)) and lost.missing:
+                (folder / NAME / f"{summary.name}.json").unlink()
+        why = f"{made[0].name}: {made[0].missing}" if made else "quick runs leave all of these sets out"
+        raise InputError(f"{method or 'bench'}: no set could be run, and no page is written; {why}")
 
 
 def own_entry(file: Path) -> Entry:
@@ -151,7 +163,7 @@ def refuse_row(
     protocol: Protocol, kept: Mapping[str, StudySummary], *, name: str, on: Iterable[str], folder: Path, external: bool
 ) -> None:
     """Refuses a row that no page would show, or whose name is another's or no file's: disks may not tell A from a."""
-    if not _NAMES.fullmatch(name) or WITH in name:
+    if not NAMES.fullmatch(name) or WITH in name:
         raise InputError(
             f"bench: '{name[:60]}' cannot be a name in the table; use up to 50 letters, digits, spaces and - + . _"
         )
@@ -186,9 +198,16 @@ def _refuse_other_votes(kept: Mapping[str, StudySummary], name: str, votes: str)
 def refuse_unfit(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> None:
     """Refuses summaries that cannot stand in one table.
 
-    That is what was scored on other votes than its set, and studies that the protocol does not ask for: a page would
-    say what never ran.
+    That is what was scored on other votes than its set, what lacks a metric, and studies that the protocol does not ask
+    for: a page would say what never ran.
     """
+    known = {bench_set.name for bench_set in protocol.sets}
+    shown = {name: kept for name, kept in summaries.items() if name.partition(WITH)[0] in known and not kept.missing}
+    if not known & set(shown):
+        raise InputError(
+            f"bench: of {', '.join(sorted(summaries)[:3])} none is a set of the protocol that was run; give their own "
+            "with --protocol, or run dissensus bench"
+        )
     for name, kept in summaries.items():
         _refuse_other_votes(summaries, name, kept.data.get("votes", ""))
     for bench_set, entry in product(protocol.sets, protocol.entries):
@@ -205,12 +224,16 @@ def refuse_unfit(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> N
                 f"bench: {summary.name} was run by another protocol, which differs in {', '.join(wrong)}; give that "
                 "one with --protocol, or run dissensus bench into another folder"
             )
-        lacking = [name for name in protocol.metrics if all(row["metric"] != name for row in summary.scores)]
+    for name, summary in sorted(shown.items()):
+        has, method = {row["metric"] for row in summary.scores}, name.partition(WITH)[2]
+        # The entropies of a constant correlate with nothing, so that it has neither correlation.
+        without = () if "entropy_spearman" in has else ("entropy_spearman", "entropy_pearson")
+        lacking = [metric for metric in protocol.metrics if metric not in has and metric not in without]
         if lacking:
-            raise InputError(
-                f"bench: {summary.name} keeps no {', '.join(lacking)}; run dissensus bench on its store again (what is "
-                "there is not trained again), or choose another metric"
-            )
+            add = " add" if method and method not in protocol.named else ""
+            again = f"run dissensus bench{add} on its store again (what is there is not trained again)"
+            again = "withdraw it and hand it in again" if summary.external else again
+            raise InputError(f"bench: {name} keeps no {', '.join(lacking)}; {again}, or choose another metric")
 
 
 def _decides(text: str) -> dict[str, Any]:
@@ -307,6 +330,8 @@ def scored_system(
     knowing = [
         note for row in evaluation.overall.rows if row.system == name and row.value is not None for note in row.notes
     ]
+    runs = np.asarray(getattr(predicted, "probabilities", predicted), dtype=np.float64)[..., : len(human.classes)]
+    knowing += filter(None, [too_close(human, runs.reshape(-1, *human.probabilities.shape), votes=data.votes)])
     return {
         "items": evaluation.items,
         "cautions": (*evaluation.warnings[: bool(evaluation.trained_on)], *knowing[:1]),
@@ -314,6 +339,39 @@ def scored_system(
         "worth": {system: str(worth) for system, worth in evaluation.worth.items()},
         "ruler": RULER,
     }
+
+
+def too_close(human: LabelDistribution, runs: Iterable[Table], *, votes: Votes | None) -> str:
+    """The caution for predictions that are closer to the votes of their items than what does not know them could be.
+
+    Of k votes with shares s, |s - q|^2 - (1 - |s|^2) / (k - 1) is |p - q|^2 in the mean, and so not below 0, whatever
+    the votes were drawn from (corrected Brier): for any q that does not know them, and for q^2 made to sum to 1, which
+    finds shares that were flattened. Where n people of habits of their own cast them all, in turn, it may be lower by
+    what people differ, at most (1 - |s|^2) k / (k - 1), divided by n - 1: where all of them judged every item, no
+    prediction is too close. What is the same for all items knows no item's votes. By four standard errors, because by
+    three up to 2 % of simulated sets of 50 items call the truth too close.
+    """
+    try:
+        panel, people = panel_of(human, votes), np.inf
+    except InputError:
+        # The evaluation says why these are no votes that could be taken for a sample.
+        return ""
+    some = panel.take(panel.size >= 2)
+    if some.annotator is not None:
+        judged = np.bincount(some.annotator).astype(np.float64)
+        people = judged.sum() ** 2 / max((judged**2).sum(), 1.0)
+    differ = (some.squares.sum(axis=1) / some.size - (some.shares**2).sum(axis=1)) * some.size / (some.size - 1)
+    habits = float(differ.mean()) / max(people - 1, 1e-9) if len(some) else 0.0
+    for run, power in product(runs, (1, 2)):
+        surer = run**power / np.maximum((run**power).sum(axis=1, keepdims=True), 1e-12)
+        found = correct("brier", panel, surer).estimate if np.ptp(run, axis=0).max() > 0.005 else None
+        # Twice the half width of a 95 % interval is four standard errors.
+        if found and found.high is not None and 2 * found.high - found.value < -habits:
+            return (
+                "predictions lie closer to the votes of their items than these lie to what they were drawn from "
+                f"(squared distance {found.value:.3f}): the predictions seem to know the votes that they are scored on"
+            )
+    return ""
 
 
 def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[TrainingData, Ints, Ints]:
@@ -331,6 +389,8 @@ def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[TrainingData, Int
 
 def _not_run(summary: StudySummary, folder: Path, path: Path) -> StudySummary:
     """The summary of what could not be run, kept without the places of this machine's files."""
-    kept = replace(summary, missing=without_place(summary.missing.replace(str(path), path.name)))
+    # Nobody wrote this file, and its lines are nowhere.
+    why = re.sub(rf"^{re.escape(str(path))}(, line \d+)?: ", "the protocol: ", summary.missing)
+    kept = replace(summary, missing=without_place(why.replace(str(path), path.name)))
     write_summary(folder, NAME, kept)
     return kept

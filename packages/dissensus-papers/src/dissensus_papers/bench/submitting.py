@@ -8,6 +8,7 @@ takes them; or single votes (item, annotator, label), whose frequencies are scor
 from __future__ import annotations
 
 import csv
+import json
 import re
 from dataclasses import replace
 from hashlib import sha256
@@ -94,6 +95,9 @@ def submit(
         for row in rows:
             if round(row["score"], 3) == 0:
                 raise InputError(f"{predictions}: of {row['dataset']} ({row['task']}) {COPY}")
+            if row["task"] == "soft":
+                path = of_what[f"{row['dataset'].replace('Paraphrase', 'Par')}_{row['split']}_soft".lower()]
+                _refuse_copies(path, *_soft_labels(path, f"{row['dataset']}_{row['split']}.json"))
         told = [f"{row['dataset']} {row['split']} {row['task']}: {row['measure']} {row['score']:.3f}" for row in rows]
         measured = {"lewidi": rows, "notes": told}
         made.append(StudySummary(name=f"{LEWIDI}{WITH}{name}", study=LEWIDI, measured=measured))
@@ -114,15 +118,13 @@ def _scored(protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, r
         wrong, _, remedy = error.sentence.partition("; give one prediction for each item")
         if not remedy:
             raise
+        # Items to train on have votes too.
+        wrong = wrong.removeprefix(f"{name}: ").replace("items without votes", "items that are not held out")
         raise InputError(
-            f"{path}: {wrong.removeprefix(f'{name}: ')}; give the {len(tested):,} held-out items of {bench_set.name}, "
+            f"{path}: {wrong}; give the {len(tested):,} held-out items of {bench_set.name}, "
             f"and no others: dissensus bench splits {bench_set.name} lists them"
         ) from error
-    shares, varied = said[name].probabilities[..., : len(human.classes)], human.probabilities.max(axis=1) < 1
-    # Of two people who differ, one and the same distribution is right every time.
-    told = np.ptp(shares, axis=1).max(axis=1) > 0.005
-    if varied.sum() >= 10 and any(_copies(one[varied], human.probabilities[varied]) for one in shares[told]):
-        raise InputError(f"{path}: {COPY}")
+    _refuse_copies(path, said[name].probabilities[..., : len(human.classes)], human.probabilities)
     scored = scored_system(data, name, said[name], tested=tested, trained=trained, how=how)
     return StudySummary(
         name=f"{bench_set.name}{WITH}{name}",
@@ -134,6 +136,28 @@ def _scored(protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, r
         data={"votes": checksum(data.human.counts), "predictions": sha256(path.read_bytes()).hexdigest()},
         **scored,
     )
+
+
+def _soft_labels(path: Path, reference: str) -> tuple[Any, Table]:
+    """What a file of LeWiDi's soft task says, as one run, and people's shares; of labels apart, one after the other."""
+    lines = (line.partition("\t") for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    given = {item.strip(): json.loads(values) for item, _, values in lines}
+    entries = json.loads((Path(data_folder()) / LEWIDI / reference).read_text(encoding="utf-8"))
+    labels = {item: entry["soft_label"] for item, entry in entries.items()}
+    apart = {item: [of[key] for key in sorted(of)] if "neutral" in of else [of] for item, of in labels.items()}
+    shares = np.array([[one[key] for key in sorted(one, key=float)] for of in apart.values() for one in of])
+    said = np.array([given[item] for item in apart], dtype=np.float64)
+    # Seven values of CSC begin with a rating that nobody could give.
+    return said.reshape(len(shares), -1)[None, :, -shares.shape[1] :], shares
+
+
+def _refuse_copies(path: Path, runs: Any, shares: Table) -> None:
+    """Refuses (runs, items, classes) predictions of which a run is the shares of votes."""
+    varied = shares.max(axis=1) < 1
+    # Of two people who differ, one and the same distribution is right every time.
+    told = np.ptp(runs, axis=1).max(axis=1) > 0.005
+    if varied.sum() >= 10 and any(_copies(one[varied], shares[varied]) for one in runs[told]):
+        raise InputError(f"{path}: {COPY}")
 
 
 def _copies(said: Table, shares: Table) -> bool:
