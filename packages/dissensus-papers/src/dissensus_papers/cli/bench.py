@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from dissensus.cli.options import Device, Engine, JsonTo, not_standard_output
+from dissensus.cli.options import Device, Engine, JsonTo
 from dissensus.cli.printing import json_alone, next_step, note, typed
-from dissensus_papers.cli import Kept, Quick, Resamples, Seeds, Store, show_progress
+from dissensus_papers.cli import Kept, Quick, Resamples, Seeds, Store, a_folder, pages_alone, show_progress
 from dissensus_train.cli.progress import train_with_progress
 
 app = typer.Typer(no_args_is_help=False)
@@ -21,7 +21,7 @@ Output = Annotated[
         "-o",
         "--output",
         help="The folder of the page and of the summaries behind it; benched, or of quick runs benched-quick.",
-        callback=not_standard_output,
+        callback=a_folder,
     ),
 ]
 Sets = Annotated[list[str] | None, typer.Option(help="A set to run, and no other; may be given again.")]
@@ -49,6 +49,7 @@ def bench(
     """
     if context.invoked_subcommand is not None:
         return
+    pages_alone(kept, quick=quick, sets=sets, seeds=seeds)
     output = output or kept or Path("benched-quick" if quick else "benched")
     how = {"quick": quick, "seeds": seeds, "engine": engine, "device": device, "resamples": resamples}
     _bench(store, output, protocol, json, sets=tuple(sets or ()), how=None if kept else how, kept=kept)
