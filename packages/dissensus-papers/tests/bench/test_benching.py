@@ -670,13 +670,25 @@ def test_files_and_sets_that_do_not_fit_are_refused(small: Path, entered: Path) 
         handed_in(small, entered)
 
 
-def test_a_mean_that_is_not_that_of_its_seeds_was_edited(small: Path, tmp_path: Path) -> None:
+def test_a_mean_that_is_not_that_of_its_seeds_was_edited_and_so_was_an_interval_without_it(
+    small: Path, tmp_path: Path
+) -> None:
     kept = read_summaries(small / "out", "bench")["one"]
     row = next(row for row in kept.scores if row["system"] == "soft" and row["metric"] == "soft_nll")
-    for change in ({"mean": 0.001}, {"by_seed": [0.1, 0.2]}, {"mean": row["mean"] * 1.0001}):
+    mean, of = (
+        "soft_nll of soft is not the mean of its seeds",
+        "the interval of soft_nll of soft is not that of its seeds",
+    )
+    for change, told in (
+        ({"mean": 0.001}, mean),
+        ({"by_seed": [0.1, 0.2]}, mean),
+        ({"mean": row["mean"] * 1.0001}, mean),
+        ({"low": row["mean"] + 0.01}, of),
+        ({"low": row["high"], "high": row["low"]}, of),
+    ):
         scores = tuple(one | change if one is row else one for one in kept.scores)
         write_summary(tmp_path, "bench", replace(kept, scores=scores))
-        with pytest.raises(InputError, match=r"one\.json: soft_nll of soft is not the mean of its seeds"):
+        with pytest.raises(InputError, match=rf"one\.json: {told}; remove it"):
             read_summaries(tmp_path, "bench")
         (tmp_path / "bench/one.json").unlink()
 

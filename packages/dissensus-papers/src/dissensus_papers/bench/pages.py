@@ -72,6 +72,7 @@ def write_pages(protocol: Protocol, summaries: Mapping[str, StudySummary], folde
         for over in result.comparisons
         if over.ranking is not None
     }
+    # Machines differ in the last digits of a mean rank, and are to write the same page.
     blocks, told = page(result, summaries, plots), rounded(result.to_dict())
     texts = pages.page_files(NAME, protocol.title, blocks, told)
     drawn = {_plot(slug): svg for slug, svg in plots.items()}

@@ -13,7 +13,6 @@ from dissensus_papers.papers.claims import MARKS
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED
 from dissensus_papers.papers.figure import interval_plot
 from dissensus_papers.papers.judging import KINDS, NOT, NOT_COUNTED, NOT_RUN, REPRODUCED, VERDICTS, judge_paper
-from dissensus_papers.papers.measured import rounded
 from dissensus_papers.papers.summary import DASH, worth_of
 from dissensus_train.basins import QUANTITIES
 
@@ -66,11 +65,8 @@ def write_pages(paper: Paper, summaries: Summaries, folder: Path) -> tuple[Path,
 
 
 def page_files(name: str, title: str, blocks: Sequence[Block], value: Any) -> dict[str, str]:
-    """By file name, a page as Markdown and as HTML, and what it is of as JSON, its numbers to `DIGITS` digits.
-
-    Sums differ in their last digits from machine to machine, and all are to write the same page.
-    """
-    plain = json.dumps(rounded(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """By file name, a page as Markdown and as HTML, and what it is of as JSON."""
+    plain = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return {f"{name}.md": as_md(blocks), f"{name}.html": as_html(blocks, title=title), f"{name}.json": plain}
 
 
