@@ -26,7 +26,7 @@ from dissensus.votes import read_votes
 from dissensus_papers.bench import read_protocol, run_bench, standings
 from dissensus_papers.bench.pages import table, write_pages
 from dissensus_papers.bench.running import held_out, own_entry, refuse_unfit, scored_system, too_close
-from dissensus_papers.bench.submitting import _copies, submit
+from dissensus_papers.bench.submitting import _copies, _refuse_copies, submit
 from dissensus_papers.papers import read_summaries
 from dissensus_papers.papers.running import Reproduction
 from dissensus_papers.papers.summary import write_summary
@@ -189,7 +189,7 @@ def test_a_method_of_the_users_own_is_in_the_table(small: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('"majority", "soft"', '"majority", "sfot"', "the protocol: 'deliveries' .*'sfot'.*did you mean 'soft'"),
+        ('"majority", "soft"', '"majorty", "soft"', "the protocol: 'deliveries' .*'majorty'.*did you mean 'majority'"),
         ("votes.csv", "vots.csv", "vots.csv"),
         ('"linear"', '"linaer"', "the protocol: 'models' .*'linaer'"),
     ],
@@ -488,7 +488,7 @@ def test_other_votes_than_those_of_the_set_are_refused(small: Path, entered: Pat
     doing["page" if how in ("add", "run") else how]()
 
 
-@pytest.mark.parametrize("name", ["soft", "Soft", "marginal", "UNIFORM", "soft-ensemble", "label-smoothing-tuned"])
+@pytest.mark.parametrize("name", ["soft", "Soft", "marginal", "UNIFORM", "soft-ensemble", "best achievable"])
 def test_names_of_the_protocol_are_taken_whatever_their_case(small: Path, entered: Path, name: str) -> None:
     with pytest.raises(InputError, match=f"'{name}' is a method of the protocol; give your system another name"):
         handed_in(small, entered, name=name)
@@ -636,6 +636,17 @@ def test_disguised_shares_are_entered_with_a_caution_seed_by_seed(small: Path, e
     for said, has in ((known, True), ([0.3 + 0.4 * known, known], True), (np.full_like(known, 0.5), False)):
         kept = scored_system(about, "Mine", np.asarray(said), tested=tested, trained=trained, how=HOW)
         assert ["seem to know the votes" in caution for caution in kept["cautions"]] == [True] * has
+
+
+def test_a_model_that_is_unsure_of_all_is_no_copy_of_the_votes_of_two() -> None:
+    """Where two differ each has half, and an honest half is right there every time; the votes are still no model."""
+    generator = np.random.default_rng(0)
+    shares, unsure = generator.choice([0.0, 0.5, 1.0], 400), np.full(400, 0.5)
+    unsure[::40] = 0.9
+    both, model = (np.stack([of, 1 - of], axis=1) for of in (shares, unsure))
+    _refuse_copies(Path("x.csv"), model[None], both)
+    with pytest.raises(InputError, match=r"x\.csv: these are the votes"):
+        _refuse_copies(Path("x.csv"), 0.9 * both[None] + 0.05, both)
 
 
 def test_a_constant_is_no_copy_of_the_votes_of_two(small: Path, entered: Path) -> None:

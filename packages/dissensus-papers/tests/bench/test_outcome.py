@@ -146,7 +146,7 @@ def test_a_control_is_never_the_answer_but_is_said_to_be_ahead() -> None:
     assert "Ahead of it stands a control: noisy-soft." in found.answers[0]
     # One that is significantly ahead of the answer is not among those that the answer is better than.
     many = ("noisy-soft", *(f"noisy-soft-{n}" for n in range(9)), *METHODS)
-    stated = replace(protocol(12), controls=many[:10])
+    stated = replace(protocol(12), controls=many[:10], deliveries=(*protocol(12).deliveries, *many[:10]))
     (few, _, _) = standings(stated, {f"set{n}": in_order(f"set{n}", many) for n in range(12)}).answers
     assert "significantly better" not in few
     assert "Ahead of it stands a control: noisy-soft, noisy-soft-0" in few

@@ -57,6 +57,9 @@ def one_set(name: str) -> str:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ('deliveries = ["majority", "soft"]\nensembles = ["sls"]\n', "'ensembles' names 'sls', which is not there"),
+        ('baselines = ["nope"]\n', "'baselines' names 'nope', which is not there"),
+        ('controls = ["marginl"]\n', "'controls' names 'marginl', which is not there; did you mean 'marginal'"),
         ('[[sets]]\nname = "a"\nkind = "smells"\ndataset = {}\nsplits = "official"\n', "smells"),
         ('[comparison]\nmetric = "soft_nil"\n', "soft_nil"),
         ('[comparison]\ntest = "t-test"\n', "friedman-nemenyi"),

@@ -88,8 +88,11 @@ def test_quick_studies_have_names_and_runs_of_their_own() -> None:
         ('of = ["kl", "accuracy"]', 'of = ["kl", "gain"]', "'of' averages what is not on one scale"),
         ('"average"', '"count"\ncounts = "on its sides"', "'counts' names 'on its sides', which is not there; did you"),
         ('/ majority"\npaper', '/ soft"\npaper', "'against' is the same as system"),
-        ("paper = -0.3", "paper = 0.3", "'paper' is 0.3, which is not in in_direction; mend its sign or the range"),
-        ("[-0.2, 0.2]", "[-inf, inf]", "'in_direction' holds every value; give the side of the claim, or cannot_fail"),
+        ("paper = -0.3", "paper = 0.3", "'paper' is 0.3, which is not in reproduced; mend its sign or the range"),
+        ("paper = -0.3", "paper = -0.05", "'paper' is -0.05, which is not in reproduced"),
+        ("[-0.2, 0.2]", "[-inf, inf]", "'in_direction' holds every value that there can be; give the claim's side, or"),
+        ("[-0.2, 0.2]", "[-1.0, inf]", "'in_direction' holds every value that there can be"),
+        ('of = ["kl", "accuracy"]', "of = []", "'of' names no claim"),
         (
             "reproduced = [-0.9, -0.1]\n",
             "",
@@ -107,6 +110,40 @@ def test_a_wrong_file_is_refused_by_claim_and_key(tmp_path: Path, old: str, new:
     path.write_text(CLAIMS.replace(old, new, 1))
     with pytest.raises(InputError, match=told):
         read_paper(path)
+
+
+@pytest.mark.parametrize(
+    ("asks", "every"),
+    [
+        ('quantity = "score"\nmetric = "accuracy"\nsystem = "a"', "[0.0, 1.0]"),
+        ('quantity = "score"\nmetric = "kl"\nsystem = "a"', "[0.0, inf]"),
+        ('quantity = "difference"\nmetric = "accuracy"\nsystem = "a"\nagainst = "b"', "[-1.0, 1.0]"),
+        ('quantity = "relative change"\nmetric = "kl"\nsystem = "a"\nagainst = "b"', "[-1.0, inf]"),
+        ('quantity = "order"\nmetric = "kl"\nsystems = ["a", "b"]', "[0, 1]"),
+        ('quantity = "ood ahead"\nood_set = "o"\nscores = ["msp", "knn"]\nsystem = "a"\nagainst = "b"', "[0, 2]"),
+    ],
+)
+def test_a_claim_that_no_result_could_deny_says_so(tmp_path: Path, asks: str, every: str) -> None:
+    path = tmp_path / "claims.toml"
+    head = '[[studies]]\nname = "s"\n[[claims]]\nid = "x"\nsays = "x"\nmark = "verified"\nstudy = "s"\n'
+    for ends in (f"reproduced = {every}\nin_direction = {every}\n", f"equal = {every}\n"):
+        path.write_text(f"{head}{asks}\n{ends}")
+        with pytest.raises(InputError, match="holds every value that there can be"):
+            read_paper(path)
+        path.write_text(f"{head}{asks}\n{ends}cannot_fail = true\n")
+        read_paper(path)
+        path.write_text(f"{head}{asks}\n{ends}".replace('"verified"', '"part"'))
+        read_paper(path)
+
+
+@pytest.mark.parametrize("systems", ['["a"]', '["a", "a"]', "[]"])
+def test_an_order_is_of_systems_that_differ(tmp_path: Path, systems: str) -> None:
+    (tmp_path / "claims.toml").write_text(
+        '[[studies]]\nname = "s"\n[[claims]]\nid = "x"\nsays = "x"\nmark = "verified"\nstudy = "s"\n'
+        f'quantity = "order"\nmetric = "kl"\nsystems = {systems}\nreproduced = [1, 1]\nin_direction = [0.6, 1]\n'
+    )
+    with pytest.raises(InputError, match="'systems' has no two systems, or one twice"):
+        read_paper(tmp_path / "claims.toml")
 
 
 SHARED = """\
@@ -265,7 +302,7 @@ def test_a_claim_on_nothing_is_refused_before_anything_is_trained(
 
 def test_only_the_systems_that_may_be_left_out_are(tmp_path: Path) -> None:
     """What a quantity asks for is refused where it is missing, of every quantity and key."""
-    values = {"epochs": "3", "systems": '["a"]', "scores": '["a"]', "of": '["x"]', "metric": '"kl"'}
+    values = {"epochs": "3", "systems": '["a", "b"]', "scores": '["a"]', "of": '["x"]', "metric": '"kl"'}
     values |= {"by": '"agreement"', "stratum": '"all"'}
     for name, quantity in QUANTITIES.items():
         for missing in quantity.keys:
@@ -274,7 +311,7 @@ def test_only_the_systems_that_may_be_left_out_are(tmp_path: Path) -> None:
             )
             (tmp_path / "claims.toml").write_text(
                 f'[[studies]]\nname = "s"\n[[claims]]\nid = "x"\nsays = "x"\nmark = "verified"\nstudy = "s"\n'
-                f'quantity = "{name}"\n{asks}reproduced = [0, 1]\nin_direction = [0, 1]\n'
+                f'quantity = "{name}"\n{asks}reproduced = [0.1, 0.9]\nin_direction = [0.1, 0.9]\n'
             )
             may = missing in ("stratum", "by", "target") or (name, missing) == ("uncertainty correlation", "against")
             with nullcontext() if may else pytest.raises(InputError, match=f"'{missing}' .* is missing"):

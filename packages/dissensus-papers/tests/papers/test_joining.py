@@ -42,7 +42,7 @@ own_splits = true
 name = "shared"
 """ + "".join(
     f'[[claims]]\nid = "{name}"\nsays = "s"\nmark = "verified"\nstudy = "small"\n{asks}'
-    "reproduced = [-9.0, 9.0]\nin_direction = [-9.0, 9.0]\n"
+    "reproduced = [-9.0, 9.0]\nin_direction = [-9.0, 9.0]\ncannot_fail = true\n"
     for name, asks in ASKED.items()
 )
 

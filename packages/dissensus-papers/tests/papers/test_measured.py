@@ -80,7 +80,7 @@ def test_what_a_study_does_not_ask_for_is_not_testable_and_what_it_lacks_is_not_
             file.write(
                 f'[[claims]]\nid = "{quantity}"\nsays = "s"\nmark = "verified"\nstudy = "study"\n'
                 f'quantity = "{quantity}"\nsystem = "soft"\nagainst = "majority"\n{about}\n'
-                "reproduced = [-9e9, 9e9]\nin_direction = [-9e9, 9e9]\n"
+                "reproduced = [-9e9, 9e9]\nin_direction = [-9e9, 9e9]\ncannot_fail = true\n"
             )
     study = tmp_path / "made" / "study.toml"
     text = study.read_text(encoding="utf-8")
@@ -113,7 +113,7 @@ def test_what_the_store_has_is_judged_where_the_weights_are_gone(folder: Path, t
             file.write(
                 f'[[claims]]\nid = "{name}"\nsays = "s"\nmark = "verified"\nstudy = "study"\n'
                 f'quantity = "{quantity}"\nsystem = "soft"\n{about}\n'
-                "reproduced = [-9e9, 9e9]\nin_direction = [-9e9, 9e9]\n"
+                "reproduced = [-9e9, 9e9]\nin_direction = [-9e9, 9e9]\ncannot_fail = true\n"
             )
     paper = read_paper(made / "claims.toml")
     how = Reproduction(engine="loop", device="cpu", resamples=20)

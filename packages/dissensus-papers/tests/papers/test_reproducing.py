@@ -17,7 +17,7 @@ from dissensus.errors import InputError
 from dissensus_papers.papers import judge_paper, read_paper, read_summaries, write_pages
 from dissensus_papers.papers.measured import rounded
 from dissensus_papers.papers.pages import counted
-from dissensus_papers.papers.running import Reproduction, reproduce
+from dissensus_papers.papers.running import Reproduction, refuse_other_studies, reproduce
 from dissensus_papers.papers.summary import kept_summary, without_place, write_summary
 from dissensus_train.studies import read_study, study_toml
 
@@ -107,6 +107,46 @@ def test_pages_are_rebuilt_from_summaries_alone(small: Small, tmp_path: Path) ->
     result = CliRunner().invoke(app, ["reproduce", str(small.claims), "--from", str(tmp_path / "two")])
     assert result.exit_code == 0, result.output
     assert [(tmp_path / "two" / f"claims.{end}").read_bytes() for end in ("md", "html", "json")] == first
+
+
+def test_a_study_that_was_changed_after_its_run_is_refused_and_other_seeds_are_not(
+    small: Small, tmp_path: Path
+) -> None:
+    """A page would say of the new study what the old one came to; a machine without the study writes the page."""
+    shutil.copytree(small.claims.parent, tmp_path / "paper", ignore=shutil.ignore_patterns("store", "runs"))
+    claims, study = tmp_path / "paper" / small.claims.name, tmp_path / "paper" / "small.toml"
+    paper, summaries, text = read_paper(claims), read_summaries(small.out, "claims"), study.read_text()
+    refuse_other_studies(paper, summaries)
+    for old, new in (("epochs = 4", "epochs = 40"), ('"linear"', '"simple-ffn"'), ("votes.csv", "other.csv")):
+        assert old in text
+        study.write_text(text.replace(old, new))
+        with pytest.raises(InputError, match="the study small is not the one that its summary is of; judge by"):
+            refuse_other_studies(paper, summaries)
+        refuse_other_studies(paper, {"small": replace(summaries["small"], rules="")})
+    study.write_text(text.replace("[3, 5, 8]", "[1, 2]"))
+    refuse_other_studies(paper, summaries)
+    study.unlink()
+    refuse_other_studies(paper, summaries)
+
+
+def test_folds_have_no_splits_of_their_own(small: Small, tmp_path: Path) -> None:
+    shutil.copytree(small.claims.parent, tmp_path / "paper", ignore=shutil.ignore_patterns("store", "runs"))
+    claims, study = tmp_path / "paper" / small.claims.name, tmp_path / "paper" / "small.toml"
+    claims.write_text(claims.read_text().replace('name = "small"\n', 'name = "small"\nown_splits = true\n', 1))
+    study.write_text(study.read_text().replace('file = "splits.csv"', "folds = 3"))
+    with pytest.raises(
+        InputError, match="small has folds, which hold each item out once; leave own_splits or folds out"
+    ):
+        next(reproduce(read_paper(claims), tmp_path / "store", tmp_path / "out", how=Reproduction(only=("small",))))
+    assert not (tmp_path / "store").exists()
+
+
+def test_an_average_of_what_was_not_all_measured_has_no_verdict(small: Small) -> None:
+    summaries = read_summaries(small.out, "claims")
+    answers = {name: each for name, each in summaries["small"].answers.items() if name != "accuracy"}
+    part = {**summaries, "small": replace(summaries["small"], answers=answers)}
+    judged = {each.claim.id: each for each in judge_paper(read_paper(small.claims), part)}
+    assert (judged["all"].verdict, judged["all"].why) == ("not run", "1 of 2 claims that it is about were measured")
 
 
 def test_what_runs_alone_obey_is_refused_beside_from_and_a_file_is_no_folder(small: Small, tmp_path: Path) -> None:

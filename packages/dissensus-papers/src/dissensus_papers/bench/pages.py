@@ -149,7 +149,7 @@ def _comparison(comparison: Comparison, svg: str) -> list[Block]:
     if p and least * len(p) >= ranking.alpha:
         tests += (
             f" The column of Holm can tell nothing here: the least p that {len(ranking.sets)} sets allow is "
-            f"{least:.2g}, and {least * len(p):.2g} with {len(p)} comparisons."
+            f"{least:.2g}, and {min(1, least * len(p)):.2g} with {len(p)} comparisons."
         )
     if comparison.left_out:
         tests += f" Not ranked, because not on all of these sets: {', '.join(comparison.left_out)}."

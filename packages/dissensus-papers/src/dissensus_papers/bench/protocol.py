@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from dissensus.errors import InputError, choices
 from dissensus.evaluation import METRICS
 from dissensus.toml_file import TableError, TomlFile, TomlTable, no_such
+from dissensus_papers.papers.running import BASELINES
+from dissensus_papers.papers.summary import FILES
 from dissensus_train.studies import read_study, toml_text
 
 if TYPE_CHECKING:
@@ -24,9 +26,6 @@ if TYPE_CHECKING:
 
 ORDERED, REPLACED = "rps", "soft_nll"
 """What methods are ranked by where classes are a scale, and what it takes the place of: no other metric."""
-
-FILES: Final = ("votes", "texts", "images", "features", "original", "file")
-"""Keys of a dataset and of splits that may name files."""
 
 WITH: Final = "--"
 """Between set and method in the name of a study of one method."""
@@ -194,6 +193,17 @@ class Protocol(TomlTable):
                 raise TableError(
                     where, f"is '{name[:60]}', no name of a file; use up to 50 letters, digits and - + . _"
                 )
+        deliveries = [each for each in self.deliveries if isinstance(each, str)]
+        others = [str(each["name"]) for each in self.deliveries if isinstance(each, dict) and "name" in each]
+        for table, known in (
+            ("ensembles", deliveries),
+            ("baselines", BASELINES),
+            ("controls", (*deliveries, *others, *BASELINES, *self.named)),
+        ):
+            for name in getattr(self, table):
+                # A delivery with options of its own has them behind its name.
+                if (name if table != "controls" else name.partition(" (")[0]) not in known:
+                    raise no_such(table, name, known)
         # Disks may not tell A from a.
         folded = [bench_set.name.casefold() for bench_set in self.sets]
         for place, bench_set in enumerate(self.sets):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import shutil
-import tomllib
 from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import product
-from pathlib import Path
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +17,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation import correct, evaluate, panel_of
 from dissensus.own_code import source_files
 from dissensus.together import combine
-from dissensus_papers.bench.protocol import FILES, NAMES, ORDERED, WITH, Entry, protocol_study, study_name, study_text
+from dissensus_papers.bench.protocol import NAMES, ORDERED, WITH, Entry, protocol_study, study_name, study_text
 from dissensus_papers.papers.claims import Paper, StudyUse
 from dissensus_papers.papers.pages import SHOWN
 from dissensus_papers.papers.running import as_asked, reproduce
@@ -27,6 +25,7 @@ from dissensus_papers.papers.summary import (
     RULER,
     StudySummary,
     checksum,
+    decides,
     kept_summary,
     read_summaries,
     rounded,
@@ -38,6 +37,7 @@ from dissensus_train.studies import open_study, read_study, runs_by_system, stud
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from dissensus.arrays import Ints, Table
     from dissensus.labels import LabelDistribution
@@ -168,7 +168,9 @@ def refuse_row(
             f"bench: '{name[:60]}' cannot be a name in the table; use up to 50 letters, digits, spaces and - + . _"
         )
     systems = (row["system"] for one in protocol.sets if one.name in kept for row in kept[one.name].scores)
-    if name.casefold() in map(str.casefold, {*protocol.named, *map(str, protocol.deliveries), *systems}):
+    if name.casefold() in map(
+        str.casefold, {*protocol.named, *map(str, protocol.deliveries), *systems, "best achievable"}
+    ):
         raise InputError(f"bench: '{name}' is a method of the protocol; give your system another name")
     for other, summary in ((key.partition(WITH)[2], summary) for key, summary in kept.items()):
         # A method of one's own is run again when it was edited.
@@ -215,7 +217,7 @@ def refuse_unfit(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> N
         if summary is None or summary.missing:
             continue
         study = protocol_study(protocol, bench_set, entry, quick=summary.quick)
-        asked, ran = _decides(study_toml(study)), _decides(summary.toml) if summary.toml else {}
+        asked, ran = decides(study_toml(study)), decides(summary.toml) if summary.toml else {}
         # What `--quick` does to training is not the protocol's.
         tables = ("dataset", "targets") if summary.quick else asked.keys() | ran.keys()
         wrong = sorted(table for table in tables if asked.get(table) != ran.get(table))
@@ -234,17 +236,6 @@ def refuse_unfit(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> N
             again = f"run dissensus bench{add} on its store again (what is there is not trained again)"
             again = "withdraw it and hand it in again" if summary.external else again
             raise InputError(f"bench: {name} keeps no {', '.join(lacking)}; {again}, or choose another metric")
-
-
-def _decides(text: str) -> dict[str, Any]:
-    """What decides the numbers of a study file, whatever folder its files lie in; seeds may be fewer."""
-    tables = tomllib.loads(without_place(text))
-    grid, dataset = tables["grid"], tables["dataset"]
-    named = {key: Path(value).name for key, value in dataset.items() if key in FILES and isinstance(value, str)}
-    about = {"dataset": dataset | named, "splits": tables["splits"] | {"seed": 0}, "training": tables.get("training")}
-    if "file" in about["splits"]:
-        about["splits"]["file"] = Path(about["splits"]["file"]).name
-    return about | {key: grid[key] for key in ("targets", "deliveries", "models")}
 
 
 def _run(

@@ -122,7 +122,7 @@ def _scored(protocol: Protocol, bench_set: BenchSet, path: Path, *, name: str, r
         wrong = wrong.removeprefix(f"{name}: ").replace("items without votes", "items that are not held out")
         raise InputError(
             f"{path}: {wrong}; give the {len(tested):,} held-out items of {bench_set.name}, "
-            f"and no others: dissensus bench splits {bench_set.name} lists them"
+            f"and no others: dissensus bench splits {bench_set.name} lists them, with --protocol where it is your own"
         ) from error
     _refuse_copies(path, said[name].probabilities[..., : len(human.classes)], human.probabilities)
     scored = scored_system(data, name, said[name], tested=tested, trained=trained, how=how)
@@ -154,9 +154,10 @@ def _soft_labels(path: Path, reference: str) -> tuple[Any, Table]:
 def _refuse_copies(path: Path, runs: Any, shares: Table) -> None:
     """Refuses (runs, items, classes) predictions of which a run is the shares of votes."""
     varied = shares.max(axis=1) < 1
-    # Of two people who differ, one and the same distribution is right every time.
     told = np.ptp(runs, axis=1).max(axis=1) > 0.005
-    if varied.sum() >= 10 and any(_copies(one[varied], shares[varied]) for one in runs[told]):
+    # Of two people who differ, one and the same distribution is right every time: all items are looked at then.
+    chosen = varied if varied.any() and np.ptp(shares[varied], axis=0).max() > 0.005 else np.ones_like(varied)
+    if varied.sum() >= 10 and any(_copies(one[chosen], shares[chosen]) for one in runs[told]):
         raise InputError(f"{path}: {COPY}")
 
 

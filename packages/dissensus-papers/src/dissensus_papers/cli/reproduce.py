@@ -57,7 +57,7 @@ def reproduce(
     Can be stopped and started again at any time: runs that are in the store are not trained again.
     """
     from dissensus_papers.papers import judge_paper, read_paper, read_summaries, write_pages
-    from dissensus_papers.papers.running import Reproduction
+    from dissensus_papers.papers.running import Reproduction, refuse_other_studies
     from dissensus_papers.papers.running import reproduce as run_studies
 
     pages_alone(kept, quick=quick, only=only, seeds=_seeds(seeds))
@@ -69,6 +69,8 @@ def reproduce(
         )
         show_progress(run_studies(paper, store, output, how=how, train=train_with_progress))
     summaries = read_summaries(kept or output, paper.name)
+    if kept is not None:
+        refuse_other_studies(paper, summaries)
     judged = judge_paper(paper, summaries)
     paths = write_pages(paper, summaries, output)
     if not json_alone(json, [claim.to_dict() for claim in judged]):

@@ -16,7 +16,7 @@ from dissensus.errors import InputError, choices
 from dissensus.evaluation import METRICS
 from dissensus.toml_file import TableError, TomlFile, TomlTable, fits, known_keys, no_such
 from dissensus_papers.papers.evidence import STRATA
-from dissensus_papers.papers.quantities import DEFAULTS, QUANTITIES, TYPES
+from dissensus_papers.papers.quantities import DEFAULTS, QUANTITIES, TYPES, bounds_of
 
 MARKS: Final = {
     "verified": "read in the paper's own text or in its authors' files",
@@ -269,6 +269,8 @@ def _checked(claims: tuple[Claim, ...], tables: list[dict[str, Any]]) -> tuple[C
 def _check_of(claim: Claim, known: dict[str, Claim], shares: set[str]) -> None:
     """Refuses a claim about others that are not there, are counted twice, are about it, or cannot be averaged."""
     of, waiting = claim.about.get("of", ()), list(claim.about.get("of", ()))
+    if "of" in claim.about and not of:
+        raise TableError("of", "names no claim; name those that this one is about")
     for other in of:
         if other not in known:
             raise TableError("of", f"names '{other}', which is no claim here")
@@ -314,6 +316,9 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
         raise no_such("stratum", stratum, STRATA[by])
     if quantity.measure and not claim.study:
         raise TableError("study", "is missing; name the study that is measured")
+    systems = claim.about.get("systems", ("", "x"))
+    if not 1 < len(systems) == len(set(systems)):
+        raise TableError("systems", "has no two systems, or one twice; name them once each, the highest first")
     if claim.quantity == "count" and claim.about["counts"] not in COUNTS:
         raise no_such("counts", claim.about["counts"], COUNTS)
     if claim.quantity != "pair" and claim.about.get("against", "") == claim.about.get("system"):
@@ -324,10 +329,13 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
             told = f"is {table[key]}" if key in table else "is missing"
             raise TableError(key, f"{told}; give the lowest and the highest value, as [-0.5, 0.0] or -inf")
     least, most = claim.equal or claim.in_direction
-    named = "in_direction" if claim.equal is None else "equal"
-    if (least, most) == (-inf, inf) and not claim.cannot_fail:
-        raise TableError(named, "holds every value; give the side of the claim, or cannot_fail = true")
-    if claim.paper is not None and not least <= claim.paper <= most:
+    low, high = bounds_of(claim.quantity, claim.about)
+    # A part is judged by the claim that averages it.
+    if least <= low and high <= most and not (claim.cannot_fail or claim.mark == "part"):
+        named = "in_direction" if claim.equal is None else "equal"
+        raise TableError(named, "holds every value that there can be; give the claim's side, or cannot_fail = true")
+    near, named = (claim.reproduced, "reproduced") if claim.equal is None else (claim.equal, "equal")
+    if claim.paper is not None and not near[0] <= claim.paper <= near[1]:
         raise TableError("paper", f"is {claim.paper:g}, which is not in {named}; mend its sign or the range")
     if claim.equal is not None:
         if table.keys() & {"reproduced", "in_direction"}:

@@ -213,8 +213,7 @@ def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
     """The verdict on a claim about other claims."""
     parts = [judged[name] for name in claim.about["of"]]
     known = [part for part in parts if part.measured is not None]
-    lacking = len(parts) - len(known)
-    if not known or (lacking and claim.quantity == "count"):
+    if len(known) < len(parts):
         why = f"{len(known)} of {len(parts)} claims that it is about were measured"
         return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, tested_on=_weakest(claim, parts))
     beside = ""
@@ -226,13 +225,12 @@ def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
         measured = _average(
             [(part.claim.study or part.claim.id, part.measured.value) for part in known if part.measured is not None]
         )
-    notes = (f"over {len(known)} of {len(parts)}: the others were not measured",) if lacking else ()
     return replace(
         judge(claim, measured),
         tested_on=_weakest(claim, known),
         before_rules=any(part.before_rules for part in known),
         beside=beside,
-        cautions=(*notes, *dict.fromkeys(caution for part in known for caution in part.cautions)),
+        cautions=tuple(dict.fromkeys(caution for part in known for caution in part.cautions)),
     )
 
 

@@ -263,7 +263,7 @@ def _claims(judged: Sequence[JudgedClaim], heading: str, *, control: bool) -> li
         name, paper, ours, seeds, verdict = claim_cells(row)
         figure = Drawing(interval_plot(row, about=f"paper {paper}, ours {ours}"))
         cards.append(
-            (verdict, row.claim.says, figure, paper, f"{ours}, {row.of_seeds} seeds" if row.of_seeds else ours)
+            (verdict, row.claim.says, figure, paper, f"{ours}, {_seeds(row.of_seeds)}" if row.of_seeds else ours)
         )
         p = DASH if row.measured is None else _p(row.measured.p)
         # That people were simulated, or another study measured, belongs to every verdict.
@@ -280,6 +280,10 @@ def _claims(judged: Sequence[JudgedClaim], heading: str, *, control: bool) -> li
     waiting = [f"{row.claim.id}: {row.claim.says} ({row.why})" for row in judged if row.verdict == NOT_RUN]
     inside = bullets(waiting)
     return [*blocks, *([Block("fold", f"Not run: {len(waiting)}", inside=inside)] if waiting else [])]
+
+
+def _seeds(number: int) -> str:
+    return f"{number} seed{'s' if number > 1 else ''}"
 
 
 def _p(p: float | None) -> str:

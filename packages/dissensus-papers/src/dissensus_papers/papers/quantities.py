@@ -6,6 +6,7 @@ Scores and their resamples are those of the scored study; nothing is scored a se
 from __future__ import annotations
 
 from itertools import combinations
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -77,11 +78,15 @@ def measure(evidence: Evidence, quantity: str, about: About) -> Measured:
 
 def bounds_of(quantity: str, about: About) -> Bounds:
     """The lowest and the highest value that a quantity can have."""
-    if quantity not in ("score", "difference"):
+    if quantity in ("order", "count", "ood ahead"):
+        return 0.0, 1.0 if quantity == "order" else float(len(about["of" if quantity == "count" else "scores"]))
+    if quantity not in ("score", "difference", "relative change"):
         return ANY
     metric = METRICS[about["metric"]]
     reach = metric.high - metric.low
-    return (metric.low, metric.high) if quantity == "score" else (-reach, reach)
+    # What is never below 0 can lose no more than all of it.
+    share = (-1.0 if metric.low >= 0 else -inf, inf)
+    return {"score": (metric.low, metric.high), "difference": (-reach, reach), "relative change": share}[quantity]
 
 
 # --- scores -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,7 @@ from dissensus_papers.papers.evidence import Evidence
 from dissensus_papers.papers.joining import can_join, joined
 from dissensus_papers.papers.summary import (
     StudySummary,
+    decides,
     kept_summary,
     planned,
     summarise,
@@ -25,6 +27,7 @@ from dissensus_train.studies import (
     run_plan,
     study_basins,
     study_ood,
+    study_toml,
     systems_of,
 )
 from dissensus_train.training import Run
@@ -99,6 +102,10 @@ def reproduce(
                 raise InputError(
                     f"{folder}: it holds {name} of a full run, which quick would replace; choose another folder"
                 )
+        if use.own_splits and _study(paper, use.name).folds:
+            raise InputError(
+                f"{paper.name}: {use.name} has folds, which hold each item out once; leave own_splits or folds out"
+            )
         if isinstance(how.seeds, range) and not use.own_splits:
             raise InputError(
                 f"{paper.name}: all seeds of {use.name} share one split, so that others cannot be put beside them; "
@@ -130,6 +137,33 @@ def _check_claims(paper: Paper) -> None:
             if name not in systems[claim.study]:
                 known = choices(name, systems[claim.study])
                 raise InputError(f"{paper.path}: claim {claim.id} names '{name}', no system of {claim.study}{known}")
+
+
+def refuse_other_studies(paper: Paper, summaries: Mapping[str, StudySummary]) -> None:
+    """Refuses summaries of studies that have changed since: a page would say what never ran.
+
+    Seeds may be others. Where a study's file is not at hand, where other data stand in and of quick runs, nothing is
+    compared, nor are summaries from before they named their rules.
+    """
+    for use in paper.studies:
+        with suppress(InputError):
+            study = _study(paper, use.name)
+            asked = [decides(study_toml(part)) for part in study.parts]
+            ran = [summaries[name] for name in _units(study) if name in summaries]
+            changed = [
+                summary.name
+                for summary in ran
+                if not (summary.missing or summary.quick or summary.instead or not summary.rules)
+                and decides(summary.toml) not in asked
+            ]
+            if changed:
+                break
+    else:
+        return
+    raise InputError(
+        f"{paper.name}: the study {changed[0]} is not the one that its summary is of; judge by the study file of that "
+        f"time, or run dissensus reproduce {paper.typed} --only {use.name}"
+    )
 
 
 def systems_of_grid(study: Study) -> list[str]:

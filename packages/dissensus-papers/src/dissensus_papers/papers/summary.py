@@ -10,6 +10,7 @@ import tomllib
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -28,7 +29,6 @@ from dissensus_train.studies import stored_basins, stored_ood, study_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from dissensus.evaluation import Estimate, Evaluation
     from dissensus_papers.papers.claims import Claim, Paper
@@ -45,6 +45,9 @@ DASH: Final = "-"
 
 OWN_SPLITS: Final = "each seed on a split of its own"
 """What `split` says of such a study."""
+
+FILES: Final = ("votes", "texts", "images", "features", "original", "file")
+"""Keys of a dataset and of splits that may name files."""
 
 RULER: Final = "mixture"
 """The people ruler that worth is read off, on which a person is worth one person. A summary without a name for it is by
@@ -171,6 +174,17 @@ def checksum(values: Any) -> str:
 def without_place(text: str) -> str:
     """The same without the folder of data: a summary is published, and where one machine keeps its data is not."""
     return text.replace(f"{data_folder()}/", "")
+
+
+def decides(text: str) -> dict[str, Any]:
+    """What decides the numbers of a study file, whatever folder its files lie in; seeds may be fewer."""
+    tables = tomllib.loads(without_place(text))
+    grid, dataset = tables["grid"], tables["dataset"]
+    named = {key: Path(value).name for key, value in dataset.items() if key in FILES and isinstance(value, str)}
+    about = {"dataset": dataset | named, "splits": tables["splits"] | {"seed": 0}, "training": tables.get("training")}
+    if "file" in about["splits"]:
+        about["splits"]["file"] = Path(about["splits"]["file"]).name
+    return about | {key: grid[key] for key in ("targets", "deliveries", "models")}
 
 
 def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
