@@ -364,7 +364,8 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     told = [name for name in near if comparison.p_holm[name] < protocol.comparison.alpha and name not in ahead]
     if told:
         sentences.append(f"Wilcoxon's test with Holm, against it alone, does tell it apart from {_and(told)}.")
-    controls, outside = ([name for name in ahead if (name in _outside(sets)) == of] for of in (False, True))
+    from_outside = _outside(sets)
+    controls, outside = ([name for name in ahead if (name in from_outside) == of] for of in (False, True))
     sentences += [f"Ahead of it stands a control: {_and(controls)}."] if controls else []
     if outside:
         stands, was = ("stands", "was") if len(outside) == 1 else ("stand", "were")

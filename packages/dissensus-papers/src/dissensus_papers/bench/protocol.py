@@ -30,7 +30,7 @@ ORDERED, REPLACED = "rps", "soft_nll"
 WITH: Final = "--"
 """Between set and method in the name of a study of one method."""
 
-NAMES: Final = re.compile(r"\w([\w.+ -]{0,48}\w)?")
+NAMES: Final = re.compile(rf"(?!.*{WITH})\w([\w.+ -]{{0,48}}\w)?")
 """Of systems and sets, which are names of files: 50 letters of any alphabet fit every disk."""
 
 Counted = Annotated[int, msgspec.Meta(ge=1)]
@@ -189,7 +189,7 @@ class Protocol(TomlTable):
             *((("people", place), name) for place, name in enumerate(self.people)),
         ]
         for where, name in named:
-            if not NAMES.fullmatch(name) or WITH in name:
+            if not NAMES.fullmatch(name):
                 raise TableError(
                     where, f"is '{name[:60]}', no name of a file; use up to 50 letters, digits and - + . _"
                 )
@@ -336,9 +336,13 @@ def protocol_study(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, qui
         try:
             return read_study(path)
         except InputError as error:
-            # Nobody wrote this file, and its lines are nowhere.
-            what = re.sub(rf"^{re.escape(str(path))}(, line \d+)?: ", "", error.sentence)
+            what = instead_of_file("", path, error.sentence)
             raise InputError(f"the protocol, on its set {bench_set.name}: {what}") from error
+
+
+def instead_of_file(told: str, path: Path, refusal: str) -> str:
+    """A refusal of a study file that was made of the protocol: nobody wrote it, and its lines are nowhere."""
+    return re.sub(rf"^{re.escape(str(path))}(, line \d+)?: ", told, refusal)
 
 
 def study_name(bench_set: BenchSet, entry: Entry) -> str:

@@ -17,7 +17,16 @@ from dissensus.errors import InputError
 from dissensus.evaluation import correct, evaluate, panel_of
 from dissensus.own_code import source_files
 from dissensus.together import combine
-from dissensus_papers.bench.protocol import NAMES, ORDERED, WITH, Entry, protocol_study, study_name, study_text
+from dissensus_papers.bench.protocol import (
+    NAMES,
+    ORDERED,
+    WITH,
+    Entry,
+    instead_of_file,
+    protocol_study,
+    study_name,
+    study_text,
+)
 from dissensus_papers.papers.claims import Paper, StudyUse
 from dissensus_papers.papers.pages import SHOWN
 from dissensus_papers.papers.running import as_asked, reproduce
@@ -163,7 +172,7 @@ def refuse_row(
     protocol: Protocol, kept: Mapping[str, StudySummary], *, name: str, on: Iterable[str], folder: Path, external: bool
 ) -> None:
     """Refuses a row that no page would show, or whose name is another's or no file's: disks may not tell A from a."""
-    if not NAMES.fullmatch(name) or WITH in name:
+    if not NAMES.fullmatch(name):
         raise InputError(
             f"bench: '{name[:60]}' cannot be a name in the table; use up to 50 letters, digits, spaces and - + . _"
         )
@@ -380,8 +389,7 @@ def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[TrainingData, Int
 
 def _not_run(summary: StudySummary, folder: Path, path: Path) -> StudySummary:
     """The summary of what could not be run, kept without the places of this machine's files."""
-    # Nobody wrote this file, and its lines are nowhere.
-    why = re.sub(rf"^{re.escape(str(path))}(, line \d+)?: ", "the protocol: ", summary.missing)
-    kept = replace(summary, missing=without_place(why.replace(str(path), path.name)))
+    why = instead_of_file("the protocol: ", path, summary.missing).replace(str(path), path.name)
+    kept = replace(summary, missing=without_place(why))
     write_summary(folder, NAME, kept)
     return kept

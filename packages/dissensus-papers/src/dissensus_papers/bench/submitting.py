@@ -20,7 +20,7 @@ from scipy.special import softmax
 
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError, choices
-from dissensus.evaluation import Predictions, align_predictions, read_predictions, score_submission
+from dissensus.evaluation import Predictions, align_predictions, read_predictions, read_reference, score_submission
 from dissensus.labels import label
 from dissensus.votes import read_votes
 from dissensus_papers.bench.protocol import WITH, Entry, protocol_study
@@ -142,11 +142,9 @@ def _soft_labels(path: Path, reference: str) -> tuple[Any, Table]:
     """What a file of LeWiDi's soft task says, as one run, and people's shares; of labels apart, one after the other."""
     lines = (line.partition("\t") for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
     given = {item.strip(): json.loads(values) for item, _, values in lines}
-    entries = json.loads((Path(data_folder()) / LEWIDI / reference).read_text(encoding="utf-8"))
-    labels = {item: entry["soft_label"] for item, entry in entries.items()}
-    apart = {item: [of[key] for key in sorted(of)] if "neutral" in of else [of] for item, of in labels.items()}
-    shares = np.array([[one[key] for key in sorted(one, key=float)] for of in apart.values() for one in of])
-    said = np.array([given[item] for item in apart], dtype=np.float64)
+    people = read_reference(Path(data_folder()) / LEWIDI / reference)
+    shares = people.soft.reshape(-1, people.soft.shape[2])
+    said = np.array([given[item] for item in people.items], dtype=np.float64)
     # Seven values of CSC begin with a rating that nobody could give.
     return said.reshape(len(shares), -1)[None, :, -shares.shape[1] :], shares
 

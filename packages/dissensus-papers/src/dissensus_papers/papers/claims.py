@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from importlib import resources
 from math import inf
@@ -251,24 +252,30 @@ def _checked(claims: tuple[Claim, ...], tables: list[dict[str, Any]]) -> tuple[C
     averages = {claim.id: set(claim.about.get("of", ())) for claim in claims if claim.quantity == "average"}
     while more := {name for name, of in averages.items() if of <= shares} - shares:
         shares |= more
-    checked = []
+    checked, known = [], {claim.id: claim for claim in claims}
     for place, claim in enumerate(claims):
         try:
             _check(claim, tables[place])
             if claim.id in ids[:place]:
                 raise TableError("id", f"is '{claim.id}', which stands for another claim too; give each its own")
-            _check_of(claim, {each.id: each for each in claims}, shares)
+            _check_of(claim, known, shares)
         except TableError as error:
             raise TableError(("claims", place, *error.place), error.what) from error
         # In the order in which its quantity asks, however the file is written: pages as JSON have it so.
         about = {key: claim.about[key] for key in QUANTITIES[claim.quantity].keys if key in claim.about}
         checked.append(replace(claim, about=about, percent=claim.id in shares))
+    try:
+        TopologicalSorter({claim.id: claim.about.get("of", ()) for claim in claims}).prepare()
+    except CycleError as error:
+        place = min(map(ids.index, error.args[1]))
+        told = "leads back to the claim itself; name claims that are measured"
+        raise TableError(("claims", place, "of"), told) from error
     return tuple(checked)
 
 
 def _check_of(claim: Claim, known: dict[str, Claim], shares: set[str]) -> None:
-    """Refuses a claim about others that are not there, are counted twice, are about it, or cannot be averaged."""
-    of, waiting = claim.about.get("of", ()), list(claim.about.get("of", ()))
+    """Refuses a claim about others that are not there, are counted twice, or cannot be averaged."""
+    of = claim.about.get("of", ())
     if "of" in claim.about and not of:
         raise TableError("of", "names no claim; name those that this one is about")
     for other in of:
@@ -276,13 +283,6 @@ def _check_of(claim: Claim, known: dict[str, Claim], shares: set[str]) -> None:
             raise TableError("of", f"names '{other}', which is no claim here")
         if of.count(other) > 1:
             raise TableError("of", f"names '{other}' more than once; name each claim once")
-    reached = set()
-    while waiting:
-        if (other := waiting.pop()) == claim.id:
-            raise TableError("of", "leads back to the claim itself; name claims that are measured")
-        if other not in reached and other in known:
-            reached.add(other)
-            waiting += known[other].about.get("of", ())
     # Shares of what was there before are on one scale, whatever they are of.
     parts = [known[other] for other in of if "of" not in known[other].about]
     scales = [() if each.id in shares else (each.about.get("metric"), each.about.get("measure")) for each in parts]

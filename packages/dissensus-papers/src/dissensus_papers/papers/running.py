@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -146,24 +145,19 @@ def refuse_other_studies(paper: Paper, summaries: Mapping[str, StudySummary]) ->
     compared, nor are summaries from before they named their rules.
     """
     for use in paper.studies:
-        with suppress(InputError):
+        try:
             study = _study(paper, use.name)
-            asked = [decides(study_toml(part)) for part in study.parts]
-            ran = [summaries[name] for name in _units(study) if name in summaries]
-            changed = [
-                summary.name
-                for summary in ran
-                if not (summary.missing or summary.quick or summary.instead or not summary.rules)
-                and decides(summary.toml) not in asked
-            ]
-            if changed:
-                break
-    else:
-        return
-    raise InputError(
-        f"{paper.name}: the study {changed[0]} is not the one that its summary is of; judge by the study file of that "
-        f"time, or run dissensus reproduce {paper.typed} --only {use.name}"
-    )
+        except InputError:
+            continue
+        asked = [decides(study_toml(part)) for part in study.parts]
+        for summary in (summaries[name] for name in _units(study) if name in summaries):
+            if summary.missing or summary.quick or summary.instead or not summary.rules:
+                continue
+            if decides(summary.toml) not in asked:
+                raise InputError(
+                    f"{paper.name}: the study {summary.name} is not the one that its summary is of; judge by the study "
+                    f"file of that time, or run dissensus reproduce {paper.typed} --only {use.name}"
+                )
 
 
 def systems_of_grid(study: Study) -> list[str]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dissensus.evaluation.metrics.registry import Metric as Metric
     from dissensus.evaluation.people.evaluating import evaluate_people as evaluate_people
     from dissensus.evaluation.people.evaluating import item_predictions as item_predictions
+    from dissensus.evaluation.people.lewidi import read_reference as read_reference
     from dissensus.evaluation.people.lewidi import score_submission as score_submission
     from dissensus.evaluation.people.map import people_map as people_map
     from dissensus.evaluation.people.vote_scores import VotePredictions as VotePredictions
