@@ -4,6 +4,7 @@
     python benchmarks/paper_runs.py train --seconds 430      # there: in groups, each written whole to $OUT at once
     python benchmarks/paper_runs.py store FOLDER STORE       # here: what came back, into a run store
     python benchmarks/paper_runs.py watched FOLDER           # here: what an epoch chosen on test images would score
+    python benchmarks/paper_runs.py complete gheibi cifar-10h 0-5 STORE   # here: with what other summaries keep
 
 `train` leaves out the runs that are listed in .gpu/done/*.txt; it writes such a list beside its results. Weights stay
 behind: what is kept of a run are its predictions on every split, its history and its timing. What comes back is one
@@ -12,6 +13,9 @@ tar file, since few files can.
 Studies that are not CIFAR-10H's go whole, as jobs (`prepare-job STUDY`, `train-job STUDY`): CIFAR-10N, whose images
 travel as JPEG, texts with the encoder beside the study's file, and soft-digits, which the machine's cores train. What a
 study measures of its runs (`[basins]`, `[ood]`) is measured there, where their weights are: `measure-job STUDY`.
+
+What another study's summary keeps of the same runs (`KEPT`) is not trained again: `complete` puts it beside the others.
+Commit the summaries of a call before the next: a session that is cut off takes with it what it has not committed.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ import tarfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -50,6 +55,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Table
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus_papers.papers import Paper, StudySummary
     from dissensus_train.studies import Study
 
 QUEUE = Path(__file__).with_suffix(".txt")
@@ -74,6 +80,9 @@ WATCHED = "test_soft_nll"
 
 WATCHED_EVERY = 5
 
+KEPT = {"cifar-10h": {"soft": "cifar-10h-splits", "multipass": "cifar-10h-splits", "sls": "cifar-10h-sls"}}
+"""By study and system, another study of Gheibi's paper that has the same runs on the same splits, and keeps them."""
+
 OVERHEAD = 25.0
 """Seconds that a group takes beside its steps: compiling, recording, predicting, writing."""
 
@@ -97,8 +106,13 @@ def queued(path: Path) -> Iterator[tuple[str, int]]:
     for line in path.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             study, seeds = line.split()
-            first, _, last = seeds.partition("-")
-            yield from ((study, seed) for seed in range(int(first), int(last or first) + 1))
+            yield from ((study, seed) for seed in seeds_of(seeds))
+
+
+def seeds_of(text: str) -> range:
+    """Seeds as they are written: one, or the first and the last."""
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
 
 
 def prepare(queue: Path, folder: Path, *, quick: bool) -> None:
@@ -118,12 +132,13 @@ def prepare(queue: Path, folder: Path, *, quick: bool) -> None:
         opened = open_study(study, "no-store")
         data = opened.data
         images, human = np.rint(data.features * 255).astype(np.uint8), data.human.probabilities
-        for run in opened.runs:
+        wanted = [run for run in opened.runs if run.method.removeprefix(f"{run.target} / ") not in KEPT.get(name, ())]
+        for run in wanted:
             labels = replace(data.targets[run.target], items=data.human.items, model=None)
             content = hashlib.sha256(labels.probabilities.tobytes() + labels.counts.tobytes()).hexdigest()
             targets.setdefault(content, labels)
             waiting.setdefault(run.key, Waiting(name, run.key, run.spec(), content, dict(data.splits)))
-        print(f"{study.name}: {len(opened.runs)} runs, {len(waiting)} in all", flush=True)
+        print(f"{study.name}: {len(wanted)} runs, {len(waiting)} in all", flush=True)
     (folder / "done").mkdir(parents=True, exist_ok=True)
     np.savez_compressed(folder / "images.npz", images=images)
     with gzip.open(folder / "queue.pickle.gz", "wb") as file:
@@ -200,6 +215,81 @@ def watched(results: Path) -> None:
             f"{method}: {len(values)} runs, last {last.mean():.3f}, best {best.mean():.3f} ({change.mean():+.1f} %, "
             f"{change.min():+.1f} to {change.max():+.1f}) at epochs {when.min()} to {when.max()}"
         )
+
+
+def complete(
+    paper: Paper, study: Study, seeds: Sequence[int], store: Path, folder: Path, *, kept: Mapping[str, StudySummary]
+) -> StudySummary:
+    """Join further seeds of a study, of which other summaries keep some systems, to its summary in a folder.
+
+    Every seed has a split of its own, so that all is made of one score a seed: of the runs in `store`, and of `kept`,
+    by system the summary that has it on the same splits. Claims must be on scores against people.
+    """
+    from msgspec.structs import replace as with_fields
+
+    from dissensus_papers.papers.evidence import Evidence
+    from dissensus_papers.papers.joining import can_join, joined
+    from dissensus_papers.papers.running import on_own_split
+    from dissensus_papers.papers.summary import (
+        kept_summary,
+        measured_over_splits,
+        planned,
+        row_over_splits,
+        summarise,
+        write_summary,
+    )
+    from dissensus_train.studies import open_study
+
+    name = study.name
+    first = kept_summary(folder, paper.name, name)
+    assert first is not None, f"{folder}: it keeps no summary of {name} to join"
+    fewer = replace(study, methods=tuple(each for each in study.methods if str(each) not in kept), reference=None)
+    opened = tuple(open_study(on_own_split(fewer, seed), store) for seed in seeds)
+    new = summarise(with_fields(paper, claims=()), name, Evidence(opened=opened, own_splits=True, resamples=0))
+    values: dict[tuple[str, str, str], list[float]] = {}
+    items: dict[str, int] = {}
+    for row in new.scores:
+        values[row["stratum"], row["metric"], row["system"]] = row["by_seed"]
+        items[row["stratum"]] = row["items"]
+    for system, summary in kept.items():
+        for row in summary.scores:
+            if row["system"] == system and len(row["by_seed"]) == len(summary.seeds):
+                held = dict(zip(summary.seeds, row["by_seed"], strict=True))
+                values[row["stratum"], row["metric"], system] = [held[seed] for seed in seeds]
+    share = new.tested_share
+    answers: dict[str, Any] = {}
+    for claim in (claim for claim in paper.claims if claim.study == name):
+        like, asked = first.answers[claim.id], of_scores(claim.quantity, claim.about, values).tolist()
+        answers[claim.id] = {**like, "measured": measured_over_splits(like, asked, tested_share=share)}
+    whole = planned(paper, name, open_study(on_own_split(study, seeds[0]), store), quick=False, instead=False)
+    scores = tuple(
+        row_over_splits({**row, "items": items[row["stratum"]]}, values[what], tested_share=share)
+        for row in first.scores
+        if (what := (row["stratum"], row["metric"], row["system"])) in values
+    )
+    new = replace(new, toml=whole.toml, rules=whole.rules, scores=scores, answers=answers)
+    assert can_join(first, new), f"{folder}: {name} there is of other rules, settings or data"
+    write_summary(folder, paper.name, found := joined(first, new))
+    return found
+
+
+def of_scores(
+    quantity: str, about: Mapping[str, Any], values: Mapping[tuple[str, str, str], Sequence[float]]
+) -> Floats:
+    """What a claim asks of each seed, from scores by stratum, metric and system."""
+
+    def score(system: str) -> Floats:
+        return np.array(values[about.get("stratum", "all"), about["metric"], system])
+
+    assert not about.get("target"), "scores against a target are not kept"
+    if quantity == "order":
+        pairs = combinations(about["systems"], 2)
+        return np.asarray(np.mean([score(high) > score(low) for high, low in pairs], axis=0))
+    ours = score(about["system"])
+    if quantity == "score":
+        return ours
+    theirs = score(about["against"])
+    return {"difference": ours - theirs, "relative change": ours / theirs - 1}[quantity]
 
 
 # --- there ----------------------------------------------------------------------------------------------------------
@@ -504,8 +594,8 @@ def main() -> None:
     """Do what is asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    names = ("prepare", "prepare-job", "train", "train-job", "measure-job", "store", "watched")
-    queue, study, there, job, measured, back, seen = (verbs.add_parser(name) for name in names)
+    names = ("prepare", "prepare-job", "train", "train-job", "measure-job", "store", "watched", "complete")
+    queue, study, there, job, measured, back, seen, rest = (verbs.add_parser(name) for name in names)
     queue.add_argument("--queue", type=Path, default=QUEUE)
     queue.add_argument("--quick", action="store_true", help="two epochs of a small network, to try the way")
     study.add_argument("study")
@@ -522,19 +612,31 @@ def main() -> None:
         verb.add_argument("--device", default="cuda")
         verb.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
     for verb in verbs.choices.values():
-        if verb not in (back, seen):
+        if verb not in (back, seen, rest):
             folder = CARRIED if verb in (queue, there) else CARRIED / "jobs"
             verb.add_argument("--folder", type=Path, default=folder)
     for verb in (back, seen):
         verb.add_argument("results", type=Path)
-    back.add_argument("store", type=Path)
+    rest.add_argument("paper")
+    rest.add_argument("study", choices=KEPT)
+    rest.add_argument("seeds", type=seeds_of)
+    rest.add_argument("--results", type=Path, default=Path("docs/results"), help="where summaries are kept")
+    for verb in (back, rest):
+        verb.add_argument("store", type=Path)
     given = parser.parse_args()
-    if given.verb not in ("store", "watched"):
+    if given.verb not in ("store", "watched", "complete"):
         (given.out if "out" in given else given.folder).mkdir(parents=True, exist_ok=True)
     if given.verb == "store":
         store(given.results, given.store)
     elif given.verb == "watched":
         watched(given.results)
+    elif given.verb == "complete":
+        from dissensus_papers.papers import read_paper, read_summaries
+        from dissensus_train.studies import read_study
+
+        summaries, asked = read_summaries(given.results, "gheibi"), read_study(given.study)
+        held = {system: summaries[name] for system, name in KEPT[given.study].items()}
+        complete(read_paper(given.paper), asked, given.seeds, given.store, given.results, kept=held)
     elif given.verb == "prepare":
         prepare(given.queue, given.folder, quick=given.quick)
     elif given.verb == "prepare-job":

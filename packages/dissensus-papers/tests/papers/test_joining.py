@@ -34,17 +34,19 @@ ASKED = {
     "refused": f'quantity = "between runs"\n{TWO}',
     "basins": f'quantity = "basin ratio"\nmeasure = "trace"\n{TWO}',
 }
-CLAIMS = """\
-[[studies]]
-name = "small"
-own_splits = true
-[[studies]]
-name = "shared"
-""" + "".join(
-    f'[[claims]]\nid = "{name}"\nsays = "s"\nmark = "verified"\nstudy = "small"\n{asks}'
-    "reproduced = [-9.0, 9.0]\nin_direction = [-9.0, 9.0]\ncannot_fail = true\n"
-    for name, asks in ASKED.items()
-)
+
+
+def claims_on(asked: dict[str, str]) -> str:
+    """A file of claims on a study whose seeds have splits of their own."""
+    studies = '[[studies]]\nname = "small"\nown_splits = true\n[[studies]]\nname = "shared"\n'
+    return studies + "".join(
+        f'[[claims]]\nid = "{name}"\nsays = "s"\nmark = "verified"\nstudy = "small"\n{asks}'
+        "reproduced = [-9.0, 9.0]\nin_direction = [-9.0, 9.0]\ncannot_fail = true\n"
+        for name, asks in asked.items()
+    )
+
+
+CLAIMS = claims_on(ASKED)
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,9 @@ class Split:
         return found
 
     def kept(self, out: str) -> dict[str, Any]:
-        """A kept summary; hours are rounded, and taken as equal among seeds where some are replaced."""
+        """A kept summary; hours are rounded."""
         told: dict[str, Any] = json.loads((self.folder / out / "claims" / "small.json").read_text())
-        return {**told, "machine_hours": pytest.approx(told["machine_hours"], rel=0.2)}
+        return {**told, "machine_hours": pytest.approx(told["machine_hours"], rel=1e-3)}
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +106,12 @@ def again(made: Split, out: str, *parts: int | range) -> dict[str, Any]:
 )
 def test_seeds_that_are_run_later_give_the_same_as_all_at_once(split: Split, parts: tuple[int | range, ...]) -> None:
     out = "-".join(map(str, parts))
-    assert again(split, out, *parts) == split.kept("at-once")
     told = split.kept("at-once")
+    found = again(split, out, *parts)
+    # Hours of seeds that are replaced are taken as equal among seeds, which a busy machine does not make them.
+    if sum(part if isinstance(part, int) else len(part) for part in parts) > len(told["seeds"]):
+        found["machine_hours"] = told["machine_hours"]
+    assert found == told
     assert told["seeds"] == [0, 1, 2, 3]
     assert {name for name, answer in told["answers"].items() if "measured" not in answer} == {"refused", "basins"}
     assert all(len(row["by_seed"]) == 4 for row in told["scores"])
