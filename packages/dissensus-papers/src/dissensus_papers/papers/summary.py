@@ -23,7 +23,7 @@ from dissensus.pages import write_texts
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED, NotMeasuredError
 from dissensus_papers.papers.measured import SPLITS, over_splits
 from dissensus_papers.papers.measured import rounded as rounded
-from dissensus_papers.papers.quantities import bounds_of, measure
+from dissensus_papers.papers.quantities import TWO, bounds_of, measure
 from dissensus_train.basins import summarise_basins
 from dissensus_train.studies import stored_basins, stored_ood, study_toml
 
@@ -371,17 +371,21 @@ def _read(path: Path) -> StudySummary:
 def _edited(summary: StudySummary) -> str:
     """What of a summary is not made of its seeds, to the digits that are kept; empty where all is.
 
-    Where each has a split of its own that is the interval too; else only that it holds the mean.
+    Where each has a split of its own that is the interval too, and the seeds' values of a claim are those of the scores
+    beside it; else only that the interval holds the mean.
     """
     share, seeds, own = summary.tested_share, len(summary.seeds), OWN_SPLITS in summary.split
     said: list[tuple[str, Mapping[str, Any], Sequence[Any], Mapping[str, Any]]] = []
     made: Mapping[str, Any]
+    rows = {(row["stratum"], row["metric"], row["system"]): row["by_seed"] for row in summary.scores}
     for row in summary.scores:
         checked = own and share and len(row["by_seed"]) == seeds
         made = row_over_splits(row, row["by_seed"], tested_share=share) if checked else row
         said.append((f"{row['metric']} of {row['system']}", row, row["by_seed"], made))
     for claim, answer in summary.answers.items():
         if measured := answer.get("measured"):
+            if own and not _is_of_rows(measured["by_seed"], answer["asks"], rows):
+                return f"claim {claim} is not made of the scores beside it"
             made = measured_over_splits(answer, measured["by_seed"], tested_share=share) if own and share else measured
             # On one split a claim's value need not be the mean of its seeds' own: a ratio is of the means.
             ends = {"mean": measured["value"]["value"], **measured["value"]}
@@ -400,6 +404,17 @@ def _edited(summary: StudySummary) -> str:
         if outside or np.abs(np.subtract(said_ends, made_ends)).max() > 100 * slack:
             return f"the interval of {what} is not that of its seeds"
     return ""
+
+
+def _is_of_rows(by_seed: Sequence[Any], asks: Mapping[str, Any], rows: Mapping[tuple[Any, ...], Any]) -> bool:
+    """Whether what a claim has of each seed follows from score rows; true of all that these do not say."""
+    parts = [rows.get((asks.get("stratum", ALL), asks.get("metric"), asks[name])) for name in TWO if name in asks]
+    if asks["quantity"] not in ("score", "difference", "relative change") or asks.get("target") or None in parts:
+        return True
+    said, scores = (np.array(values, dtype=np.float64) for values in (by_seed, parts))
+    ours = {"score": said, "difference": said + scores[-1], "relative change": (said + 1) * scores[-1]}
+    slack = 2e-5 * float(np.nanmax(np.abs(scores), initial=0))
+    return np.allclose(ours[asks["quantity"]], scores[0], rtol=0, atol=slack, equal_nan=True)
 
 
 def worth_of(summary: StudySummary, system: str) -> str:
