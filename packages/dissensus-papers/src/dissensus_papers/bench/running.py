@@ -28,6 +28,7 @@ from dissensus_papers.bench.protocol import (
     study_text,
 )
 from dissensus_papers.papers.claims import Paper, StudyUse
+from dissensus_papers.papers.measured import rounded
 from dissensus_papers.papers.pages import SHOWN
 from dissensus_papers.papers.running import as_asked, reproduce
 from dissensus_papers.papers.summary import (
@@ -37,7 +38,6 @@ from dissensus_papers.papers.summary import (
     decides,
     kept_summary,
     read_summaries,
-    rounded,
     scores_of,
     without_place,
     write_summary,

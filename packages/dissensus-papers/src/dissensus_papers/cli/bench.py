@@ -147,7 +147,7 @@ def _bench(
     summaries = read_summaries(kept or folder, NAME)
     written, result = write_pages(protocol, summaries, folder), standings(protocol, summaries)
     if not json_alone(json, result.to_dict()):
-        typer.echo("\n".join([*result.answers, *(on.row(row) for on in result.sets if row in on.means(on.metric))]))
+        typer.echo("\n".join([*result.answers, *(on.row(row) for on in result.sets if row in on.losses(on.metric))]))
     if result.quick:
         note("quick: small networks, few epochs and seeds; this is no answer to what one should train with")
     note(f"written: {', '.join(map(str, written))}")

@@ -323,20 +323,19 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
         raise no_such("counts", claim.about["counts"], COUNTS)
     if claim.quantity != "pair" and claim.about.get("against", "") == claim.about.get("system"):
         raise TableError("against", "is the same as system; name the one that it is compared with")
-    for key in ("reproduced", "in_direction") if claim.equal is None else ("equal",):
+    near, wide = ("reproduced", "in_direction") if claim.equal is None else ("equal", "equal")
+    for key in (near, wide):
         least, most = getattr(claim, key)
         if key not in table or not least <= most:
             told = f"is {table[key]}" if key in table else "is missing"
             raise TableError(key, f"{told}; give the lowest and the highest value, as [-0.5, 0.0] or -inf")
-    least, most = claim.equal or claim.in_direction
     low, high = bounds_of(claim.quantity, claim.about)
     # A part is judged by the claim that averages it.
     if least <= low and high <= most and not (claim.cannot_fail or claim.mark == "part"):
-        named = "in_direction" if claim.equal is None else "equal"
-        raise TableError(named, "holds every value that there can be; give the claim's side, or cannot_fail = true")
-    near, named = (claim.reproduced, "reproduced") if claim.equal is None else (claim.equal, "equal")
-    if claim.paper is not None and not near[0] <= claim.paper <= near[1]:
-        raise TableError("paper", f"is {claim.paper:g}, which is not in {named}; mend its sign or the range")
+        raise TableError(wide, "holds every value that there can be; give the claim's side, or cannot_fail = true")
+    least, most = getattr(claim, near)
+    if claim.paper is not None and not least <= claim.paper <= most:
+        raise TableError("paper", f"is {claim.paper:g}, which is not in {near}; mend its sign or the range")
     if claim.equal is not None:
         if table.keys() & {"reproduced", "in_direction"}:
             raise TableError("equal", "stands beside another range; a claim that nothing differs has this one alone")

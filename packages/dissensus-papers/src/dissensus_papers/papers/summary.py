@@ -21,14 +21,13 @@ from dissensus.datasets import data_folder
 from dissensus.errors import InputError
 from dissensus.pages import write_texts
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED, NotMeasuredError
-from dissensus_papers.papers.measured import SPLITS, over_splits
-from dissensus_papers.papers.measured import rounded as rounded
+from dissensus_papers.papers.measured import SPLITS, over_splits, rounded
 from dissensus_papers.papers.quantities import TWO, bounds_of, measure
 from dissensus_train.basins import summarise_basins
 from dissensus_train.studies import stored_basins, stored_ood, study_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dissensus.evaluation import Estimate, Evaluation
     from dissensus_papers.papers.claims import Claim, Paper
@@ -179,12 +178,12 @@ def without_place(text: str) -> str:
 def decides(text: str) -> dict[str, Any]:
     """What decides the numbers of a study file, whatever folder its files lie in; seeds may be fewer."""
     tables = tomllib.loads(without_place(text))
-    grid, dataset = tables["grid"], tables["dataset"]
-    named = {key: Path(value).name for key, value in dataset.items() if key in FILES and isinstance(value, str)}
-    about = {"dataset": dataset | named, "splits": tables["splits"] | {"seed": 0}, "training": tables.get("training")}
-    if "file" in about["splits"]:
-        about["splits"]["file"] = Path(about["splits"]["file"]).name
-    return about | {key: grid[key] for key in ("targets", "deliveries", "models")}
+    dataset, splits = (
+        {key: Path(value).name if key in FILES and isinstance(value, str) else value for key, value in of.items()}
+        for of in (tables["dataset"], tables["splits"])
+    )
+    about = {"dataset": dataset, "splits": splits | {"seed": 0}, "training": tables.get("training")}
+    return about | {key: tables["grid"][key] for key in ("targets", "deliveries", "models")}
 
 
 def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
@@ -210,7 +209,7 @@ def scores_of(evaluation: Evaluation) -> list[dict[str, Any]]:
             "system": row.system,
             "baseline": row.system in evaluation.baselines,
             "by_seed": rounded(values[stratum][row.metric][row.system][0].tolist()),
-            **rounded(_ends(row.value)),
+            **rounded(ends_of(row.value)),
         }
         for stratum in values
         if stratum in STRATA_KEPT
@@ -236,7 +235,7 @@ def row_over_splits(row: Mapping[str, Any], by_seed: Sequence[float | None], *, 
     """A score of seeds that each have a split of their own; `row` says what it is of."""
     bounds = bounds_of("score", row)
     over = over_splits(by_seed, tested_share=tested_share, null=None, over=SPLITS, bounds=bounds)
-    return {**row, "by_seed": rounded(list(by_seed)), **rounded(_ends(over.value))}
+    return {**row, "by_seed": rounded(list(by_seed)), **rounded(ends_of(over.value))}
 
 
 def measured_over_splits(
@@ -250,27 +249,34 @@ def measured_over_splits(
     return plain
 
 
-def _ends(value: Estimate) -> dict[str, float | None]:
+def ends_of(value: Estimate) -> dict[str, float | None]:
+    """A score with its interval, as it is kept."""
     return {"mean": value.value, "low": value.low, "high": value.high}
 
 
 def _compute(evidence: Evidence) -> tuple[dict[str, int], dict[str, str], float]:
     """By engine, device and machine the number of runs; versions; and hours of machine time."""
     trained_on: Counter[str] = Counter()
-    versions: dict[str, set[str]] = {"dissensus": {dissensus.__version__}}
-    seconds = 0.0
+    versions, seconds = [{"dissensus": dissensus.__version__}], 0.0
     for opened in evidence.opened:
         for run in opened.runs:
             result = opened.store.load(run.key, dynamics=False, weights=False)
             timing = result.timing
-            for name, version in result.versions.items():
-                versions.setdefault(name, set()).add(version)
+            versions.append(result.versions)
             machine = timing.get("machine", "a machine that was not noted")
             trained_on[f"{timing['engine']} on {timing['device']}, {machine}"] += 1
             # Workers on cores count each run by its own clock; a GPU's runs share theirs already.
             seconds += timing["seconds"] / (timing["together"] if timing["device"] == "cpu" else 1)
-    told = {name: ", ".join(sorted(found)) for name, found in versions.items()}
-    return dict(trained_on), told, float(f"{seconds / 3600:.4g}")
+    return dict(trained_on), united(versions), float(f"{seconds / 3600:.4g}")
+
+
+def united(versions: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """By name all versions that some have, in order."""
+    found: dict[str, set[str]] = {}
+    for each in versions:
+        for name, told in each.items():
+            found.setdefault(name, set()).update(told.split(", "))
+    return {name: ", ".join(sorted(of)) for name, of in found.items()}
 
 
 def measured_of(opened: OpenStudy) -> dict[str, Any]:
