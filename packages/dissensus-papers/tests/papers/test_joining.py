@@ -248,7 +248,7 @@ def test_an_answer_that_the_scores_beside_it_do_not_make_was_edited(split: Split
         (0.001, pytest.raises(InputError, match=f"claim {name} is not made of the")),
     ):
         by_seed = [value * (1 + by) + by for value in answer["measured"]["by_seed"]]
-        edited = {**answer, "measured": measured_over_splits(answer, by_seed, tested_share=kept.tested_share)}
+        edited = measured_over_splits(answer, by_seed, tested_share=kept.tested_share)
         write_summary(tmp_path, "claims", replace(kept, answers={**kept.answers, name: edited}))
         with told:
             read_summaries(tmp_path, "claims")
@@ -274,7 +274,7 @@ def test_no_interval_over_splits_leaves_what_a_metric_can_be(split: Split) -> No
     assert mean + half > 1
     assert (bounded["low"], bounded["high"]) == pytest.approx((mean - half, 1.0), rel=1e-5)
     answer = {**kept.answers["varied"], "measured": {"null": 0.0, "over": "seeds"}}
-    found = measured_over_splits(answer, [-1.9, 1.9], tested_share=0.25)["value"]
+    found = measured_over_splits(answer, [-1.9, 1.9], tested_share=0.25)["measured"]["value"]
     assert (found["low"], found["high"]) == (-2.0, 2.0)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -380,8 +379,8 @@ def thin_reasons(protocol: Protocol, ranking: MethodRanking, sets: Sequence[SetR
 
 def _not_run(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> list[str]:
     stated = {}
-    for bench_set, entry in product(protocol.sets, protocol.entries):
-        if not entry.name or entry.name in protocol.further(bench_set):
+    for bench_set in protocol.sets:
+        for entry in protocol.entries_on(bench_set):
             on_gpu = entry.reads_items or protocol.kinds[bench_set.kind].quick is None
             stated[study_name(bench_set, entry)] = "it was not run yet" + (", and needs a GPU" if on_gpu else "")
     missing = {name: summary.missing for name, summary in summaries.items() if summary.missing}

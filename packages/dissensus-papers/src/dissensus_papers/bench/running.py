@@ -101,10 +101,8 @@ def run_bench(
     same_length(folder, kept, quick=how.quick)
     how = replace(how, metrics=protocol.metrics)
     place = folder / STUDIES
-    if method is None:
-        entries = protocol.entries
-    else:
-        entries = (own_entry(method),)
+    if method is not None:
+        own = own_entry(method)
         sets = sets or tuple(on.name for on in protocol.sets if on.name in kept and not kept[on.name].missing)
         refuse_row(protocol, kept, name=method.stem, on=sets, folder=folder, external=False)
         place /= method.stem
@@ -119,22 +117,20 @@ def run_bench(
         with suppress(InputError):
             votes = checksum(held_out(protocol, bench_set)[0].human.counts) if bench_set.name in kept else ""
         _refuse_other_votes(kept, bench_set.name, votes)
-        for entry in entries:
-            if not entry.name or method is not None or entry.name in protocol.further(bench_set):
-                try:
-                    for summary in _run(protocol, bench_set, entry, store, folder, place, how, train):
-                        made.append(summary)
-                        yield summary
-                except Exception as error:
-                    # Also of a worker, of whose traceback only the text is left.
-                    own = re.findall(
-                        rf'"{re.escape(str(place.resolve()))}.([^"]*)", line (\d+)', "".join(format_exception(error))
-                    )
-                    if method is None or isinstance(error, InputError | OSError | MemoryError):
-                        raise
-                    # What is called wrongly, or gives something else than it should, fails in our code.
-                    where = f"{own[-1][0]}, line {own[-1][1]}" if own else method.name
-                    raise InputError(f"{where}: {type(error).__name__}: {error}; mend it, and add it again") from error
+        for entry in protocol.entries_on(bench_set) if method is None else (own,):
+            try:
+                for summary in _run(protocol, bench_set, entry, store, folder, place, how, train):
+                    made.append(summary)
+                    yield summary
+            except Exception as error:
+                if method is None or isinstance(error, InputError | OSError | MemoryError):
+                    raise
+                # Also of a worker, of whose traceback only the text is left.
+                text = "".join(format_exception(error))
+                lines = re.findall(rf'"{re.escape(str(place.resolve()))}.([^"]*)", line (\d+)', text)
+                # What is called wrongly, or gives something else than it should, fails in our code.
+                where = f"{lines[-1][0]}, line {lines[-1][1]}" if lines else method.name
+                raise InputError(f"{where}: {type(error).__name__}: {error}; mend it, and add it again") from error
     # Rows without the deliveries of their set stand in no table.
     if all(summary.missing for summary in made if method is not None or WITH not in summary.name):
         for summary in made if method is not None else ():

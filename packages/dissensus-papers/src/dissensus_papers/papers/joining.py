@@ -82,4 +82,4 @@ def _answer(name: str, both: Sequence[StudySummary], *, first: StudySummary, sha
         if "measured" not in answer:
             return answer
     values = _side_by_side(both, [each.answers[name]["measured"]["by_seed"] for each in both])
-    return {**first.answers[name], "measured": measured_over_splits(first.answers[name], values, tested_share=share)}
+    return measured_over_splits(first.answers[name], values, tested_share=share)

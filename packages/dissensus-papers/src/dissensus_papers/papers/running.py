@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError, choices
@@ -202,8 +202,11 @@ def _run(
             plan.writer.close()
     for place, name in enumerate(names):
         opened = tuple(plan.opened for plan in plans[place * folds : (place + 1) * folds])
-        evidence = Evidence(opened=opened, resamples=how.resamples, metrics=how.metrics, own_splits=own_splits)
-        summary = summarise(paper, name, evidence, quick=how.quick, instead=instead)
+        parts = [(one,) for one in opened] if own_splits else [opened]
+        found = (Evidence(opened=part, resamples=how.resamples, metrics=how.metrics) for part in parts)
+        about: dict[str, Any] = {"quick": how.quick, "instead": instead, "own_split": own_splits}
+        summary = reduce(joined, [summarise(paper, name, evidence, **about) for evidence in found])
+        assert not own_splits or len(summary.seeds) == len(parts), "seeds of one study can be joined"
         yield replace(summary, unmeasured=tuple(dict.fromkeys(left_out)))
 
 

@@ -114,30 +114,46 @@ class StudySummary:
 
 
 def summarise(
-    paper: Paper, name: str, evidence: Evidence, *, quick: bool = False, instead: bool = False
+    paper: Paper, name: str, evidence: Evidence, *, quick: bool = False, instead: bool = False, own_split: bool = False
 ) -> StudySummary:
-    """Measure what a paper's claims ask of a study, called `name` there, and keep it with its scores."""
+    """Measure what a paper's claims ask of a study, called `name` there, and keep it with its scores.
+
+    With `own_split` it is one seed of a study whose seeds each have a split of their own, to be joined by the others.
+    """
     study, data = evidence.first.study, evidence.first.data
     trained_on, versions, hours = _compute(evidence)
-    folds, splits = bool(study.folds), evidence.splits
-    scored_on = splits[0] if splits else evidence
-    split = f"test, each item in one of {study.folds} folds" if folds else scored_on.scored.split
+    folds = bool(study.folds)
     panel_size = data.targets[study.targets[0].name].panel_size[data.splits["train"]]
-    return replace(
+    whole = replace(
         planned(paper, name, evidence.first, quick=quick, instead=instead),
-        split=f"{split}, {OWN_SPLITS}" if splits else split,
-        items=scored_on.evaluation.items,
+        split=f"test, each item in one of {study.folds} folds" if folds else evidence.scored.split,
+        items=evidence.evaluation.items,
         votes=rounded(float(panel_size.mean())),
-        seeds=tuple(opened.study.seeds[0] for opened in evidence.opened) if splits else study.seeds,
-        cautions=() if folds else scored_on.scored.cautions,
+        seeds=study.seeds,
+        cautions=() if folds else evidence.scored.cautions,
         trained_on=trained_on,
         machine_hours=hours,
-        scores=tuple(_scores_of_splits(evidence) if splits else scores_of(evidence.evaluation)),
-        worth={} if splits else {system: str(worth) for system, worth in evidence.evaluation.worth.items()},
+        scores=tuple(scores_of(evidence.evaluation)),
+        worth={system: str(worth) for system, worth in evidence.evaluation.worth.items()},
         answers={claim.id: _answer(claim, evidence) for claim in paper.claims if claim.study == name},
-        measured={} if folds or splits else rounded(measured_of(evidence.first)),
+        measured={} if folds or own_split else rounded(measured_of(evidence.first)),
         versions=versions,
-        tested_share=evidence.tested_share if splits else 0.0,
+    )
+    if not own_split:
+        return whole
+    share = len(data.splits[data.held_out]) / len(data.splits["train"])
+    return replace(
+        whole,
+        split=f"{whole.split}, {OWN_SPLITS}",
+        scores=tuple(row_over_splits(row, row["by_seed"], tested_share=share) for row in whole.scores),
+        worth={},
+        answers={
+            claim: measured_over_splits(answer, [answer["measured"]["value"]["value"]], tested_share=share)
+            if "measured" in answer
+            else answer
+            for claim, answer in whole.answers.items()
+        },
+        tested_share=share,
     )
 
 
@@ -218,19 +234,6 @@ def scores_of(evaluation: Evaluation) -> list[dict[str, Any]]:
     ]
 
 
-def _scores_of_splits(evidence: Evidence) -> list[dict[str, Any]]:
-    """The scores of each seed on its own split, and their mean; of strata that every split has."""
-    by_row: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for split in evidence.splits:
-        for row in scores_of(split.evaluation):
-            by_row.setdefault((row["stratum"], row["metric"], row["system"]), []).append(row)
-    return [
-        row_over_splits(found[0], [row["by_seed"][0] for row in found], tested_share=evidence.tested_share)
-        for found in by_row.values()
-        if len(found) == len(evidence.splits)
-    ]
-
-
 def row_over_splits(row: Mapping[str, Any], by_seed: Sequence[float | None], *, tested_share: float) -> dict[str, Any]:
     """A score of seeds that each have a split of their own; `row` says what it is of."""
     bounds = bounds_of("score", row)
@@ -241,12 +244,11 @@ def row_over_splits(row: Mapping[str, Any], by_seed: Sequence[float | None], *, 
 def measured_over_splits(
     answer: Mapping[str, Any], by_seed: Sequence[float | None], *, tested_share: float
 ) -> dict[str, Any]:
-    """What was measured for a claim on seeds that each have a split of their own; `answer` says what it is of."""
+    """The answer to a claim of seeds that each have a split of their own; `answer` says what it is of."""
     asks, about = answer["asks"], answer["measured"]
     bounds = bounds_of(asks["quantity"], asks)
     over = over_splits(by_seed, tested_share=tested_share, null=about["null"], over=about["over"], bounds=bounds)
-    plain: dict[str, Any] = rounded(over.to_dict())
-    return plain
+    return {"asks": asks, "measured": rounded(over.to_dict())}
 
 
 def ends_of(value: Estimate) -> dict[str, float | None]:
@@ -257,7 +259,8 @@ def ends_of(value: Estimate) -> dict[str, float | None]:
 def _compute(evidence: Evidence) -> tuple[dict[str, int], dict[str, str], float]:
     """By engine, device and machine the number of runs; versions; and hours of machine time."""
     trained_on: Counter[str] = Counter()
-    versions, seconds = [{"dissensus": dissensus.__version__}], 0.0
+    versions: list[Mapping[str, str]] = [{"dissensus": dissensus.__version__}]
+    seconds = 0.0
     for opened in evidence.opened:
         for run in opened.runs:
             result = opened.store.load(run.key, dynamics=False, weights=False)
@@ -392,10 +395,10 @@ def _edited(summary: StudySummary) -> str:
         if measured := answer.get("measured"):
             if own and not _is_of_rows(measured["by_seed"], answer["asks"], rows):
                 return f"claim {claim} is not made of the scores beside it"
-            made = measured_over_splits(answer, measured["by_seed"], tested_share=share) if own and share else measured
+            made = measured_over_splits(answer, measured["by_seed"], tested_share=share) if own and share else answer
             # On one split a claim's value need not be the mean of its seeds' own: a ratio is of the means.
             ends = {"mean": measured["value"]["value"], **measured["value"]}
-            said.append((f"claim {claim}", ends, measured["by_seed"] if own else (), made["value"]))
+            said.append((f"claim {claim}", ends, measured["by_seed"] if own else (), made["measured"]["value"]))
     for what, kept, by_seed, made in said:
         numbers = [kept["mean"], *by_seed]
         if None in numbers:
