@@ -81,16 +81,10 @@ def run_bench(
 ) -> Iterator[StudySummary]:
     """Run every delivery and annotator-aware model on the sets, one set after the other; or a method of one's own.
 
-    Args:
-        protocol: what is run.
-        store: the folder that runs are kept in and resumed from.
-        folder: where study files and summaries are kept: FOLDER/bench/SET.json.
-        how: quick or not, how many seeds, and on what.
-        sets: names; all where none is named, or for a method all that the folder has.
-        method: a file with a function or class called `delivery`, `loss` or `model`, or several of them, as a study
-            takes them by path; the method is called after it. It is copied beside the study files, with what it
-            imports from its folder.
-        train: what trains a plan; None trains in silence.
+    Study files are kept in FOLDER/bench-studies and summaries in FOLDER/bench. `sets` are all where none is named, or
+    for a method all that the folder has. `method` is a file with a function or class called `delivery`, `loss` or
+    `model`, or several of them, as a study takes them by path; the method is called after it. It is copied beside the
+    study files, with what it imports from its folder. `train` trains a plan, which None does in silence.
 
     Raises:
         InputError: where a set or a method is not there, or where the folder has quick results beside which full ones

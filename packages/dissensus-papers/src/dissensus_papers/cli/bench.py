@@ -97,8 +97,8 @@ def submit(
     from dissensus_papers.bench.submitting import submit as score
 
     folder = output or Path("benched")
-    about: dict[str, Any] = {"name": name, "description": description, "resamples": resamples}
-    made = list(score(read_protocol(protocol), predictions, folder, **about))
+    asked = read_protocol(protocol)
+    made = list(score(asked, predictions, folder, name=name, description=description, resamples=resamples))
     note(*(sentence for summary in made for sentence in summary.measured.get("notes", ())))
     note(*(f"caution, {summary.name}: {sentence}" for summary in made for sentence in summary.cautions))
     show_progress(made)

@@ -76,12 +76,8 @@ def reproduce(
 ) -> Iterator[StudySummary]:
     """Run a paper's studies one after the other, measure what its claims ask, and keep each summary when it is done.
 
-    Args:
-        paper: its claims and studies.
-        store: the folder that runs are kept in and resumed from.
-        folder: where summaries are kept: FOLDER/PAPER/STUDY.json.
-        how: which studies, and how.
-        train: what trains a plan; None trains in silence.
+    Runs are kept in `store` and resumed from it, summaries in FOLDER/PAPER/STUDY.json. `train` trains a plan, which
+    None does in silence.
     """
     known = [use.name for use in paper.studies]
     for name in how.only:
