@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 SHOWN: Final = ("soft_nll", "kl", "accuracy", "entropy_spearman", "ece_equal_mass")
 """What the tables of scores show."""
 
-CONTROL: Final = "control"
-"""The mark of what is not a claim of the paper."""
-
 QUICK: Final = "This is a quick run: small networks, few epochs, few seeds. It shows that every step works; "
 
 HOW: Final = (
@@ -254,7 +251,7 @@ def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str, str]:
         DASH if claim.paper is None else claim.text_of(claim.paper),
         ours,
         DASH if judged.seeds is None else f"{judged.seeds[0]} of {judged.seeds[1]}",
-        shown_verdict(claim.mark == CONTROL, judged.verdict) + (" (on a stand-in)" if judged.instead else ""),
+        shown_verdict(claim.mark == "control", judged.verdict) + (" (on a stand-in)" if judged.instead else ""),
     )
 
 

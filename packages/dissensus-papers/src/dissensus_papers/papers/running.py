@@ -115,23 +115,21 @@ def reproduce(
 
 def _check_claims(paper: Paper) -> None:
     """Refuses a claim on a study or a system that is not there, before hours are trained for it."""
-    systems: dict[str, tuple[str, ...]] = {}
-    targets: dict[str, tuple[str, ...]] = {}
+    known: dict[str, tuple[list[str], list[str]]] = {}
     for study in [_study(paper, use.name) for use in paper.studies] if paper.claims else ():
-        systems |= dict.fromkeys(_units(study), (*systems_of_grid(study), *BASELINES))
-        targets |= dict.fromkeys(_units(study), tuple(target.name for target in study.targets))
-    for claim in paper.claims:
-        if claim.study and claim.study not in systems:
-            known = choices(claim.study, systems)
-            raise InputError(f"{paper.path}: claim {claim.id} is on '{claim.study}', which is no study here{known}")
-        if (target := claim.about.get("target", "")) and target not in targets[claim.study]:
-            known = choices(target, targets[claim.study])
-            raise InputError(f"{paper.path}: claim {claim.id} names '{target}', no target of {claim.study}{known}")
-        named = (claim.about.get("system", ""), claim.about.get("against", ""), *claim.about.get("systems", ()))
-        for name in (part for each in named if each for part in each.split(" & ")):
-            if name not in systems[claim.study]:
-                known = choices(name, systems[claim.study])
-                raise InputError(f"{paper.path}: claim {claim.id} names '{name}', no system of {claim.study}{known}")
+        named = [*systems_of_grid(study), *BASELINES], [target.name for target in study.targets]
+        known |= dict.fromkeys(_units(study), named)
+    for claim in (claim for claim in paper.claims if claim.study):
+        on, about = f"{paper.path}: claim {claim.id}", claim.about
+        if claim.study not in known:
+            raise InputError(f"{on} is on '{claim.study}', which is no study here{choices(claim.study, known)}")
+        systems, targets = known[claim.study]
+        if (target := about.get("target", "")) and target not in targets:
+            raise InputError(f"{on} names '{target}', no target of {claim.study}{choices(target, targets)}")
+        asked = (about.get("system", ""), about.get("against", ""), *about.get("systems", ()))
+        for name in (part for each in asked if each for part in each.split(" & ")):
+            if name not in systems:
+                raise InputError(f"{on} names '{name}', no system of {claim.study}{choices(name, systems)}")
 
 
 def refuse_other_studies(paper: Paper, summaries: Mapping[str, StudySummary]) -> None:

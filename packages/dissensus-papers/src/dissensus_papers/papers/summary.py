@@ -19,9 +19,10 @@ import numpy as np
 import dissensus
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError
+from dissensus.evaluation import Estimate
 from dissensus.pages import write_texts
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED, NotMeasuredError
-from dissensus_papers.papers.measured import SPLITS, over_splits, rounded
+from dissensus_papers.papers.measured import Measured, listed, over_seeds, rounded
 from dissensus_papers.papers.quantities import TWO, bounds_of, measure
 from dissensus_train.basins import summarise_basins
 from dissensus_train.studies import stored_basins, stored_ood, study_toml
@@ -29,7 +30,7 @@ from dissensus_train.studies import stored_basins, stored_ood, study_toml
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dissensus.evaluation import Estimate, Evaluation
+    from dissensus.evaluation import Evaluation
     from dissensus_papers.papers.claims import Claim, Paper
     from dissensus_papers.papers.evidence import Evidence
     from dissensus_train.ood import OodResult
@@ -236,9 +237,9 @@ def scores_of(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 def row_over_splits(row: Mapping[str, Any], by_seed: Sequence[float | None], *, tested_share: float) -> dict[str, Any]:
     """A score of seeds that each have a split of their own; `row` says what it is of."""
-    bounds = bounds_of("score", row)
-    over = over_splits(by_seed, tested_share=tested_share, null=None, over=SPLITS, bounds=bounds)
-    return {**row, "by_seed": rounded(list(by_seed)), **rounded(ends_of(over.value))}
+    values = np.array(rounded(by_seed), dtype=np.float64)
+    over = over_seeds(values, tested_share=tested_share, null=None, bounds=bounds_of("score", row))
+    return {**row, "by_seed": rounded(values.tolist()), **rounded(ends_of(over.value))}
 
 
 def measured_over_splits(
@@ -246,8 +247,13 @@ def measured_over_splits(
 ) -> dict[str, Any]:
     """The answer to a claim of seeds that each have a split of their own; `answer` says what it is of."""
     asks, about = answer["asks"], answer["measured"]
-    bounds = bounds_of(asks["quantity"], asks)
-    over = over_splits(by_seed, tested_share=tested_share, null=about["null"], over=about["over"], bounds=bounds)
+    values = np.array(rounded(by_seed), dtype=np.float64)
+    if about["over"]:
+        bounds = bounds_of(asks["quantity"], asks)
+        over = over_seeds(values, tested_share=tested_share, null=about["null"], bounds=bounds)
+    else:
+        # What has no interval by nature gets none.
+        over = Measured(value=Estimate(float(values.mean())), by_seed=listed(values), null=about["null"])
     return {"asks": asks, "measured": rounded(over.to_dict())}
 
 
