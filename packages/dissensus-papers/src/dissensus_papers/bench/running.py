@@ -92,7 +92,9 @@ def run_bench(
             its summary; and at the end where no set could be run.
     """
     kept = read_summaries(folder, NAME) if method is not None or any((folder / NAME).glob("*.json")) else {}
-    same_length(folder, kept, quick=how.quick)
+    if any(summary.quick != how.quick for summary in kept.values()):
+        holds, option = ("full", "leave --quick out") if how.quick else ("quick", "give --quick")
+        raise InputError(f"{folder}: it holds results of a {holds} run; {option}, or choose another folder with -o")
     how = replace(how, metrics=protocol.metrics)
     place = folder / STUDIES
     if method is not None:
@@ -149,13 +151,6 @@ def own_entry(file: Path) -> Entry:
         )
     delivery, loss, model = (has.get(part, "") for part in PARTS)
     return Entry(name=file.stem, deliveries=(delivery or "soft",), model=model, loss=loss)
-
-
-def same_length(folder: Path, kept: Mapping[str, StudySummary], *, quick: bool) -> None:
-    """Refuses to put quick results beside those of a full run."""
-    if any(summary.quick != quick for summary in kept.values()):
-        holds, option = ("full", "leave --quick out") if quick else ("quick", "give --quick")
-        raise InputError(f"{folder}: it holds results of a {holds} run; {option}, or choose another folder with -o")
 
 
 def refuse_row(
@@ -259,8 +254,6 @@ def _run(
         yield _not_run(StudySummary(name=name, study=name, missing=str(error), quick=how.quick), folder, path)
         return
     quick = {key: value for key, value in (kind.quick or {}).items() if key not in ("model", "encoder")}
-    if isinstance(bench_set.splits, str) or "folds" not in bench_set.splits:
-        quick.pop("folds", None)
     studies = (StudyUse(name=name, quick=quick),)
     paper = Paper(name=NAME, title=protocol.title, studies=studies, claims=(), path=place / "protocol")
     for summary in reproduce(paper, store, folder, how=how, train=train):

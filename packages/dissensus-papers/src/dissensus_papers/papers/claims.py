@@ -154,12 +154,7 @@ class ClaimsFile(TomlTable, kw_only=True):
 
 
 class Paper(ClaimsFile, kw_only=True):
-    """A paper as its claims file has it.
-
-    Attributes:
-        name: of the file.
-        path: of the file.
-    """
+    """A paper as its claims file, of this name and path, has it."""
 
     name: str
     path: Path

@@ -268,7 +268,7 @@ def quickened(study: Study, changes: Mapping[str, Any]) -> Study:
         name=f"{study.name}-quick",
         models=tuple(changes.get("models", study.models)),
         seeds=study.seeds[: changes.get("seeds", len(study.seeds))],
-        folds=changes.get("folds", study.folds),
+        folds=study.folds and changes.get("folds", study.folds),
         # Cores have no bfloat16 worth the name, and random crops take them longer than a small network's step.
         training=replace(study.training, **shorter, precision="float32", augmentation="none"),
         basins=study.basins and replace(study.basins, probes=10, line=0, path=5, **smaller),
