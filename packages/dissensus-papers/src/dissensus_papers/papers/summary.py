@@ -135,7 +135,7 @@ def summarise(
         trained_on=trained_on,
         machine_hours=hours,
         scores=tuple(scores_of(evidence.evaluation)),
-        worth={system: str(worth) for system, worth in evidence.evaluation.worth.items()},
+        worth={} if own_split else {system: str(worth) for system, worth in evidence.evaluation.worth.items()},
         answers={claim.id: _answer(claim, evidence) for claim in paper.claims if claim.study == name},
         measured={} if folds or own_split else rounded(measured_of(evidence.first)),
         versions=versions,
@@ -147,7 +147,6 @@ def summarise(
         whole,
         split=f"{whole.split}, {OWN_SPLITS}",
         scores=tuple(row_over_splits(row, row["by_seed"], tested_share=share) for row in whole.scores),
-        worth={},
         answers={
             claim: measured_over_splits(answer, [answer["measured"]["value"]["value"]], tested_share=share)
             if "measured" in answer
