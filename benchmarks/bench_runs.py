@@ -83,10 +83,9 @@ def jobs_of(names: Sequence[str], *, methods: Sequence[str], seeds: int, protoco
 
     asks = read_protocol(protocol)
     for bench_set in asks.chosen(tuple(names)):
-        asked = ("", *asks.further(bench_set))
         by_data: dict[tuple[str, bool], Job] = {}
-        for entry in asks.entries:
-            if entry.name not in asked or (methods and entry.name not in methods):
+        for entry in asks.entries_on(bench_set):
+            if methods and entry.name not in methods:
                 continue
             study = protocol_study(asks, bench_set, entry, quick=False)
             for part in replace(study, seeds=study.seeds[: seeds or None]).parts:

@@ -323,6 +323,14 @@ def test_every_system_that_a_shipped_claim_names_is_in_the_grid(name: str) -> No
     _check_claims(read_paper(name))
 
 
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "claims.toml").write_text(CLAIMS, encoding="utf-8-sig")
+    assert len(read_paper(tmp_path / "claims.toml").claims) == 5
+    (tmp_path / "claims.toml").write_text(f"x = 1\n{CLAIMS}", encoding="utf-8-sig")
+    with pytest.raises(InputError, match=r"claims\.toml, line 1: 'x' is no key"):
+        read_paper(tmp_path / "claims.toml")
+
+
 def test_an_unknown_paper_is_told_the_known_ones() -> None:
     with pytest.raises(InputError, match="'nobody' is no paper; choose gheibi, pavlovic, singh"):
         read_paper("nobody")

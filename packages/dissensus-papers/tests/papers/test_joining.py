@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -243,6 +244,22 @@ def test_an_interval_that_is_not_that_of_its_seeds_was_edited(
             read_summaries(tmp_path, "claims")
 
 
+@pytest.mark.parametrize("name", ["score", "varied", "change"])
+def test_an_answer_that_the_scores_beside_it_do_not_make_was_edited(split: Split, tmp_path: Path, name: str) -> None:
+    """Seeds, mean and interval agree with each other, and no seed had such a score."""
+    kept = split.run("edited", 2)
+    answer = kept.answers[name]
+    for by, told in (
+        (1e-7, nullcontext()),
+        (0.001, pytest.raises(InputError, match=f"claim {name} is not made of the")),
+    ):
+        by_seed = [value * (1 + by) + by for value in answer["measured"]["by_seed"]]
+        edited = measured_over_splits(answer, by_seed, tested_share=kept.tested_share)
+        write_summary(tmp_path, "claims", replace(kept, answers={**kept.answers, name: edited}))
+        with told:
+            read_summaries(tmp_path, "claims")
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [('"mean": ', '"mean": "x", "was": '), ('"by_seed": [', '"by_seed": ["a", '), ('"toml": "', '"toml": "[')],
@@ -263,7 +280,7 @@ def test_no_interval_over_splits_leaves_what_a_metric_can_be(split: Split) -> No
     assert mean + half > 1
     assert (bounded["low"], bounded["high"]) == pytest.approx((mean - half, 1.0), rel=1e-5)
     answer = {**kept.answers["varied"], "measured": {"null": 0.0, "over": "seeds"}}
-    found = measured_over_splits(answer, [-1.9, 1.9], tested_share=0.25)["value"]
+    found = measured_over_splits(answer, [-1.9, 1.9], tested_share=0.25)["measured"]["value"]
     assert (found["low"], found["high"]) == (-2.0, 2.0)
 
 

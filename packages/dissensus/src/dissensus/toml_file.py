@@ -67,7 +67,7 @@ class TomlFile:
         if not path.exists():
             raise InputError(f"{path}: there is no such {kind}{meant_path(path) or '; check the name and the folder'}")
         try:
-            self.text = path.read_text(encoding="utf-8")
+            self.text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path}: the {kind} cannot be read ({error}); give a TOML file in UTF-8") from error
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from dissensus.evaluation import METRICS, Estimate
 from dissensus_papers.bench.protocol import ORDERED, REPLACED, WITH, study_name
 from dissensus_papers.bench.ranking import against_best, rank_methods, ranks_of
 from dissensus_papers.papers.evidence import ALL
-from dissensus_papers.papers.summary import DASH, worth_of
+from dissensus_papers.papers.summary import DASH, ends_of, worth_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,11 +56,9 @@ class MethodResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
-        scores = {
-            name: {"mean": score.value, "low": score.low, "high": score.high} for name, score in self.scores.items()
-        }
-        about = {"baseline": self.baseline, "seeds": self.seeds, "worth": self.worth, "external": self.external}
-        return {**about, **({"cautions": list(self.cautions)} if self.cautions else {}), **scores}
+        about = {key: getattr(self, key) for key in ("baseline", "seeds", "worth", "external")}
+        cautions = {"cautions": self.cautions} if self.cautions else {}
+        return {**about, **cautions, **{name: ends_of(score) for name, score in self.scores.items()}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +83,10 @@ class SetResult:
     rows: Mapping[str, MethodResult]
     about: Mapping[str, Any]
 
-    def means(self, metric: str) -> dict[str, float]:
-        """By method, the mean of a metric where the method has one."""
-        return {name: row.scores[metric].value for name, row in self.rows.items() if metric in row.scores}
+    def losses(self, metric: str) -> dict[str, float]:
+        """By method, the mean of a metric where the method has one, turned so that lower is better."""
+        sign = -1.0 if METRICS[metric].better == "higher" else 1.0
+        return {name: sign * row.scores[metric].value for name, row in self.rows.items() if metric in row.scores}
 
     @property
     def ranks(self) -> dict[str, float]:
@@ -96,9 +94,8 @@ class SetResult:
 
         What was handed in and has a caution is not ranked, nor does it move the others.
         """
-        means = {name: mean for name, mean in self.means(self.metric).items() if not self.rows[name].cautions}
-        higher = METRICS[self.metric].better == "higher"
-        return dict(zip(means, ranks_of(np.array([[*means.values()]]), higher_is_better=higher)[0], strict=True))
+        losses = {name: loss for name, loss in self.losses(self.metric).items() if not self.rows[name].cautions}
+        return dict(zip(losses, ranks_of(np.array([[*losses.values()]]))[0], strict=True))
 
     def row(self, method: str) -> str:
         """Where a method stands on the set, in a line."""
@@ -167,28 +164,25 @@ class Standings:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
+        compared = {
+            over.slug: {
+                "title": over.title,
+                "metric": self.protocol.comparison.metric,
+                "best": over.best,
+                "p_holm": over.p_holm,
+                "ranking": over.ranking and over.ranking.to_dict(),
+                **{key: getattr(over, key) for key in ("why", "left_out", "cautioned")},
+                "other_mean_ranks": over.others,
+            }
+            for over in self.comparisons
+        }
         return {
             **{key: getattr(self.protocol, key) for key in ("title", "version", "changes", "cite", "baselines")},
-            "quick": self.quick,
-            "answers": list(self.answers),
-            "cautions": list(self.cautions),
-            "comparisons": {
-                over.slug: {
-                    "title": over.title,
-                    "metric": self.protocol.comparison.metric,
-                    "best": over.best,
-                    "p_holm": over.p_holm,
-                    "ranking": over.ranking and over.ranking.to_dict(),
-                    "why": over.why,
-                    "left_out": list(over.left_out),
-                    "cautioned": list(over.cautioned),
-                    "other_mean_ranks": over.others,
-                }
-                for over in self.comparisons
-            },
+            **{key: getattr(self, key) for key in ("quick", "answers", "cautions")},
+            "comparisons": compared,
             "sets": {result.name: result.to_dict() for result in self.sets},
-            "not_run": list(self.not_run),
-            "absent": list(self.protocol.absent),
+            "not_run": self.not_run,
+            "absent": self.protocol.absent,
         }
 
 
@@ -201,25 +195,22 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
     whole, few = [result for result in joined if not result.cut], protocol.comparison.few
     groups = {
         "all": ("all sets", whole),
-        "few": (f"few votes (fewer than {few} per item)", [result for result in joined if result.votes < few]),
+        "few": (f"few votes (fewer than {few} per item)", [on for on in joined if on.votes < few]),
         "uncut": (
             f"few votes (fewer than {few} per item) in sets as they were collected",
-            [result for result in whole if result.votes < few],
+            [on for on in whole if on.votes < few],
         ),
-        "many": (f"many votes ({few} per item or more)", [result for result in joined if result.votes >= few]),
+        "many": (f"many votes ({few} per item or more)", [on for on in joined if on.votes >= few]),
     }
-    tuned = {name: one for name, one in protocol.models.items() if one.training}
-    for slug, title, named in (
-        ("people", "sets that say who cast a vote", protocol.people),
-        ("fine-tuned", "sets on which a whole network was fine-tuned", tuned),
-    ):
-        known = [result for result in whole if any(name in result.rows for name in named)]
-        if known:
-            groups[slug] = (title, known)
+    tuned = {name for name, one in protocol.models.items() if one.training}
+    further = {
+        "people": ("sets that say who cast a vote", [on for on in whole if on.rows.keys() & set(protocol.people)]),
+        "fine-tuned": ("sets on which a whole network was fine-tuned", [on for on in whole if on.rows.keys() & tuned]),
+    }
     for slug, kind in protocol.kinds.items():
-        alone = [result for result in sets if kind.apart and result.about["kind"] == slug and not result.cut]
-        if alone:
-            groups[slug] = (kind.apart, alone)
+        alone = [on for on in sets if on.about["kind"] == slug and not on.cut]
+        further |= {slug: (kind.apart, alone)} if kind.apart else {}
+    groups |= {slug: (title, chosen) for slug, (title, chosen) in further.items() if chosen}
     comparisons = {slug: _compared(protocol, slug, title, chosen) for slug, (title, chosen) in groups.items()}
     quick = any(summary.quick for summary in ran.values())
     return Standings(
@@ -303,17 +294,11 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
     methods = dict.fromkeys(row.method for row in rows if row.method not in cautioned)
 
     def everywhere(metric: str) -> list[str]:
-        return [name for name in methods if all(name in result.means(metric or result.metric) for result in sets)]
+        return [name for name in methods if all(name in on.losses(metric or on.metric) for on in sets)]
 
     def ranked(metric: str, names: list[str]) -> tuple[MethodRanking, Table]:
         """By one metric, or by each set's own; and the (sets, methods) scores, lower is better."""
-        signs = [-1.0 if METRICS[metric or result.metric].better == "higher" else 1.0 for result in sets]
-        scores = np.array(
-            [
-                [sign * result.means(metric or result.metric)[name] for name in names]
-                for sign, result in zip(signs, sets, strict=True)
-            ]
-        )
+        scores = np.array([[on.losses(metric or on.metric)[name] for name in names] for on in sets])
         on = [result.name for result in sets]
         return rank_methods(scores, methods=names, sets=on, alpha=protocol.comparison.alpha), scores
 
@@ -394,8 +379,8 @@ def thin_reasons(protocol: Protocol, ranking: MethodRanking, sets: Sequence[SetR
 
 def _not_run(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> list[str]:
     stated = {}
-    for bench_set, entry in product(protocol.sets, protocol.entries):
-        if not entry.name or entry.name in protocol.further(bench_set):
+    for bench_set in protocol.sets:
+        for entry in protocol.entries_on(bench_set):
             on_gpu = entry.reads_items or protocol.kinds[bench_set.kind].quick is None
             stated[study_name(bench_set, entry)] = "it was not run yet" + (", and needs a GPU" if on_gpu else "")
     missing = {name: summary.missing for name, summary in summaries.items() if summary.missing}

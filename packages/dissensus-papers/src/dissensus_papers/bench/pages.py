@@ -57,6 +57,8 @@ LEWIDI_PUBLISHED: Final = (
 
 LEADERBOARD: Final = "leaderboard.html"
 
+PLOT: Final = f"{NAME}-{{}}.svg"
+
 QUICK: Final = pages.QUICK + (
     "it is no answer to what one should train with, and sets of images are left out. Where epochs are cut short, "
     "deliveries that take more steps per epoch (repeated takes one for each vote) are ahead for that reason alone."
@@ -75,7 +77,7 @@ def write_pages(protocol: Protocol, summaries: Mapping[str, StudySummary], folde
     # Machines differ in the last digits of a mean rank, and are to write the same page.
     blocks, told = page(result, summaries, plots), rounded(result.to_dict())
     texts = pages.page_files(NAME, protocol.title, blocks, told)
-    drawn = {_plot(slug): svg for slug, svg in plots.items()}
+    drawn = {PLOT.format(slug): svg for slug, svg in plots.items()}
     return write_texts(folder, texts | drawn | {LEADERBOARD: leaderboard(told)})
 
 
@@ -86,10 +88,6 @@ def leaderboard(told: Mapping[str, Any]) -> str:
     # Nothing in the data can end the script that holds it.
     data = json.dumps(told, ensure_ascii=False, allow_nan=False).replace("</", "<\\/")
     return template.replace("$title", title).replace("$data", data)
-
-
-def _plot(slug: str) -> str:
-    return f"{NAME}-{slug}.svg"
 
 
 def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mapping[str, str]) -> list[Block]:
@@ -106,18 +104,14 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
         *pages.bullets(result.answers, heading="What should I train with?"),
         Block("text", pages.DELIVERY),
         Block("heading", "Over sets"),
-        *([Block("text", PLOTTED)] if plots else []),
+        *pages.said("text", PLOTTED if plots else ""),
         *(block for over in result.comparisons for block in _comparison(over, plots.get(over.slug, ""))),
         Block("text", HOW.format(metric=METRICS[comparison.metric].short, alpha=comparison.alpha, scaled=scaled)),
         Block("fold", "Scores on each set", inside=table(result)),
         *_with_votes(summaries),
         *_lewidi(summaries),
         *_about(result),
-        *(
-            [Block("fold", f"Not run: {len(result.not_run)}", inside=pages.bullets(result.not_run))]
-            if result.not_run
-            else []
-        ),
+        *pages.fold(f"Not run: {len(result.not_run)}", pages.bullets(result.not_run)),
         *pages.bullets(result.protocol.absent, heading="What was asked for and is in no run"),
         *pages.again("dissensus bench", quick=result.quick, hours=f"{runs:,} runs took {hours:.3g} hours of training."),
     ]
@@ -132,15 +126,10 @@ def _comparison(comparison: Comparison, svg: str) -> list[Block]:
     metrics = (f"mean rank: {METRICS[metric].short}" for metric in others)
     header = ("method", "mean rank", *metrics, f"Holm p against {comparison.best}")
     p = comparison.p_holm
-    rows = tuple(
-        (
-            name,
-            f"{mean:.2f}",
-            *(f"{ranks[name]:.2f}" if name in ranks else DASH for ranks in others.values()),
-            f"{p[name]:.3f}" if name in p else DASH,
-        )
-        for name, mean in zip(ranking.methods, ranking.mean_ranks, strict=True)
-    )
+    rows = []
+    for name, mean in zip(ranking.methods, ranking.mean_ranks, strict=True):
+        by_others = (f"{ranks[name]:.2f}" if name in ranks else DASH for ranks in others.values())
+        rows.append((name, f"{mean:.2f}", *by_others, f"{p[name]:.3f}" if name in p else DASH))
     tests = (
         f"Sets: {', '.join(ranking.sets)}. Friedman's chi-square {ranking.chi_square:.2f}, p = {ranking.p:.2g}; "
         f"critical difference {ranking.critical_difference:.2f}."
@@ -156,7 +145,7 @@ def _comparison(comparison: Comparison, svg: str) -> list[Block]:
     tests += cautioned
     return [
         title,
-        Block("figure", "Mean ranks and critical difference", svg=svg, file=_plot(comparison.slug)),
+        Block("figure", "Mean ranks and critical difference", svg=svg, file=PLOT.format(comparison.slug)),
         Block("fold", "Mean ranks", inside=[*pages.table(header, rows), Block("text", tests)]),
     ]
 
@@ -191,8 +180,9 @@ def _with_votes(summaries: Mapping[str, StudySummary]) -> list[Block]:
         for gain in summary.measured.get(WITH_VOTES, ())
     ]
     header = ("set", "system", "votes of the item", "items", "soft NLL of both ↓", "gained on the votes alone")
-    table = pages.table((*header, "gained on the system alone", "worth in people"), rows)
-    return [Block("fold", VOTED, inside=table)] if rows else []
+    return pages.fold(
+        VOTED, pages.table((*header, "gained on the system alone", "worth in people"), rows) if rows else []
+    )
 
 
 def _lewidi(summaries: Mapping[str, StudySummary]) -> list[Block]:
@@ -216,18 +206,15 @@ def _about(result: Standings) -> list[Block]:
     for on in result.sets:
         data = ", ".join(f"{name} {checksum[:12]}" for name, checksum in on.about["data"].items())
         about = (on.about[key] or DASH for key in ("modality", "language", "licence", "encoder"))
-        rows.append(
-            (on.name, f"{on.items:,}", f"{on.votes:.1f}", *about, data or "not kept: run before checksums were")
-        )
+        rows.append((on.name, f"{on.items:,}", f"{on.votes:.1f}", *about, data))
     header = ("set", "items scored", "votes per item", "modality", "language", "licence", "encoder", "SHA-256 of data")
     external = {row.method: row.external for on in result.sets for row in on.rows.values() if row.external}
     handed_in = [f"{name}: {what}" for name, what in external.items()]
     protocol = result.protocol
     cite = f"Version {protocol.version}: its numbers are comparable with each other. {protocol.cite}"
     return [
-        Block("fold", "The sets: licences, encoders, checksums", inside=pages.table(header, rows)),
+        *pages.fold("The sets: licences, encoders, checksums", pages.table(header, rows)),
         *pages.bullets(handed_in, heading="External systems, as their submitters describe them"),
         *([Block("heading", "How to cite"), Block("text", cite)] if protocol.version else []),
-        *([Block("text", protocol.changes.strip())] if protocol.changes else []),
-        Block("text", f"{LEADERBOARD} has the same to be sorted and filtered."),
+        *pages.said("text", protocol.changes.strip(), f"{LEADERBOARD} has the same to be sorted and filtered."),
     ]

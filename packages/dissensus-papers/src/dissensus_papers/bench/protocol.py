@@ -180,9 +180,13 @@ class Protocol(TomlTable):
     absent: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        # Disks may not tell A from a.
+        folded = [bench_set.name.casefold() for bench_set in self.sets]
         for place, bench_set in enumerate(self.sets):
             if bench_set.kind not in self.kinds:
                 raise no_such(("sets", place, "kind"), bench_set.kind, self.kinds)
+            if folded[place] in folded[:place]:
+                raise TableError(("sets", place, "name"), f"is '{bench_set.name}', as of another set; give it its own")
         named: list[tuple[tuple[str | int, ...], str]] = [
             *((("sets", place, "name"), bench_set.name) for place, bench_set in enumerate(self.sets)),
             *(((table, name), name) for table in ("kinds", "models", "tuned") for name in getattr(self, table)),
@@ -195,20 +199,16 @@ class Protocol(TomlTable):
                 )
         deliveries = [each for each in self.deliveries if isinstance(each, str)]
         others = [str(each["name"]) for each in self.deliveries if isinstance(each, dict) and "name" in each]
-        for table, known in (
-            ("ensembles", deliveries),
-            ("baselines", BASELINES),
-            ("controls", (*deliveries, *others, *BASELINES, *self.named)),
+        # A delivery with options of its own has them behind its name.
+        controls = [name.partition(" (")[0] for name in self.controls]
+        for table, names, known in (
+            ("ensembles", self.ensembles, deliveries),
+            ("baselines", self.baselines, BASELINES),
+            ("controls", controls, (*deliveries, *others, *BASELINES, *self.named)),
         ):
-            for name in getattr(self, table):
-                # A delivery with options of its own has them behind its name.
-                if (name if table != "controls" else name.partition(" (")[0]) not in known:
+            for name in names:
+                if name not in known:
                     raise no_such(table, name, known)
-        # Disks may not tell A from a.
-        folded = [bench_set.name.casefold() for bench_set in self.sets]
-        for place, bench_set in enumerate(self.sets):
-            if folded.index(folded[place]) < place:
-                raise TableError(("sets", place, "name"), f"is '{bench_set.name}', as of another set; give it its own")
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -234,11 +234,10 @@ class Protocol(TomlTable):
         ensembles = (f"{delivery}-ensemble" for delivery in self.ensembles)
         return (*filter(None, (entry.name for entry in self.entries)), *ensembles)
 
-    def further(self, bench_set: BenchSet) -> tuple[str, ...]:
-        """The methods that have a study of their own on a set."""
-        left_out = self.left_out(bench_set)
-        named = [entry for entry in self.entries if entry.name and entry.name not in left_out]
-        return tuple(entry.name for entry in named if bench_set.people or not entry.people)
+    def entries_on(self, bench_set: BenchSet) -> tuple[Entry, ...]:
+        """What is trained on a set."""
+        entries = [entry for entry in self.entries if entry.name not in self.left_out(bench_set)]
+        return tuple(entry for entry in entries if bench_set.people or not entry.people)
 
     def left_out(self, bench_set: BenchSet) -> tuple[str, ...]:
         """Deliveries and models that a set is run without."""
@@ -309,6 +308,7 @@ def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: 
     changes = (kind.quick or {}) if quick else {}
     model = entry.model or changes.get("model", kind.model)
     encoder = "" if entry.reads_items else changes.get("encoder", kind.encoder)
+    training = entry.training or {**kind.training, **bench_set.training}
     return toml_text(
         {
             "": {"name": study_name(bench_set, entry), "question": protocol.question},
@@ -320,10 +320,7 @@ def study_text(protocol: Protocol, bench_set: BenchSet, entry: Entry, *, quick: 
                 "models": [{"name": model, "people": entry.people} if entry.people else model],
                 "seeds": entry.seeds or kind.seeds,
             },
-            "training": {
-                **(entry.training or {**kind.training, **bench_set.training}),
-                **({"loss": entry.loss} if entry.loss else {}),
-            },
+            "training": {**training, "loss": entry.loss or training.get("loss")},
         }
     )
 

@@ -77,14 +77,9 @@ def rank_methods(
     higher_is_better: bool = False,
     alpha: float = 0.05,
 ) -> MethodRanking:
-    """Rank methods by their scores on each set, and see which of them differ over sets.
+    """Rank three methods or more by their finite (sets, methods) scores, and see which of them differ over sets.
 
-    Args:
-        scores: (sets, methods), all finite.
-        methods: names of the columns; three or more.
-        sets: names of the rows; two or more.
-        higher_is_better: of the scores.
-        alpha: the level of both tests.
+    `alpha` is the level of both tests.
     """
     if scores.shape != (len(sets), len(methods)) or not np.isfinite(scores).all():
         raise InputError("rank_methods: give one finite score for each set and method")
@@ -113,12 +108,7 @@ def against_best(scores: Table, *, methods: Sequence[str], best: str) -> dict[st
     """By method, the exact two-sided Wilcoxon p of its differences from the best one over sets, corrected by Holm.
 
     It has more power than Nemenyi's distance, since it compares with one method and uses the sizes of differences, and
-    it asks for more: that differences of sets can be ranked among each other.
-
-    Args:
-        scores: (sets, methods), all finite.
-        methods: names of the columns.
-        best: one of them.
+    it asks for more: that differences of sets can be ranked among each other. `scores` are (sets, methods), all finite.
     """
     others = [place for place, name in enumerate(methods) if name != best]
     gaps = scores[:, others] - scores[:, [methods.index(best)]]

@@ -28,6 +28,7 @@ from dissensus_papers.bench.protocol import (
     study_text,
 )
 from dissensus_papers.papers.claims import Paper, StudyUse
+from dissensus_papers.papers.measured import rounded
 from dissensus_papers.papers.pages import SHOWN
 from dissensus_papers.papers.running import as_asked, reproduce
 from dissensus_papers.papers.summary import (
@@ -37,7 +38,6 @@ from dissensus_papers.papers.summary import (
     decides,
     kept_summary,
     read_summaries,
-    rounded,
     scores_of,
     without_place,
     write_summary,
@@ -81,16 +81,10 @@ def run_bench(
 ) -> Iterator[StudySummary]:
     """Run every delivery and annotator-aware model on the sets, one set after the other; or a method of one's own.
 
-    Args:
-        protocol: what is run.
-        store: the folder that runs are kept in and resumed from.
-        folder: where study files and summaries are kept: FOLDER/bench/SET.json.
-        how: quick or not, how many seeds, and on what.
-        sets: names; all where none is named, or for a method all that the folder has.
-        method: a file with a function or class called `delivery`, `loss` or `model`, or several of them, as a study
-            takes them by path; the method is called after it. It is copied beside the study files, with what it
-            imports from its folder.
-        train: what trains a plan; None trains in silence.
+    Study files are kept in FOLDER/bench-studies and summaries in FOLDER/bench. `sets` are all where none is named, or
+    for a method all that the folder has. `method` is a file with a function or class called `delivery`, `loss` or
+    `model`, or several of them, as a study takes them by path; the method is called after it. It is copied beside the
+    study files, with what it imports from its folder. `train` trains a plan, which None does in silence.
 
     Raises:
         InputError: where a set or a method is not there, or where the folder has quick results beside which full ones
@@ -98,13 +92,13 @@ def run_bench(
             its summary; and at the end where no set could be run.
     """
     kept = read_summaries(folder, NAME) if method is not None or any((folder / NAME).glob("*.json")) else {}
-    same_length(folder, kept, quick=how.quick)
+    if any(summary.quick != how.quick for summary in kept.values()):
+        holds, option = ("full", "leave --quick out") if how.quick else ("quick", "give --quick")
+        raise InputError(f"{folder}: it holds results of a {holds} run; {option}, or choose another folder with -o")
     how = replace(how, metrics=protocol.metrics)
     place = folder / STUDIES
-    if method is None:
-        entries = protocol.entries
-    else:
-        entries = (own_entry(method),)
+    if method is not None:
+        own = own_entry(method)
         sets = sets or tuple(on.name for on in protocol.sets if on.name in kept and not kept[on.name].missing)
         refuse_row(protocol, kept, name=method.stem, on=sets, folder=folder, external=False)
         place /= method.stem
@@ -119,22 +113,20 @@ def run_bench(
         with suppress(InputError):
             votes = checksum(held_out(protocol, bench_set)[0].human.counts) if bench_set.name in kept else ""
         _refuse_other_votes(kept, bench_set.name, votes)
-        for entry in entries:
-            if not entry.name or method is not None or entry.name in protocol.further(bench_set):
-                try:
-                    for summary in _run(protocol, bench_set, entry, store, folder, place, how, train):
-                        made.append(summary)
-                        yield summary
-                except Exception as error:
-                    # Also of a worker, of whose traceback only the text is left.
-                    own = re.findall(
-                        rf'"{re.escape(str(place.resolve()))}.([^"]*)", line (\d+)', "".join(format_exception(error))
-                    )
-                    if method is None or isinstance(error, InputError | OSError | MemoryError):
-                        raise
-                    # What is called wrongly, or gives something else than it should, fails in our code.
-                    where = f"{own[-1][0]}, line {own[-1][1]}" if own else method.name
-                    raise InputError(f"{where}: {type(error).__name__}: {error}; mend it, and add it again") from error
+        for entry in protocol.entries_on(bench_set) if method is None else (own,):
+            try:
+                for summary in _run(protocol, bench_set, entry, store, folder, place, how, train):
+                    made.append(summary)
+                    yield summary
+            except Exception as error:
+                if method is None or isinstance(error, InputError | OSError | MemoryError):
+                    raise
+                # Also of a worker, of whose traceback only the text is left.
+                text = "".join(format_exception(error))
+                lines = re.findall(rf'"{re.escape(str(place.resolve()))}.([^"]*)", line (\d+)', text)
+                # What is called wrongly, or gives something else than it should, fails in our code.
+                where = f"{lines[-1][0]}, line {lines[-1][1]}" if lines else method.name
+                raise InputError(f"{where}: {type(error).__name__}: {error}; mend it, and add it again") from error
     # Rows without the deliveries of their set stand in no table.
     if all(summary.missing for summary in made if method is not None or WITH not in summary.name):
         for summary in made if method is not None else ():
@@ -159,13 +151,6 @@ def own_entry(file: Path) -> Entry:
         )
     delivery, loss, model = (has.get(part, "") for part in PARTS)
     return Entry(name=file.stem, deliveries=(delivery or "soft",), model=model, loss=loss)
-
-
-def same_length(folder: Path, kept: Mapping[str, StudySummary], *, quick: bool) -> None:
-    """Refuses to put quick results beside those of a full run."""
-    if any(summary.quick != quick for summary in kept.values()):
-        holds, option = ("full", "leave --quick out") if quick else ("quick", "give --quick")
-        raise InputError(f"{folder}: it holds results of a {holds} run; {option}, or choose another folder with -o")
 
 
 def refuse_row(
@@ -269,8 +254,6 @@ def _run(
         yield _not_run(StudySummary(name=name, study=name, missing=str(error), quick=how.quick), folder, path)
         return
     quick = {key: value for key, value in (kind.quick or {}).items() if key not in ("model", "encoder")}
-    if isinstance(bench_set.splits, str) or "folds" not in bench_set.splits:
-        quick.pop("folds", None)
     studies = (StudyUse(name=name, quick=quick),)
     paper = Paper(name=NAME, title=protocol.title, studies=studies, claims=(), path=place / "protocol")
     for summary in reproduce(paper, store, folder, how=how, train=train):

@@ -57,13 +57,8 @@ def submit(
 ) -> Iterator[StudySummary]:
     """Score the files of a submission, and keep a summary of each: FOLDER/bench/SET--NAME.json.
 
-    Args:
-        protocol: whose sets and splits are scored on.
-        predictions: a folder with a file for each set, SET.csv say; sets without a file are not entered.
-        folder: of the benchmark's results.
-        name: of the system, in tables.
-        description: what it is, in a sentence.
-        resamples: of items and seeds, behind each interval.
+    `predictions` is a folder with a file for each set, SET.csv say; sets without a file are not entered. `name` and
+    `description`, a sentence, are of the system.
 
     Raises:
         InputError: where the name is taken, or a file is no set's, lacks an item or a class, or holds the votes that it

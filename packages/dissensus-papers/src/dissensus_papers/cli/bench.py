@@ -97,8 +97,8 @@ def submit(
     from dissensus_papers.bench.submitting import submit as score
 
     folder = output or Path("benched")
-    about: dict[str, Any] = {"name": name, "description": description, "resamples": resamples}
-    made = list(score(read_protocol(protocol), predictions, folder, **about))
+    asked = read_protocol(protocol)
+    made = list(score(asked, predictions, folder, name=name, description=description, resamples=resamples))
     note(*(sentence for summary in made for sentence in summary.measured.get("notes", ())))
     note(*(f"caution, {summary.name}: {sentence}" for summary in made for sentence in summary.cautions))
     show_progress(made)
@@ -147,7 +147,7 @@ def _bench(
     summaries = read_summaries(kept or folder, NAME)
     written, result = write_pages(protocol, summaries, folder), standings(protocol, summaries)
     if not json_alone(json, result.to_dict()):
-        typer.echo("\n".join([*result.answers, *(on.row(row) for on in result.sets if row in on.means(on.metric))]))
+        typer.echo("\n".join([*result.answers, *(on.row(row) for on in result.sets if row in on.losses(on.metric))]))
     if result.quick:
         note("quick: small networks, few epochs and seeds; this is no answer to what one should train with")
     note(f"written: {', '.join(map(str, written))}")

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 ENTROPY_BINS: Final = 5
 """Strata of equal width between no entropy and the highest of the candidates, for each class."""
 
-VAE_BATCH: Final = 128
+VAE_BATCH, HIDDEN, LATENT = 128, 400, 10
+"""Images that the VAE learns from at once, the width of its hidden layers, and the dimensions of a code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,14 +93,7 @@ class AmbiguousDigits:
 
 
 def ambiguous_digits(digits: Digits, n: int, *, seed: int, blending: Blending | None = None) -> AmbiguousDigits:
-    """Make n ambiguous digits; about half a minute for 2,500 on one CPU core at the default settings.
-
-    Args:
-        digits: to fit the networks to and to blend.
-        n: how many.
-        seed: the random seed.
-        blending: the settings.
-    """
+    """Make n ambiguous digits; about half a minute for 2,500 on one CPU core at the default settings."""
     how = Blending() if blending is None else blending
     generator = stream(seed, Purpose.MIXING)
     ground = digits.take(_draw(len(digits), how.vae_images, generator))
@@ -107,14 +101,8 @@ def ambiguous_digits(digits: Digits, n: int, *, seed: int, blending: Blending | 
     members = []
     for member in range(how.members + 1):
         own = digits.take(_draw(len(digits), how.member_images if member else how.labeller_images, generator))
-        trained = train_member(
-            grey(own.images),
-            own.labels,
-            model="lenet",
-            batches=how.member_batches,
-            seed=seed * 1000 + member,
-        )
-        members.append(trained)
+        about: dict[str, Any] = {"model": "lenet", "batches": how.member_batches, "seed": seed * 1000 + member}
+        members.append(train_member(grey(own.images), own.labels, **about))
     # As many pairs as are wanted: those of one class, about a tenth, are left out.
     pair = generator.integers(0, len(ground), (2, how.candidates * n))
     first, second = pair[:, ground.labels[pair[0]] != ground.labels[pair[1]]]
@@ -180,24 +168,19 @@ class Vae(nn.Module):
         return bound
 
 
-def train_vae(images: Pixels, *, seed: int, latent: int = 10, hidden: int = 400, batches: int = 1400) -> Vae:
+def train_vae(images: Pixels, *, seed: int, batches: int = 1400) -> Vae:
     """Fit a VAE to images by Adam (1e-3, batches of 128); about ten seconds on one CPU core.
 
-    Args:
-        images: (images, height, width) grey values.
-        seed: of weights, batches and codes.
-        latent: dimensions of a code.
-        hidden: width of the hidden layers.
-        batches: the least number of batches to learn from; the last pass over the images is finished.
+    It learns from `batches` batches at least: the last pass over the images is finished.
     """
-    x = torch.from_numpy(images.reshape(len(images), -1)).float() / 255
+    x = _pixels(images)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, Purpose.WEIGHTS).integers(2**62)))
-        vae = Vae(x.shape[1], hidden, latent)
+        vae = Vae(x.shape[1], HIDDEN, LATENT)
     optimiser = torch.optim.Adam(vae.parameters(), lr=1e-3, fused=True)
     for epoch in range(-(-batches * VAE_BATCH // len(x))):
         order = torch.from_numpy(stream(seed, Purpose.ORDER, epoch).permutation(len(x)))
-        noise = torch.from_numpy(stream(seed, Purpose.LAYERS, epoch).standard_normal((len(x), latent), np.float32))
+        noise = torch.from_numpy(stream(seed, Purpose.LAYERS, epoch).standard_normal((len(x), LATENT), np.float32))
         for rows in order.split(VAE_BATCH):
             optimiser.zero_grad(set_to_none=True)
             vae.loss(x[rows], noise[rows]).backward()
@@ -205,11 +188,14 @@ def train_vae(images: Pixels, *, seed: int, latent: int = 10, hidden: int = 400,
     return vae.eval()
 
 
+def _pixels(images: Pixels) -> Tensor:
+    return torch.from_numpy(images.reshape(len(images), -1)).float() / 255
+
+
 def encode(vae: Vae, images: Pixels) -> Table:
     """(images, latent) the mean of each image's code."""
-    x = torch.from_numpy(images.reshape(len(images), -1)).float() / 255
     with torch.no_grad():
-        mean, _ = vae.encoder(x).chunk(2, dim=1)
+        mean, _ = vae.encoder(_pixels(images)).chunk(2, dim=1)
     return np.asarray(mean.numpy(), dtype=np.float64)
 
 

@@ -52,8 +52,7 @@ class Digits:
 def read_digits(folder: Path | None = None) -> Digits:
     """MNIST's 60,000 training and 10,000 test images, whichever files are there; else scikit-learn's 1,797 digits.
 
-    Args:
-        folder: that holds the official idx files, gzip or plain; `mnist` in the data folder by default.
+    `folder` holds the official idx files, gzip or plain; `mnist` in the data folder by default.
     """
     place = data_folder() / "mnist" if folder is None else folder
     parts = [pair for part in ("train", "t10k") if (pair := _part(place, part)) is not None]

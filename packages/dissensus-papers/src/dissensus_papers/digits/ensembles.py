@@ -36,12 +36,7 @@ def grey(images: Pixels) -> Grey:
 def train_member(images: Grey, labels: Ints, *, model: str, batches: int, seed: int) -> Member:
     """Train one classifier on single labels by the reference engine (Adam, 1e-3, batches of 64).
 
-    Args:
-        images: (images, height, width).
-        labels: (images,) digits; every one must occur.
-        model: a name in `training.models.MODELS`.
-        batches: the least number of batches to learn from; the last pass over the images is finished.
-        seed: of weights and batches.
+    Every label must occur. It learns from `batches` batches at least: the last pass over the images is finished.
     """
     splits = {"train": np.arange(len(labels))}
     data = labelled_data("digits", images[:, None], labels, classes=DIGITS, splits=splits)

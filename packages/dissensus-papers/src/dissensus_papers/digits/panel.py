@@ -91,30 +91,25 @@ class SimulatedPanel:
     note: str
 
 
-def perceive(digits: Digits, images: Pixels, *, seed: int, eyes: Eyes | None = None) -> Confusions:
+def perceive(digits: Digits, images: Pixels, *, seed: int, eyes: Eyes) -> Confusions:
     """(pairs of eyes, images, classes) the evidence for each class that each pair of eyes sees, rows sum to 1.
 
-    Args:
-        digits: what the eyes learn from.
-        images: (images, height, width) what they look at.
-        seed: of what they learn from, their weights and their grain.
-        eyes: how they see.
+    `digits` are what the eyes learn from, and `images` what they look at.
     """
-    sight = Eyes() if eyes is None else eyes
-    evidence = np.empty((sight.pairs, len(images), len(DIGITS)))
-    for pair in range(sight.pairs):
+    evidence = np.empty((eyes.pairs, len(images), len(DIGITS)))
+    for pair in range(eyes.pairs):
         generator = stream(seed, Purpose.LABELS, pair)
-        blur, contrast = generator.uniform(*sight.blur), np.exp(generator.uniform(*np.log(sight.contrast)))
-        see = partial(_seen, blur=blur, contrast=contrast, grain=sight.grain, generator=generator)
-        learnt = digits.take(generator.permutation(len(digits))[: sight.images])
+        blur, contrast = generator.uniform(*eyes.blur), np.exp(generator.uniform(*np.log(eyes.contrast)))
+        see = partial(_seen, blur=blur, contrast=contrast, grain=eyes.grain, generator=generator)
+        learnt = digits.take(generator.permutation(len(digits))[: eyes.images])
         logits = train_member(
             see(learnt.images),
             learnt.labels,
-            model=sight.models[pair % len(sight.models)],
-            batches=sight.batches,
+            model=eyes.models[pair % len(eyes.models)],
+            batches=eyes.batches,
             seed=seed * 1000 + pair,
         )
-        evidence[pair] = softmax(logits(see(images)) / sight.softness, axis=1)
+        evidence[pair] = softmax(logits(see(images)) / eyes.softness, axis=1)
     return evidence
 
 
@@ -124,7 +119,7 @@ def simulate_panel(
     check_labels: Ints,
     *,
     seed: int,
-    habits: Habits | None = None,
+    habits: Habits = HABITS,
     pass_mark: float = 0.5,
     truth_judgements: int = 240,
 ) -> SimulatedPanel:
@@ -138,12 +133,11 @@ def simulate_panel(
         checks: (pairs of eyes, check items, classes) the same of the attention checks.
         check_labels: (check items,) their known classes.
         seed: the random seed.
-        habits: how annotators answer; calibrated by default (see `HABITS`).
+        habits: how annotators answer.
         pass_mark: the least share of checks to pass.
         truth_judgements: attentive judgements per item behind `truth`; its standard error is at most
             1 / (2 sqrt(truth_judgements)).
     """
-    habit = HABITS if habits is None else habits
     n_items, n_checks = evidence.shape[1], checks.shape[1]
     sizes = _panel_sizes(n_items, stream(seed, Purpose.ORDER))
     annotators = max(round(sizes.sum() / ITEMS_EACH), int(sizes.max()) + 1)
@@ -152,7 +146,7 @@ def simulate_panel(
         np.concatenate([sizes, np.full(n_checks, annotators)]),
         annotators=annotators,
         seed=seed,
-        habits=habit,
+        habits=habits,
         classes=DIGITS,
     )
     annotator = all_votes.judgement_annotator
@@ -169,7 +163,7 @@ def simulate_panel(
         )
     return SimulatedPanel(
         votes=votes,
-        truth=_truth(evidence, seed=seed, habits=replace(habit, careless=0.0), judgements=truth_judgements),
+        truth=_truth(evidence, seed=seed, habits=replace(habits, careless=0.0), judgements=truth_judgements),
         checked=checked,
         failed=failed,
         note=(

@@ -182,21 +182,17 @@ def _numbers(n: int) -> Names:
     return np.arange(n).astype(np.dtypes.StringDType())
 
 
-def must_be_made(recipe: DigitsRecipe | None = None) -> bool:
-    """Whether the set of a recipe has still to be made."""
-    return not _kept(read_digits(), recipe)[1].is_dir()
+def must_be_made() -> bool:
+    """Whether the set at its default size has still to be made."""
+    return not _kept(read_digits(), None)[1].is_dir()
 
 
 def _kept(digits: Digits, recipe: DigitsRecipe | None) -> tuple[DigitsRecipe, Path]:
-    """What is made of these digits, and where it is kept."""
+    """What is made of these digits, and where it is kept: by the hash of everything that decides what is made."""
     wanted = (DigitsRecipe() if recipe is None else recipe).fitted(len(digits))
-    return wanted, cache_folder() / "made" / f"{NAME}-{_key(wanted, digits)}"
-
-
-def _key(recipe: DigitsRecipe, digits: Digits) -> str:
-    """The hash of everything that decides what is made."""
-    decided = json.dumps({"meaning": MEANING, **asdict(recipe)}, sort_keys=True)
-    return hashlib.sha256(decided.encode() + digits.images.tobytes() + digits.labels.tobytes()).hexdigest()[:12]
+    decided = json.dumps({"meaning": MEANING, **asdict(wanted)}, sort_keys=True).encode()
+    key = hashlib.sha256(decided + digits.images.tobytes() + digits.labels.tobytes()).hexdigest()[:12]
+    return wanted, cache_folder() / "made" / f"{NAME}-{key}"
 
 
 def _make(digits: Digits, recipe: DigitsRecipe) -> tuple[dict[str, Any], dict[str, Any]]:

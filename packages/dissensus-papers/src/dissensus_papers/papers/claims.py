@@ -154,12 +154,7 @@ class ClaimsFile(TomlTable, kw_only=True):
 
 
 class Paper(ClaimsFile, kw_only=True):
-    """A paper as its claims file has it.
-
-    Attributes:
-        name: of the file.
-        path: of the file.
-    """
+    """A paper as its claims file, of this name and path, has it."""
 
     name: str
     path: Path
@@ -192,11 +187,6 @@ def read_paper(source: str | Path) -> Paper:
     file = TomlFile(path, kind="claims file")
     with file.refusals():
         _write_out_families(file)
-    # What a claim's quantity asks for stands among the keys that every claim has.
-    tables = file.given.get("claims")
-    for table in tables if isinstance(tables, list) else ():
-        if isinstance(table, dict):
-            table["about"] = {key: table.pop(key) for key in list(table) if key not in _CLAIM_KEYS}
     read = file.read_as(ClaimsFile)
     with file.refusals():
         for place, use in enumerate(read.studies):
@@ -239,6 +229,9 @@ def _write_out_families(file: TomlFile) -> None:
             file.moved[place] = written
             file.moved |= {(*place, key): (*family, key) for key in kept}
             claims.append(kept | own)
+    # What a claim's quantity asks for stands among the keys that every claim has.
+    for table in (table for table in claims if isinstance(table, dict)):
+        table["about"] = {key: table.pop(key) for key in list(table) if key not in _CLAIM_KEYS}
     file.given["claims"] = claims
 
 
@@ -307,11 +300,10 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
     for key in quantity.keys:
         if key not in claim.about and key not in quantity.optional:
             raise TableError(key, f"is missing; this quantity {asks}")
-    if "metric" in claim.about and claim.about["metric"] not in METRICS:
-        raise no_such("metric", claim.about["metric"], METRICS)
+    for key, names in (("metric", tuple(METRICS)), ("by", tuple(STRATA)), ("counts", COUNTS)):
+        if key in claim.about and claim.about[key] not in names:
+            raise no_such(key, claim.about[key], names)
     by, stratum = (claim.about.get(key, DEFAULTS[key]) for key in ("by", "stratum"))
-    if by not in STRATA:
-        raise no_such("by", by, STRATA)
     if stratum not in STRATA[by]:
         raise no_such("stratum", stratum, STRATA[by])
     if quantity.measure and not claim.study:
@@ -319,24 +311,21 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
     systems = claim.about.get("systems", ("", "x"))
     if not 1 < len(systems) == len(set(systems)):
         raise TableError("systems", "has no two systems, or one twice; name them once each, the highest first")
-    if claim.quantity == "count" and claim.about["counts"] not in COUNTS:
-        raise no_such("counts", claim.about["counts"], COUNTS)
     if claim.quantity != "pair" and claim.about.get("against", "") == claim.about.get("system"):
         raise TableError("against", "is the same as system; name the one that it is compared with")
-    for key in ("reproduced", "in_direction") if claim.equal is None else ("equal",):
+    near, wide = ("reproduced", "in_direction") if claim.equal is None else ("equal", "equal")
+    for key in (near, wide):
         least, most = getattr(claim, key)
         if key not in table or not least <= most:
             told = f"is {table[key]}" if key in table else "is missing"
             raise TableError(key, f"{told}; give the lowest and the highest value, as [-0.5, 0.0] or -inf")
-    least, most = claim.equal or claim.in_direction
     low, high = bounds_of(claim.quantity, claim.about)
     # A part is judged by the claim that averages it.
     if least <= low and high <= most and not (claim.cannot_fail or claim.mark == "part"):
-        named = "in_direction" if claim.equal is None else "equal"
-        raise TableError(named, "holds every value that there can be; give the claim's side, or cannot_fail = true")
-    near, named = (claim.reproduced, "reproduced") if claim.equal is None else (claim.equal, "equal")
-    if claim.paper is not None and not near[0] <= claim.paper <= near[1]:
-        raise TableError("paper", f"is {claim.paper:g}, which is not in {named}; mend its sign or the range")
+        raise TableError(wide, "holds every value that there can be; give the claim's side, or cannot_fail = true")
+    least, most = getattr(claim, near)
+    if claim.paper is not None and not least <= claim.paper <= most:
+        raise TableError("paper", f"is {claim.paper:g}, which is not in {near}; mend its sign or the range")
     if claim.equal is not None:
         if table.keys() & {"reproduced", "in_direction"}:
             raise TableError("equal", "stands beside another range; a claim that nothing differs has this one alone")

@@ -45,37 +45,22 @@ class NotMeasuredError(InputError):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence:
-    """A study whose runs are there, or all folds of one, or each of its seeds on a split of its own.
+    """A study whose runs are there, or all folds of one.
 
     Attributes:
-        opened: the study, or its folds or seeds in order.
+        opened: the study, or its folds in order.
         resamples: of items and seeds, behind each interval.
         metrics: that are scored beside those that every study is.
-        own_splits: whether `opened` are seeds, each on a split of its own.
     """
 
     opened: tuple[OpenStudy, ...]
     resamples: int = 1000
     metrics: tuple[str, ...] = ()
-    own_splits: bool = False
 
     @property
     def first(self) -> OpenStudy:
         """The study itself, or its first fold."""
         return self.opened[0]
-
-    @cached_property
-    def splits(self) -> tuple[Evidence, ...]:
-        """Each seed on its own split; empty where all seeds share one, or the study has folds."""
-        if not self.own_splits:
-            return ()
-        return tuple(Evidence(opened=(opened,), resamples=self.resamples) for opened in self.opened)
-
-    @property
-    def tested_share(self) -> float:
-        """Items that are tested on for each that is trained on."""
-        splits = self.first.data.splits
-        return len(splits[self.first.data.held_out]) / len(splits["train"])
 
     @cached_property
     def scored(self) -> ScoredStudy:

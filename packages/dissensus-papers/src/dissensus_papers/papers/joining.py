@@ -11,10 +11,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dissensus_papers.papers.summary import OWN_SPLITS, measured_over_splits, row_over_splits
+from dissensus_papers.papers.summary import OWN_SPLITS, measured_over_splits, row_over_splits, united
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from dissensus_papers.papers.summary import StudySummary
 
@@ -44,7 +44,7 @@ def joined(kept: StudySummary | None, new: StudySummary) -> StudySummary:
         ),
         answers={name: _answer(name, both, first=first, share=share) for name in first.answers},
         unmeasured=tuple(dict.fromkeys((*kept.unmeasured, *new.unmeasured))),
-        versions={name: _united(each.versions.get(name, "") for each in both) for name in kept.versions | new.versions},
+        versions=united([kept.versions, new.versions]),
         tested_share=share,
     )
 
@@ -60,10 +60,6 @@ def _made_of(summary: StudySummary) -> tuple[Any, ...]:
     for table, key in ((study, "name"), (study.get("splits", {}), "seed"), (study.get("grid", {}), "seeds")):
         table.pop(key, None)
     return summary.study, summary.quick, summary.instead, summary.rules, summary.data, study
-
-
-def _united(versions: Iterable[str]) -> str:
-    return ", ".join(sorted({one for each in versions for one in each.split(", ") if one}))
 
 
 def _rows(summary: StudySummary) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -86,4 +82,4 @@ def _answer(name: str, both: Sequence[StudySummary], *, first: StudySummary, sha
         if "measured" not in answer:
             return answer
     values = _side_by_side(both, [each.answers[name]["measured"]["by_seed"] for each in both])
-    return {**first.answers[name], "measured": measured_over_splits(first.answers[name], values, tested_share=share)}
+    return measured_over_splits(first.answers[name], values, tested_share=share)

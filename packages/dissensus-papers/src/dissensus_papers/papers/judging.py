@@ -23,7 +23,7 @@ from dissensus_papers.papers.claims import STAND_IN, TESTED_ON
 from dissensus_papers.papers.measured import PAIRS, Measured, rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dissensus_papers.papers.claims import Claim, Paper
     from dissensus_papers.papers.summary import StudySummary
@@ -38,6 +38,8 @@ NOT_RUN: Final = "not run"
 VERDICTS: Final = (REPRODUCED, IN_DIRECTION, INCONCLUSIVE, NOT, NOT_TESTABLE, NOT_RUN)
 """From the best for the paper to what says nothing about it."""
 
+LEVEL: Final = 0.05
+"""Of Holm's test."""
 
 KINDS: Final = ("claims", "on other people", "on a stand-in", "controls")
 """What verdicts are counted among, each apart: only those on the paper's own data are its headline. The first three are
@@ -96,7 +98,7 @@ class JudgedClaim:
         claim = self.claim
         return {
             **{key: getattr(claim, key) for key in ("id", "says", "mark", "study", "asks", "paper")},
-            **{key: _finite(getattr(claim, key)) for key in ("reproduced", "in_direction", "equal")},
+            **{key: rounded(getattr(claim, key)) for key in ("reproduced", "in_direction", "equal")},
             "kind": self.kind,
             "verdict": self.verdict,
             "why": self.why,
@@ -128,41 +130,35 @@ def judge_paper(paper: Paper, summaries: Mapping[str, StudySummary]) -> tuple[Ju
     # Those that put others together come after them.
     for name in TopologicalSorter({name: claim.about.get("of", ()) for name, claim in by_id.items()}).static_order():
         claim = by_id[name]
-        judged[name] = _of_claims(claim, judged) if "of" in claim.about else _of_study(claim, summaries)
+        judged[name] = (
+            _of_claims(claim, judged) if "of" in claim.about else _of_study(claim, summaries.get(claim.study))
+        )
     return tuple(judged[claim.id] for claim in paper.claims)
 
 
-def _of_study(claim: Claim, summaries: Mapping[str, StudySummary]) -> JudgedClaim:
-    summary = summaries.get(claim.study)
-    why = _why_not_run(claim, summary)
-    if summary is None or why:
-        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, tested_on=_tested_on(claim, summary))
-    answer = summary.answers[claim.id]
+def _of_study(claim: Claim, summary: StudySummary | None) -> JudgedClaim:
+    """The verdict on a claim about the runs of a study."""
+    tested_on = STAND_IN if summary is not None and summary.instead else claim.tested_on
+    if summary is None:
+        why = f"the study {claim.study} was not run"
+        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, tested_on=tested_on)
+    answer = summary.answers.get(claim.id, {})
+    why = summary.missing or answer.get("not measured", "")
+    if not summary.missing and answer.get("asks") != claim.asks:
+        why = f"the claim is younger than the runs of {claim.study}"
+    if why:
+        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, tested_on=tested_on)
     if "refused" in answer:
         judged = JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
     else:
         judged = judge(claim, msgspec.convert(answer["measured"], Measured))
     return replace(
         judged,
-        tested_on=_tested_on(claim, summary),
+        tested_on=tested_on,
         of_seeds=len(summary.seeds),
         cautions=summary.cautions,
         before_rules=not summary.rules,
     )
-
-
-def _tested_on(claim: Claim, summary: StudySummary | None) -> str:
-    return STAND_IN if summary is not None and summary.instead else claim.tested_on
-
-
-def _why_not_run(claim: Claim, summary: StudySummary | None) -> str:
-    """Why there is no answer to a claim; empty where there is one."""
-    if summary is None:
-        return f"the study {claim.study} was not run"
-    answer = summary.answers.get(claim.id, {})
-    if not summary.missing and answer.get("asks") != claim.asks:
-        return f"the claim is younger than the runs of {claim.study}"
-    return summary.missing or str(answer.get("not measured", ""))
 
 
 def judge(claim: Claim, measured: Measured) -> JudgedClaim:
@@ -212,31 +208,25 @@ def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
 def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
     """The verdict on a claim about other claims."""
     parts = [judged[name] for name in claim.about["of"]]
-    known = [part for part in parts if part.measured is not None]
-    if len(known) < len(parts):
-        why = f"{len(known)} of {len(parts)} claims that it is about were measured"
-        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, tested_on=_weakest(claim, parts))
-    beside = ""
-    if claim.quantity == "count":
-        measured = Measured(value=Estimate(float(_count(claim, known))))
-        unsure = sum(part.verdict == INCONCLUSIVE for part in known)
-        beside = f"{unsure} of the {len(known)} inconclusive" if unsure else ""
+    values = [(part.claim.study or part.claim.id, part.measured.value) for part in parts if part.measured is not None]
+    # What is furthest from the paper's own data.
+    weakest = max((claim.tested_on, *(part.tested_on for part in parts)), key=TESTED_ON.index)
+    if len(values) < len(parts):
+        why = f"{len(values)} of {len(parts)} claims that it is about were measured"
+        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, tested_on=weakest)
+    unsure, beside = sum(part.verdict == INCONCLUSIVE for part in parts), ""
+    if claim.quantity == "average":
+        measured = _average(values)
     else:
-        measured = _average(
-            [(part.claim.study or part.claim.id, part.measured.value) for part in known if part.measured is not None]
-        )
+        measured = Measured(value=Estimate(float(_count(claim, parts))))
+        beside = f"{unsure} of the {len(parts)} inconclusive" if unsure else ""
     return replace(
         judge(claim, measured),
-        tested_on=_weakest(claim, known),
-        before_rules=any(part.before_rules for part in known),
+        tested_on=weakest,
+        before_rules=any(part.before_rules for part in parts),
         beside=beside,
-        cautions=tuple(dict.fromkeys(caution for part in known for caution in part.cautions)),
+        cautions=tuple(dict.fromkeys(caution for part in parts for caution in part.cautions)),
     )
-
-
-def _weakest(claim: Claim, parts: Sequence[JudgedClaim]) -> str:
-    """What is furthest from the paper's own data among what a claim is about."""
-    return max((claim.tested_on, *(part.tested_on for part in parts)), key=TESTED_ON.index)
 
 
 def _average(values: Sequence[tuple[str, Estimate]]) -> Measured:
@@ -259,10 +249,12 @@ def _average(values: Sequence[tuple[str, Estimate]]) -> Measured:
 
 def _count(claim: Claim, parts: Sequence[JudgedClaim]) -> int:
     """How many parts are what the claim counts."""
-    if claim.about["counts"] == "survives Holm":
-        p = np.array([1.0 if part.wilcoxon is None else part.wilcoxon for part in parts])
-        return int((holm(p) < LEVEL).sum())
-    return sum(COUNTED[claim.about["counts"]](part) for part in parts)
+    if claim.about["counts"] == "every seed":
+        return sum(part.seeds is not None and part.seeds[0] == part.seeds[1] for part in parts)
+    if claim.about["counts"] == "on its side":
+        return sum(map(_on_its_side, parts))
+    p = np.array([1.0 if part.wilcoxon is None else part.wilcoxon for part in parts])
+    return int((holm(p) < LEVEL).sum())
 
 
 def _on_its_side(part: JudgedClaim) -> bool:
@@ -272,15 +264,6 @@ def _on_its_side(part: JudgedClaim) -> bool:
     return low <= part.measured.value.value <= high
 
 
-COUNTED: Final[dict[str, Callable[[JudgedClaim], bool]]] = {
-    "on its side": _on_its_side,
-    "every seed": lambda part: part.seeds is not None and part.seeds[0] == part.seeds[1],
-}
-"""How each of `COUNTS` is told that looks at one claim alone."""
-
-LEVEL: Final = 0.05
-
-
 def _range(claim: Claim, ends: tuple[float, float]) -> str:
     low, high = (claim.text_of(end) if np.isfinite(end) else "" for end in ends)
     if ends[0] == ends[1]:
@@ -288,7 +271,3 @@ def _range(claim: Claim, ends: tuple[float, float]) -> str:
     if not low and not high:
         return "all values"
     return f"{low} to {high}" if low and high else f"{low} and more" if low else f"{high} and less"
-
-
-def _finite(ends: tuple[float, float] | None) -> list[float | None] | None:
-    return ends and [end if np.isfinite(end) else None for end in ends]

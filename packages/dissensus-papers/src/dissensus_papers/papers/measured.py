@@ -12,7 +12,7 @@ import numpy as np
 from dissensus.evaluation import Estimate, Spread, estimate_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from dissensus.arrays import Floats
 
@@ -67,19 +67,6 @@ def over_seeds(
     spread = Spread(((float(values.var(ddof=1)) * (1 / n + tested_share), n - 1),)) if n > 1 else None
     over = SPLITS if tested_share else SEEDS
     return with_interval(float(values.mean()), spread, values, over, null=null, bounds=bounds)
-
-
-def over_splits(
-    by_seed: Sequence[float | None], *, tested_share: float, null: float | None, over: str, bounds: Bounds = ANY
-) -> Measured:
-    """A quantity of seeds that each have a split of their own; one that has no interval by nature (`over`) gets none.
-
-    It is made of the seeds' values as they are kept, so that seeds that are run later can be put beside them.
-    """
-    values = np.array(rounded(by_seed), dtype=np.float64)
-    if not over:
-        return Measured(value=Estimate(float(values.mean())), by_seed=listed(values), null=null)
-    return over_seeds(values, tested_share=tested_share, null=null, bounds=bounds)
 
 
 def with_interval(

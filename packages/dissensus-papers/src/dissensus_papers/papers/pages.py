@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 SHOWN: Final = ("soft_nll", "kl", "accuracy", "entropy_spearman", "ece_equal_mass")
 """What the tables of scores show."""
 
-CONTROL: Final = "control"
-"""The mark of what is not a claim of the paper."""
-
 QUICK: Final = "This is a quick run: small networks, few epochs, few seeds. It shows that every step works; "
 
 HOW: Final = (
@@ -115,17 +112,14 @@ def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> l
         Block("title", f"{paper.authors}: what could be reproduced"),
         Block("text", f"{paper.title} ({paper.link}). {paper.question}"),
         *warnings(QUICK + "its verdicts say nothing about the paper." if _quick(summaries) else "", cautions),
-        *(Block("text", sentence) for sentence in (*_in_short(judged), *_to_mind(judged))),
-        *(Block("warning", f"Fitted: {paper.fitted}") for _ in [0] if paper.fitted),
-        Block("text", FIGURE),
-        Block("text", DELIVERY),
+        *said("text", *_in_short(judged), *_to_mind(judged)),
+        *said("warning", paper.fitted and f"Fitted: {paper.fitted}"),
+        *said("text", FIGURE, DELIVERY),
     ]
     for kind, heading in HEADINGS.items():
         blocks += _claims([claim for claim in judged if claim.kind == kind], heading, control=kind == "controls")
     parts = [claim for claim in judged if not claim.kind]
-    blocks += (
-        [Block("fold", "Values that claims above average", inside=_claims(parts, "", control=False))] if parts else []
-    )
+    blocks += fold("Values that claims above average", _claims(parts, "", control=False))
     uncounted = [row for row in judged if row.kind == NOT_COUNTED]
     blocks += bullets(
         (f"{row.claim.says}: here {claim_cells(row)[2]}. {row.claim.note}" for row in uncounted),
@@ -149,27 +143,35 @@ def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> l
 
 def warnings(quick: str, cautions: Iterable[str]) -> list[Block]:
     """What a reader must know before any number."""
-    sentences = [*([quick] if quick else []), *(f"{capital(caution)}." for caution in cautions)]
-    return [Block("warning", sentence) for sentence in sentences]
+    return said("warning", quick, *(f"{capital(caution)}." for caution in cautions))
+
+
+def said(kind: str, *texts: str) -> list[Block]:
+    """A block of a kind for each text that is not empty."""
+    return [Block(kind, text) for text in texts if text]
+
+
+def fold(text: str, inside: Sequence[Block]) -> list[Block]:
+    """What is shown when the text is clicked on; nothing where nothing is inside."""
+    return [Block("fold", text, inside=inside)] if inside else []
 
 
 def bullets(lines: Iterable[str], *, heading: str = "") -> list[Block]:
     """A list, with a heading where one is given; nothing where there are no lines."""
     rows = tuple((line,) for line in lines)
-    return [*([Block("heading", heading)] if heading else []), Block("list", rows=rows)] if rows else []
+    return [*said("heading", heading), Block("list", rows=rows)] if rows else []
 
 
 def table(header: Iterable[str], rows: Iterable[tuple[str, ...]], *, heading: str = "", text: str = "") -> list[Block]:
     """A table, below a heading and a text where they are given."""
-    above = [Block(kind, words) for kind, words in (("heading", heading), ("text", text)) if words]
-    return [*above, Block("table", header=tuple(header), rows=tuple(rows))]
+    return [*said("heading", heading), *said("text", text), Block("table", header=tuple(header), rows=tuple(rows))]
 
 
 def again(command: str, *, quick: bool, hours: str = "") -> list[Block]:
     """How the numbers of a page are had again."""
     return [
         Block("heading", "The same numbers again"),
-        *([Block("text", hours)] if hours else []),
+        *said("text", hours),
         Block("code", f"{command}{' --quick' if quick else ''}"),
         Block("text", "This page was written by dissensus from the summaries beside it, not by hand."),
         Block("code", f"{command} --from FOLDER"),
@@ -235,23 +237,21 @@ def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str, str]:
     """Id, paper's value, ours, seeds on its side, and verdict, as text."""
     claim, ours = judged.claim, DASH
     if judged.measured is not None:
-        value = judged.measured.value
-        ours = claim.text_of(value.value)
-        if value.low is not None and value.high is not None:
-            ends = (value.value, value.low, value.high)
-            shown = [claim.text_of(end) for end in ends]
+        value, low, high = judged.measured.value.value, judged.measured.value.low, judged.measured.value.high
+        ours = claim.text_of(value)
+        if low is not None and high is not None:
+            shown = [claim.text_of(end) for end in (value, low, high)]
             # An interval that is small is not none.
-            ours, low, high = (
-                [f"{end:.2g}" for end in ends] if shown[1] == shown[2] and value.low < value.high else shown
-            )
-            ours += f" [{low}, {high}]"
+            if shown[1] == shown[2] and low < high:
+                shown = [f"{end:.2g}" for end in (value, low, high)]
+            ours = f"{shown[0]} [{shown[1]}, {shown[2]}]"
         ours += f" ({judged.beside})" if judged.beside else ""
     return (
         claim.id,
         DASH if claim.paper is None else claim.text_of(claim.paper),
         ours,
         DASH if judged.seeds is None else f"{judged.seeds[0]} of {judged.seeds[1]}",
-        shown_verdict(claim.mark == CONTROL, judged.verdict) + (" (on a stand-in)" if judged.instead else ""),
+        shown_verdict(claim.mark == "control", judged.verdict) + (" (on a stand-in)" if judged.instead else ""),
     )
 
 
@@ -262,28 +262,20 @@ def _claims(judged: Sequence[JudgedClaim], heading: str, *, control: bool) -> li
     for row in ran:
         name, paper, ours, seeds, verdict = claim_cells(row)
         figure = Drawing(interval_plot(row, about=f"paper {paper}, ours {ours}"))
-        cards.append(
-            (verdict, row.claim.says, figure, paper, f"{ours}, {_seeds(row.of_seeds)}" if row.of_seeds else ours)
-        )
+        of_seeds = f", {row.of_seeds} seed{'s' if row.of_seeds > 1 else ''}" if row.of_seeds else ""
+        cards.append((verdict, row.claim.says, figure, paper, f"{ours}{of_seeds}"))
         p = DASH if row.measured is None else _p(row.measured.p)
         # That people were simulated, or another study measured, belongs to every verdict.
         why = "; ".join((row.why, *row.cautions))
         details.append((name, row.claim.mark, paper, ours, seeds, p, _p(row.wilcoxon), verdict, why))
-    blocks = [Block("heading", heading)] if heading and judged else []
+    blocks = said("heading", heading) if judged else []
     if ran:
         header = ("claim", "mark", "paper", "ours", "seeds", "p", "Wilcoxon p", "verdict", "why")
         head = ("verdict", "question" if control else "claim", "", "paper", "ours")
-        blocks += [
-            Block("cards", header=head, rows=tuple(cards)),
-            Block("fold", "How each verdict came about", inside=table(header, details)),
-        ]
+        blocks.append(Block("cards", header=head, rows=tuple(cards)))
+        blocks += fold("How each verdict came about", table(header, details))
     waiting = [f"{row.claim.id}: {row.claim.says} ({row.why})" for row in judged if row.verdict == NOT_RUN]
-    inside = bullets(waiting)
-    return [*blocks, *([Block("fold", f"Not run: {len(waiting)}", inside=inside)] if waiting else [])]
-
-
-def _seeds(number: int) -> str:
-    return f"{number} seed{'s' if number > 1 else ''}"
+    return [*blocks, *fold(f"Not run: {len(waiting)}", bullets(waiting))]
 
 
 def _p(p: float | None) -> str:
@@ -297,35 +289,29 @@ def shown_verdict(control: bool, verdict: str, number: int = 1) -> str:
 
 
 def _studies(summaries: Summaries) -> list[Block]:
-    blocks: list[Block] = []
     ran = {name: summary for name, summary in summaries.items() if not summary.missing}
+    if not ran:
+        return []
+    blocks, rows = [Block("heading", "Scores of each study")], []
     for name, study in ran.items():
         named = f"{study.study}{f', which stands in for {name}' if study.instead else ''}"
         about = f"{study.question} {study.items:,} items ({study.split}), seeds {', '.join(map(str, study.seeds))}"
         cut = ", cut short" if study.quick else ""
-        text = f"{about}{cut}. Mean ± sd over seeds; below them the baselines."
-        inside = _scores(study, ALL, text=text)
+        inside = _scores(study, ALL, text=f"{about}{cut}. Mean ± sd over seeds; below them the baselines.")
         for stratum in ("varied", MOST_CONTESTED):
             if any(row["stratum"] == stratum for row in study.scores):
                 inside += _scores(study, stratum, text=f"On the items of the stratum '{stratum}':")
-        inside += [*_basins(study), *_ood(study), *(Block("text", why) for why in study.unmeasured)]
-        blocks.append(Block("fold", f"Scores: {named}", inside=[*inside, *bullets(_made_of(study))]))
-    if not ran:
-        return []
-    blocks.insert(0, Block("heading", "Scores of each study"))
-    rows, hours = [], sum(study.machine_hours for study in ran.values())
-    for study in ran.values():
+        inside += [*_basins(study), *_ood(study), *said("text", *study.unmeasured), *bullets(_made_of(study))]
+        blocks += fold(f"Scores: {named}", inside)
         trained = "; ".join(f"{number} runs by {where}" for where, number in study.trained_on.items())
         rows.append((study.study, f"{len(study.seeds)}", trained, f"{study.machine_hours:.3f}"))
-    return [
-        *blocks,
-        *table(("study", "seeds", "trained", "machine hours"), rows, heading="Compute"),
-        Block(
-            "text",
-            f"{hours:.3g} hours of training in all, by the clock, whatever else the machine did; runs that two "
-            "studies share are counted in both, and what was measured after training is not counted.",
-        ),
-    ]
+    hours = sum(study.machine_hours for study in ran.values())
+    told = (
+        f"{hours:.3g} hours of training in all, by the clock, whatever else the machine did; runs that two studies "
+        "share are counted in both, and what was measured after training is not counted."
+    )
+    header = ("study", "seeds", "trained", "machine hours")
+    return [*blocks, *table(header, rows, heading="Compute"), Block("text", told)]
 
 
 def _made_of(study: StudySummary) -> list[str]:
@@ -407,6 +393,7 @@ def _ood(summary: StudySummary) -> list[Block]:
     reference = ood["reference"]
     systems = list(dict.fromkeys(row["system"] for row in ood["rows"]))
     others = [system for system in systems if system != reference]
+    header = ("score", *systems, *(f"{system} - {reference}" for system in others))
     measured = {(row["ood_set"], row["score"], row["system"]): row for row in ood["rows"]}
     text = f"AUROC against {ood['against']}, mean ± sd over seeds; and the paired difference from {reference} with its"
     blocks = [
@@ -419,7 +406,6 @@ def _ood(summary: StudySummary) -> list[Block]:
             aurocs = (_over_seeds(measured[name, score, system]["by_seed"]) for system in systems)
             gaps = (_gap(measured[name, score, system]["difference"]) for system in others)
             rows.append((score, *aurocs, *gaps))
-        header = ("score", *systems, *(f"{system} - {reference}" for system in others))
         blocks += table(header, rows, text=f"{name}, {items:,} items:")
     return blocks
 

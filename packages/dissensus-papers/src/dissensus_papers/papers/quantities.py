@@ -23,7 +23,6 @@ from dissensus_papers.papers.measured import (
     Measured,
     listed,
     over_seeds,
-    over_splits,
     with_interval,
 )
 from dissensus_train.basins import QUANTITIES as OF_BASINS
@@ -64,16 +63,7 @@ def measure(evidence: Evidence, quantity: str, about: About) -> Measured:
     by = QUANTITIES[quantity].measure
     if by is None:
         raise InputError(f"claims: '{quantity}' is not measured of a study")
-    if not evidence.splits:
-        return by(evidence, {**DEFAULTS, **about})
-    parts = [measure(split, quantity, about) for split in evidence.splits]
-    return over_splits(
-        [part.value.value for part in parts],
-        tested_share=evidence.tested_share,
-        null=parts[0].null,
-        over=parts[0].over,
-        bounds=bounds_of(quantity, about),
-    )
+    return by(evidence, {**DEFAULTS, **about})
 
 
 def bounds_of(quantity: str, about: About) -> Bounds:

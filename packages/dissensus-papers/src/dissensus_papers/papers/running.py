@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError, choices
@@ -76,12 +76,8 @@ def reproduce(
 ) -> Iterator[StudySummary]:
     """Run a paper's studies one after the other, measure what its claims ask, and keep each summary when it is done.
 
-    Args:
-        paper: its claims and studies.
-        store: the folder that runs are kept in and resumed from.
-        folder: where summaries are kept: FOLDER/PAPER/STUDY.json.
-        how: which studies, and how.
-        train: what trains a plan; None trains in silence.
+    Runs are kept in `store` and resumed from it, summaries in FOLDER/PAPER/STUDY.json. `train` trains a plan, which
+    None does in silence.
     """
     known = [use.name for use in paper.studies]
     for name in how.only:
@@ -119,23 +115,21 @@ def reproduce(
 
 def _check_claims(paper: Paper) -> None:
     """Refuses a claim on a study or a system that is not there, before hours are trained for it."""
-    systems: dict[str, tuple[str, ...]] = {}
-    targets: dict[str, tuple[str, ...]] = {}
+    known: dict[str, tuple[list[str], list[str]]] = {}
     for study in [_study(paper, use.name) for use in paper.studies] if paper.claims else ():
-        systems |= dict.fromkeys(_units(study), (*systems_of_grid(study), *BASELINES))
-        targets |= dict.fromkeys(_units(study), tuple(target.name for target in study.targets))
-    for claim in paper.claims:
-        if claim.study and claim.study not in systems:
-            known = choices(claim.study, systems)
-            raise InputError(f"{paper.path}: claim {claim.id} is on '{claim.study}', which is no study here{known}")
-        if (target := claim.about.get("target", "")) and target not in targets[claim.study]:
-            known = choices(target, targets[claim.study])
-            raise InputError(f"{paper.path}: claim {claim.id} names '{target}', no target of {claim.study}{known}")
-        named = (claim.about.get("system", ""), claim.about.get("against", ""), *claim.about.get("systems", ()))
-        for name in (part for each in named if each for part in each.split(" & ")):
-            if name not in systems[claim.study]:
-                known = choices(name, systems[claim.study])
-                raise InputError(f"{paper.path}: claim {claim.id} names '{name}', no system of {claim.study}{known}")
+        named = [*systems_of_grid(study), *BASELINES], [target.name for target in study.targets]
+        known |= dict.fromkeys(_units(study), named)
+    for claim in (claim for claim in paper.claims if claim.study):
+        on, about = f"{paper.path}: claim {claim.id}", claim.about
+        if claim.study not in known:
+            raise InputError(f"{on} is on '{claim.study}', which is no study here{choices(claim.study, known)}")
+        systems, targets = known[claim.study]
+        if (target := about.get("target", "")) and target not in targets:
+            raise InputError(f"{on} names '{target}', no target of {claim.study}{choices(target, targets)}")
+        asked = (about.get("system", ""), about.get("against", ""), *about.get("systems", ()))
+        for name in (part for each in asked if each for part in each.split(" & ")):
+            if name not in systems:
+                raise InputError(f"{on} names '{name}', no system of {claim.study}{choices(name, systems)}")
 
 
 def refuse_other_studies(paper: Paper, summaries: Mapping[str, StudySummary]) -> None:
@@ -202,8 +196,11 @@ def _run(
             plan.writer.close()
     for place, name in enumerate(names):
         opened = tuple(plan.opened for plan in plans[place * folds : (place + 1) * folds])
-        evidence = Evidence(opened=opened, resamples=how.resamples, metrics=how.metrics, own_splits=own_splits)
-        summary = summarise(paper, name, evidence, quick=how.quick, instead=instead)
+        parts = [(one,) for one in opened] if own_splits else [opened]
+        found = (Evidence(opened=part, resamples=how.resamples, metrics=how.metrics) for part in parts)
+        about: dict[str, Any] = {"quick": how.quick, "instead": instead, "own_split": own_splits}
+        summary = reduce(joined, [summarise(paper, name, evidence, **about) for evidence in found])
+        assert not own_splits or len(summary.seeds) == len(parts), "seeds of one study can be joined"
         yield replace(summary, unmeasured=tuple(dict.fromkeys(left_out)))
 
 
@@ -271,7 +268,7 @@ def quickened(study: Study, changes: Mapping[str, Any]) -> Study:
         name=f"{study.name}-quick",
         models=tuple(changes.get("models", study.models)),
         seeds=study.seeds[: changes.get("seeds", len(study.seeds))],
-        folds=changes.get("folds", study.folds),
+        folds=study.folds and changes.get("folds", study.folds),
         # Cores have no bfloat16 worth the name, and random crops take them longer than a small network's step.
         training=replace(study.training, **shorter, precision="float32", augmentation="none"),
         basins=study.basins and replace(study.basins, probes=10, line=0, path=5, **smaller),

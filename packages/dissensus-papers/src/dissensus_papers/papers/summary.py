@@ -19,18 +19,18 @@ import numpy as np
 import dissensus
 from dissensus.datasets import data_folder
 from dissensus.errors import InputError
+from dissensus.evaluation import Estimate
 from dissensus.pages import write_texts
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED, NotMeasuredError
-from dissensus_papers.papers.measured import SPLITS, over_splits
-from dissensus_papers.papers.measured import rounded as rounded
-from dissensus_papers.papers.quantities import bounds_of, measure
+from dissensus_papers.papers.measured import Measured, listed, over_seeds, rounded
+from dissensus_papers.papers.quantities import TWO, bounds_of, measure
 from dissensus_train.basins import summarise_basins
 from dissensus_train.studies import stored_basins, stored_ood, study_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from dissensus.evaluation import Estimate, Evaluation
+    from dissensus.evaluation import Evaluation
     from dissensus_papers.papers.claims import Claim, Paper
     from dissensus_papers.papers.evidence import Evidence
     from dissensus_train.ood import OodResult
@@ -115,30 +115,45 @@ class StudySummary:
 
 
 def summarise(
-    paper: Paper, name: str, evidence: Evidence, *, quick: bool = False, instead: bool = False
+    paper: Paper, name: str, evidence: Evidence, *, quick: bool = False, instead: bool = False, own_split: bool = False
 ) -> StudySummary:
-    """Measure what a paper's claims ask of a study, called `name` there, and keep it with its scores."""
+    """Measure what a paper's claims ask of a study, called `name` there, and keep it with its scores.
+
+    With `own_split` it is one seed of a study whose seeds each have a split of their own, to be joined by the others.
+    """
     study, data = evidence.first.study, evidence.first.data
     trained_on, versions, hours = _compute(evidence)
-    folds, splits = bool(study.folds), evidence.splits
-    scored_on = splits[0] if splits else evidence
-    split = f"test, each item in one of {study.folds} folds" if folds else scored_on.scored.split
+    folds = bool(study.folds)
     panel_size = data.targets[study.targets[0].name].panel_size[data.splits["train"]]
-    return replace(
+    whole = replace(
         planned(paper, name, evidence.first, quick=quick, instead=instead),
-        split=f"{split}, {OWN_SPLITS}" if splits else split,
-        items=scored_on.evaluation.items,
+        split=f"test, each item in one of {study.folds} folds" if folds else evidence.scored.split,
+        items=evidence.evaluation.items,
         votes=rounded(float(panel_size.mean())),
-        seeds=tuple(opened.study.seeds[0] for opened in evidence.opened) if splits else study.seeds,
-        cautions=() if folds else scored_on.scored.cautions,
+        seeds=study.seeds,
+        cautions=() if folds else evidence.scored.cautions,
         trained_on=trained_on,
         machine_hours=hours,
-        scores=tuple(_scores_of_splits(evidence) if splits else scores_of(evidence.evaluation)),
-        worth={} if splits else {system: str(worth) for system, worth in evidence.evaluation.worth.items()},
+        scores=tuple(scores_of(evidence.evaluation)),
+        worth={} if own_split else {system: str(worth) for system, worth in evidence.evaluation.worth.items()},
         answers={claim.id: _answer(claim, evidence) for claim in paper.claims if claim.study == name},
-        measured={} if folds or splits else rounded(measured_of(evidence.first)),
+        measured={} if folds or own_split else rounded(measured_of(evidence.first)),
         versions=versions,
-        tested_share=evidence.tested_share if splits else 0.0,
+    )
+    if not own_split:
+        return whole
+    share = len(data.splits[data.held_out]) / len(data.splits["train"])
+    return replace(
+        whole,
+        split=f"{whole.split}, {OWN_SPLITS}",
+        scores=tuple(row_over_splits(row, row["by_seed"], tested_share=share) for row in whole.scores),
+        answers={
+            claim: measured_over_splits(answer, [answer["measured"]["value"]["value"]], tested_share=share)
+            if "measured" in answer
+            else answer
+            for claim, answer in whole.answers.items()
+        },
+        tested_share=share,
     )
 
 
@@ -179,12 +194,12 @@ def without_place(text: str) -> str:
 def decides(text: str) -> dict[str, Any]:
     """What decides the numbers of a study file, whatever folder its files lie in; seeds may be fewer."""
     tables = tomllib.loads(without_place(text))
-    grid, dataset = tables["grid"], tables["dataset"]
-    named = {key: Path(value).name for key, value in dataset.items() if key in FILES and isinstance(value, str)}
-    about = {"dataset": dataset | named, "splits": tables["splits"] | {"seed": 0}, "training": tables.get("training")}
-    if "file" in about["splits"]:
-        about["splits"]["file"] = Path(about["splits"]["file"]).name
-    return about | {key: grid[key] for key in ("targets", "deliveries", "models")}
+    dataset, splits = (
+        {key: Path(value).name if key in FILES and isinstance(value, str) else value for key, value in of.items()}
+        for of in (tables["dataset"], tables["splits"])
+    )
+    about = {"dataset": dataset, "splits": splits | {"seed": 0}, "training": tables.get("training")}
+    return about | {key: tables["grid"][key] for key in ("targets", "deliveries", "models")}
 
 
 def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
@@ -210,7 +225,7 @@ def scores_of(evaluation: Evaluation) -> list[dict[str, Any]]:
             "system": row.system,
             "baseline": row.system in evaluation.baselines,
             "by_seed": rounded(values[stratum][row.metric][row.system][0].tolist()),
-            **rounded(_ends(row.value)),
+            **rounded(ends_of(row.value)),
         }
         for stratum in values
         if stratum in STRATA_KEPT
@@ -219,58 +234,57 @@ def scores_of(evaluation: Evaluation) -> list[dict[str, Any]]:
     ]
 
 
-def _scores_of_splits(evidence: Evidence) -> list[dict[str, Any]]:
-    """The scores of each seed on its own split, and their mean; of strata that every split has."""
-    by_row: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for split in evidence.splits:
-        for row in scores_of(split.evaluation):
-            by_row.setdefault((row["stratum"], row["metric"], row["system"]), []).append(row)
-    return [
-        row_over_splits(found[0], [row["by_seed"][0] for row in found], tested_share=evidence.tested_share)
-        for found in by_row.values()
-        if len(found) == len(evidence.splits)
-    ]
-
-
 def row_over_splits(row: Mapping[str, Any], by_seed: Sequence[float | None], *, tested_share: float) -> dict[str, Any]:
     """A score of seeds that each have a split of their own; `row` says what it is of."""
-    bounds = bounds_of("score", row)
-    over = over_splits(by_seed, tested_share=tested_share, null=None, over=SPLITS, bounds=bounds)
-    return {**row, "by_seed": rounded(list(by_seed)), **rounded(_ends(over.value))}
+    values = np.array(rounded(by_seed), dtype=np.float64)
+    over = over_seeds(values, tested_share=tested_share, null=None, bounds=bounds_of("score", row))
+    return {**row, "by_seed": rounded(values.tolist()), **rounded(ends_of(over.value))}
 
 
 def measured_over_splits(
     answer: Mapping[str, Any], by_seed: Sequence[float | None], *, tested_share: float
 ) -> dict[str, Any]:
-    """What was measured for a claim on seeds that each have a split of their own; `answer` says what it is of."""
+    """The answer to a claim of seeds that each have a split of their own; `answer` says what it is of."""
     asks, about = answer["asks"], answer["measured"]
-    bounds = bounds_of(asks["quantity"], asks)
-    over = over_splits(by_seed, tested_share=tested_share, null=about["null"], over=about["over"], bounds=bounds)
-    plain: dict[str, Any] = rounded(over.to_dict())
-    return plain
+    values = np.array(rounded(by_seed), dtype=np.float64)
+    if about["over"]:
+        bounds = bounds_of(asks["quantity"], asks)
+        over = over_seeds(values, tested_share=tested_share, null=about["null"], bounds=bounds)
+    else:
+        # What has no interval by nature gets none.
+        over = Measured(value=Estimate(float(values.mean())), by_seed=listed(values), null=about["null"])
+    return {"asks": asks, "measured": rounded(over.to_dict())}
 
 
-def _ends(value: Estimate) -> dict[str, float | None]:
+def ends_of(value: Estimate) -> dict[str, float | None]:
+    """A score with its interval, as it is kept."""
     return {"mean": value.value, "low": value.low, "high": value.high}
 
 
 def _compute(evidence: Evidence) -> tuple[dict[str, int], dict[str, str], float]:
     """By engine, device and machine the number of runs; versions; and hours of machine time."""
     trained_on: Counter[str] = Counter()
-    versions: dict[str, set[str]] = {"dissensus": {dissensus.__version__}}
+    versions: list[Mapping[str, str]] = [{"dissensus": dissensus.__version__}]
     seconds = 0.0
     for opened in evidence.opened:
         for run in opened.runs:
             result = opened.store.load(run.key, dynamics=False, weights=False)
             timing = result.timing
-            for name, version in result.versions.items():
-                versions.setdefault(name, set()).add(version)
+            versions.append(result.versions)
             machine = timing.get("machine", "a machine that was not noted")
             trained_on[f"{timing['engine']} on {timing['device']}, {machine}"] += 1
             # Workers on cores count each run by its own clock; a GPU's runs share theirs already.
             seconds += timing["seconds"] / (timing["together"] if timing["device"] == "cpu" else 1)
-    told = {name: ", ".join(sorted(found)) for name, found in versions.items()}
-    return dict(trained_on), told, float(f"{seconds / 3600:.4g}")
+    return dict(trained_on), united(versions), float(f"{seconds / 3600:.4g}")
+
+
+def united(versions: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """By name all versions that some have, in order."""
+    found: dict[str, set[str]] = {}
+    for each in versions:
+        for name, told in each.items():
+            found.setdefault(name, set()).update(told.split(", "))
+    return {name: ", ".join(sorted(of)) for name, of in found.items()}
 
 
 def measured_of(opened: OpenStudy) -> dict[str, Any]:
@@ -371,21 +385,25 @@ def _read(path: Path) -> StudySummary:
 def _edited(summary: StudySummary) -> str:
     """What of a summary is not made of its seeds, to the digits that are kept; empty where all is.
 
-    Where each has a split of its own that is the interval too; else only that it holds the mean.
+    Where each has a split of its own that is the interval too, and the seeds' values of a claim are those of the scores
+    beside it; else only that the interval holds the mean.
     """
     share, seeds, own = summary.tested_share, len(summary.seeds), OWN_SPLITS in summary.split
     said: list[tuple[str, Mapping[str, Any], Sequence[Any], Mapping[str, Any]]] = []
     made: Mapping[str, Any]
+    rows = {(row["stratum"], row["metric"], row["system"]): row["by_seed"] for row in summary.scores}
     for row in summary.scores:
         checked = own and share and len(row["by_seed"]) == seeds
         made = row_over_splits(row, row["by_seed"], tested_share=share) if checked else row
         said.append((f"{row['metric']} of {row['system']}", row, row["by_seed"], made))
     for claim, answer in summary.answers.items():
         if measured := answer.get("measured"):
-            made = measured_over_splits(answer, measured["by_seed"], tested_share=share) if own and share else measured
+            if own and not _is_of_rows(measured["by_seed"], answer["asks"], rows):
+                return f"claim {claim} is not made of the scores beside it"
+            made = measured_over_splits(answer, measured["by_seed"], tested_share=share) if own and share else answer
             # On one split a claim's value need not be the mean of its seeds' own: a ratio is of the means.
             ends = {"mean": measured["value"]["value"], **measured["value"]}
-            said.append((f"claim {claim}", ends, measured["by_seed"] if own else (), made["value"]))
+            said.append((f"claim {claim}", ends, measured["by_seed"] if own else (), made["measured"]["value"]))
     for what, kept, by_seed, made in said:
         numbers = [kept["mean"], *by_seed]
         if None in numbers:
@@ -400,6 +418,17 @@ def _edited(summary: StudySummary) -> str:
         if outside or np.abs(np.subtract(said_ends, made_ends)).max() > 100 * slack:
             return f"the interval of {what} is not that of its seeds"
     return ""
+
+
+def _is_of_rows(by_seed: Sequence[Any], asks: Mapping[str, Any], rows: Mapping[tuple[Any, ...], Any]) -> bool:
+    """Whether what a claim has of each seed follows from score rows; true of all that these do not say."""
+    parts = [rows.get((asks.get("stratum", ALL), asks.get("metric"), asks[name])) for name in TWO if name in asks]
+    if asks["quantity"] not in ("score", "difference", "relative change") or asks.get("target") or None in parts:
+        return True
+    said, scores = (np.array(values, dtype=np.float64) for values in (by_seed, parts))
+    ours = {"score": said, "difference": said + scores[-1], "relative change": (said + 1) * scores[-1]}
+    slack = 2e-5 * float(np.nanmax(np.abs(scores), initial=0))
+    return np.allclose(ours[asks["quantity"]], scores[0], rtol=0, atol=slack, equal_nan=True)
 
 
 def worth_of(summary: StudySummary, system: str) -> str:
