@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,7 @@ def splits_of(split: str | None, sources: Sequence[Source]) -> Names | None:
     if Path(split).is_file():
         read = read_items(split)
         if (read.sources == "").all() and len(sources) == 1:
-            read = type(read)(items=read.items, sources=np.full(len(read), sources[0].name), columns=read.columns)
+            read = replace(read, sources=np.full(len(read), sources[0].name))
         split_of = np.full(len(everything), "", dtype=object)
         split_of[places(read, everything, where=split)] = read.column("split")
         if (split_of == "").any():

@@ -58,6 +58,12 @@ def machine(device: torch.device | str) -> str:
     return f"{available_cores()} cores, {platform.machine()}"
 
 
+def timed(seconds: float, *, engine: str, device: torch.device | str, together: int) -> dict[str, Any]:
+    """The `timing` of each of so many runs that were trained together."""
+    about = {"engine": engine, "device": str(device), "together": together, "machine": machine(device)}
+    return {"seconds": seconds, **about}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """One model trained on one target by one delivery with one seed (of weights, batches, draws and augmentation).
