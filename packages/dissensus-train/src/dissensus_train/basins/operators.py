@@ -85,16 +85,10 @@ def hessian(
     memory: int | None = None,
     **options: Unpack[ObjectiveOptions],
 ) -> Operator:
-    """The Hessian of the mean loss over all items, with respect to the trainable weights.
+    """The Hessian of the mean loss over all items, with respect to the trainable weights; batch statistics stay.
 
-    Args:
-        model: in evaluation mode; batch statistics are constants.
-        inputs: (items, ...) what it takes, a tuple or a mapping of such, or a DataLoader; see `objective`.
-        targets: (items, classes) distributions or (items,) class indices, or whatever the loss takes; none for a
-            loader, whose batches hold them.
-        memory: bytes of intermediate values to keep between products; what does not fit is computed anew for each
-            product. 2 GiB by default, on a GPU half of what is free.
-        options: loss, data, chunk and device, as `objective` takes them.
+    Model, inputs, targets and options are as `objective` takes them. Between products, so many bytes of intermediate
+    values are kept as `memory` says (2 GiB by default, on a GPU half of what is free); others are computed anew.
     """
     return hessian_of(objective(model, inputs, targets, **options), memory=memory)
 
@@ -130,11 +124,7 @@ def gauss_newton(
 
     def second_derivative(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
         z, moved = jvp(lambda w: measured.logits(w, x, buffers=b), (weights,), (vector,))[:2]
-
-        def slope(u: Tensor) -> Tensor:
-            return jvp(lambda y: of_logits(y, t, share), (u,), (moved,))[1]  # type: ignore[no-any-return]
-
-        return jvp(slope, (z,), (moved,))[1]  # type: ignore[no-any-return]
+        return _second(lambda u: of_logits(u, t, share), z, moved)
 
     return _operator("Gauss-Newton", measured, (forwards, backwards), second_derivative, memory=memory, traces=None)
 
@@ -156,19 +146,19 @@ def hessian_of(measured: Objective, *, memory: int | None = None, traces: Traces
         return vjp(lambda w: grad(total)(w, b, x, t, share), weights)[1](vector)[0]  # type: ignore[no-any-return]
 
     def second_derivative(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
-        def slope(w: Tensor) -> Tensor:
-            return jvp(lambda u: total(u, b, x, t, share), (w,), (vector,))[1]  # type: ignore[no-any-return]
+        return _second(lambda w: total(w, b, x, t, share), weights, vector)
 
-        return jvp(slope, (weights,), (vector,))[1]  # type: ignore[no-any-return]
+    ways = (forward_over_reverse, reverse_over_reverse)
+    return _operator("Hessian", measured, ways, second_derivative, memory=memory, traces=traces)
 
-    return _operator(
-        "Hessian",
-        measured,
-        (forward_over_reverse, reverse_over_reverse),
-        second_derivative,
-        memory=memory,
-        traces=traces,
-    )
+
+def _second(function: Callable[[Tensor], Tensor], at: Tensor, along: Tensor) -> Tensor:
+    """The second derivative of a function along a direction."""
+
+    def slope(u: Tensor) -> Tensor:
+        return jvp(function, (u,), (along,))[1]  # type: ignore[no-any-return]
+
+    return jvp(slope, (at,), (along,))[1]  # type: ignore[no-any-return]
 
 
 @dataclass(eq=False)

@@ -130,11 +130,8 @@ def loss_barrier(first: Objective, second: Objective, *, points: int = 21, anew:
 def loss_line(measured: Objective, *, span: float = 1.0, points: int = 21, seed: int = 0) -> LossLine:
     """The loss from -span to span along a random direction, normalised filter by filter (Li et al. 2018).
 
-    Args:
-        measured: the objective.
-        span: how far to go; at 1 every filter has moved by its own length.
-        points: how many are evaluated.
-        seed: of the direction; runs of the same size and seed see the same direction before it is normalised.
+    At a span of 1 every filter has moved by its own length. Runs of one size and seed see the same direction, before it
+    is normalised.
     """
     _enough(span, points)
     position = np.linspace(-span, span, points)
@@ -152,13 +149,9 @@ def loss_line(measured: Objective, *, span: float = 1.0, points: int = 21, seed:
 
 
 def loss_plane(measured: Objective, *, span: float = 0.5, points: int = 21, seed: int = 0) -> LossPlane:
-    """The loss over a plane along two random filter-normalised directions (Li et al. 2018).
+    """The loss over a plane along two random filter-normalised directions (Li et al. 2018), with the run at (0, 0).
 
-    Args:
-        measured: the objective; it lies at (0, 0).
-        span: the plane goes from -span to span, where 1 is a filter's own length.
-        points: along each side.
-        seed: of the directions.
+    Each side goes from -span to span, as in `loss_line`, in so many `points`.
     """
     _enough(span, points)
     axes = torch.stack([filter_normalised(measured, probe(measured, seed, number)) for number in range(2)])

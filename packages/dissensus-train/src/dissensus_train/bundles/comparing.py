@@ -127,15 +127,10 @@ class DeployedComparison:
 def compare_deployed(
     deployed: TrainedModel, scored: ScoredStudy, *, before: Votes | None = None, device: str = "auto", seed: int = 0
 ) -> DeployedComparison:
-    """Compare a deployed model with the one that a study on new votes would export.
+    """Compare the model of an earlier bundle with the one that a study on new votes, of the same classes, would export.
 
-    Args:
-        deployed: the model of an earlier bundle.
-        scored: a study of the same classes, whose held-out items have new votes.
-        before: votes that the deployed model's study had: where many of their items were judged again, these tell
-            whether people moved; else, what people now answer beside what the model forecast, then and now.
-        device: where the deployed model predicts.
-        seed: of the resamples.
+    `before` are votes that the deployed model's study had: where many of their items were judged again, these tell
+    whether people moved; else, what people now answer beside what the model forecast, then and now.
     """
     data, recipe, human = scored.opened.data, deployed.recipe, scored.human
     if set(deployed.classes) != set(human.classes):

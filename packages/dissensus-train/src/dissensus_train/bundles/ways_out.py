@@ -61,8 +61,7 @@ class _Whole(nn.Module):
 def write_onnx(model: TrainedModel, folder: Path, items: Items | Features) -> float:
     """Write a bundle's model into its folder as an ONNX graph, tried on items.
 
-    Returns:
-        The largest difference between a probability of the graph and ours; more than `NEAR` is refused.
+    Gives the largest difference between a probability of the graph and ours; more than `NEAR` is refused.
     """
     for package in ("onnx", "onnxscript", "onnxruntime"):
         installed(package, "onnx", wanted_by="--onnx")

@@ -41,14 +41,18 @@ def read_sources(
         brought = (int(numbers[0]), int(numbers[1]), int(numbers[2]))
     read = []
     for written in sources:
-        name, equals, path = written.partition("=")
-        if not equals or Path(written).exists():
-            name, path = "", written
+        name, path = named_path(written)
         if not Path(path).exists():
             near = meant_path(Path(path)) or "; give a source, or NAME=PATH"
             raise InputError(f"{path}: there is no such file or folder{near}")
         read.append(read_source(path, name=name or None, shape=brought, streamed=streamed, reading=reading, **columns))
     return read
+
+
+def named_path(written: str) -> tuple[str, str]:
+    """The name before = and the path behind it; without a name, or where all of it is a path, an empty name."""
+    name, equals, path = written.partition("=")
+    return (name, path) if equals and not Path(written).exists() else ("", written)
 
 
 def splits_of(split: str | None, sources: Sequence[Source]) -> Names | None:

@@ -66,8 +66,9 @@ def pretrained_encoder(name: str, *, folder: Path, kept: bool = False) -> Encode
     Its network is loaded to encode and then let go, since a study encodes once; where it is `kept`, it stays.
     """
     weights, images = encoder_folder(name, beside=folder), name.startswith("timm:")
-    load: Any = partial(_image_network if images else text_network, weights, name)
-    network, embed = cache(load) if kept else load, embed_images if images else embed_texts
+    load, embed = (_image_network, embed_images) if images else (text_network, embed_texts)
+    loaded: Any = partial(load, weights, name)
+    network = cache(loaded) if kept else loaded
     return Encoder(
         name=name,
         reads="images" if images else "texts",

@@ -188,11 +188,9 @@ def measure_outputs(
 def measure_scores(sets: Mapping[str, Mapping[str, Any]], *, name: str = "model", **settings: Any) -> OodResult:
     """How well scores from anywhere separate OOD items from in-distribution ones.
 
-    Args:
-        sets: by set and score, (items,) scores, larger for items that look more out-of-distribution; in-distribution
-            items are the set of empty name, `IN_DISTRIBUTION`.
-        name: of the model.
-        settings: `near`, `far`, `resamples` and `seed` of `OodSettings`.
+    By set and score they are (items,), larger for items that look more out-of-distribution; in-distribution items are
+    the set of empty name, `IN_DISTRIBUTION`. The name is the model's, and settings are `near`, `far`, `resamples` and
+    `seed` of `OodSettings`.
     """
     outside = [of for of in sets if of != IN_DISTRIBUTION]
     if len(outside) == len(sets) or not outside:

@@ -195,10 +195,7 @@ def mahalanobis(features: Tensor, training: Tensor, labels: Tensor) -> Tensor:
     Directions in which they do not vary (less than 1e-10 of the largest variance) are left out, as by a pseudo-inverse.
     Classes without a training item have no mean.
 
-    Args:
-        features: (items, width).
-        training: (training items, width) features.
-        labels: (training items,) class indices.
+    Features are (items, width), those of training items likewise, with (training items,) class indices as labels.
     """
     training, features = _comparable("mahalanobis", features, training)
     if len(labels) != len(training):
@@ -223,10 +220,7 @@ def mahalanobis(features: Tensor, training: Tensor, labels: Tensor) -> Tensor:
 def knn(features: Tensor, training: Tensor, *, k: int = 50) -> Tensor:
     """(items,) distance to the k-th nearest training item, features scaled to length 1 (Sun et al. 2022).
 
-    Args:
-        features: (items, width).
-        training: (training items, width) features.
-        k: which neighbour; 1 is the nearest.
+    Features are (items, width), those of training items likewise; 1 is the nearest neighbour.
     """
     training, features = _comparable("knn", features, training)
     if k != int(k) or not 1 <= k <= len(training):
@@ -249,12 +243,8 @@ def vim(features: Tensor, training: Tensor, last_layer: Tensor) -> Tensor:
 
     R spans the directions in which training features vary least around the origin o, where all logits are 0 in the
     least-squares sense: all but the first 1,000 of 2,048 dimensions or more, 512 of 768 or more, else half of them.
-    Alpha makes the virtual logit of training items as large, in the mean, as their largest logit.
-
-    Args:
-        features: (items, width) that enter the last layer.
-        training: (training items, width) features.
-        last_layer: (classes, width + 1) its weights, the bias in the last column.
+    Alpha makes the virtual logit of training items as large, in the mean, as their largest logit. Features enter the
+    last layer, whose weights are (classes, width + 1), the bias in the last column.
     """
     training, features = _comparable("vim", features, training)
     weight, bias = last_layer[:, :-1].double(), last_layer[:, -1].double()

@@ -25,7 +25,7 @@ class LastLayer:
         self.layer: nn.Linear | None = None
         self._given: Any = None
 
-    def ran(self, layer: nn.Linear | None, given: tuple[Any, ...]) -> None:
+    def ran(self, layer: Any, given: tuple[Any, ...]) -> None:
         """Note that a layer is about to run; of all that run, the last is remembered."""
         self.layer, self._given = layer, given[0]
 

@@ -33,11 +33,6 @@ class DeliveryCallback(Callback):  # type: ignore[misc]
     Recording calls the module itself with the inputs of a batch, in evaluation mode and without gradients; it must
     answer with what the recorder was made for (logits, unless said otherwise). Where several processes train, the
     first of them records all items.
-
-    Attributes:
-        loader: that of training.
-        recorder: None records nothing.
-        datasets: by split of the recorder, what inputs are taken from, in the order of the recorder's items.
     """
 
     def __init__(
@@ -47,8 +42,9 @@ class DeliveryCallback(Callback):  # type: ignore[misc]
 
         Args:
             loader: as `dis.loader` makes it; give the same to the `Trainer`.
-            recorder: of the items; call its `save` after training.
-            datasets: by split of the recorder; None is the loader's own dataset as the split `train`.
+            recorder: of the items; call its `save` after training. None records nothing.
+            datasets: by split of the recorder, what inputs are taken from, in the order of the recorder's items; None
+                is the loader's own dataset as the split `train`.
         """
         super().__init__()
         if not hasattr(loader, "set_epoch"):
