@@ -66,9 +66,9 @@ def pretrained_encoder(name: str, *, folder: Path, kept: bool = False) -> Encode
     Its network is loaded to encode and then let go, since a study encodes once; where it is `kept`, it stays.
     """
     weights, images = encoder_folder(name, beside=folder), name.startswith("timm:")
-    load, embed = (_image_network, embed_images) if images else (text_network, embed_texts)
-    loaded: Any = partial(load, weights, name)
-    network = cache(loaded) if kept else loaded
+    load: Any = _image_network if images else text_network
+    load, embed = partial(load, weights, name), embed_images if images else embed_texts
+    network = cache(load) if kept else load
     return Encoder(
         name=name,
         reads="images" if images else "texts",

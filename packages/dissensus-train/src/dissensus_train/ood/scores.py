@@ -131,10 +131,8 @@ def disagreement(logits: Tensor) -> Tensor:
     """(items,) H(mean over seeds of q) - mean over seeds of H(q), nats: how much an ensemble of seeds disagrees.
 
     The mutual information of class and seed (Houlsby et al. 2011; of ensembles, Lakshminarayanan et al. 2017). It is 0
-    where all seeds say the same, however unsure they are, and at most ln of the number of seeds.
-
-    Args:
-        logits: (seeds, items, classes).
+    where all seeds say the same, however unsure they are, and at most ln of the number of seeds. Logits are (seeds,
+    items, classes).
     """
     if logits.ndim != 3 or len(logits) < 2:
         raise InputError(
@@ -152,13 +150,8 @@ def odin(
     """(items,) 1 - maximum softmax probability of logits / T, after a step that raises it (Liang et al. 2018).
 
     The step moves each input by epsilon along the sign of the gradient of ln max_k softmax(logits / T)_k;
-    in-distribution items gain more from it.
-
-    Args:
-        model: any network that gives one logit per class.
-        inputs: (items, ...) as the model takes them.
-        temperature: T.
-        epsilon: length of the step in every input dimension, in units of the inputs; 0 for none.
+    in-distribution items gain more from it. Epsilon, its length in every dimension, is in units of the inputs; 0 is no
+    step.
     """
     values, device = [], device_of(model)
     with in_evaluation_mode(model), same_bits():
@@ -333,16 +326,10 @@ def ood_scores(
 ) -> dict[str, dict[str, Floats]]:
     """By set and by score, (items,) the score of each item; larger looks more out-of-distribution to the model.
 
-    Args:
-        model: any network that gives one logit per class; scored in evaluation mode and full precision.
-        sets: by name, (items, ...) inputs as the model takes them.
-        scores: names in `SCORES`, of one model.
-        training: (training items, ...) inputs, for scores that compare with training items.
-        labels: (training items,) class indices, likewise.
-        temperature: of ODIN.
-        epsilon: of ODIN, in units of the inputs.
-        k: of kNN.
-        layer: where features are taken (see `model_outputs`).
+    The model is any network that gives one logit per class; it is scored in evaluation mode and full precision. Sets
+    are (items, ...) inputs as it takes them; so are training items, with (training items,) class indices as labels, for
+    scores that compare with these. Temperature and epsilon, in units of the inputs, are of ODIN, `k` is of kNN, and the
+    layer says where features are taken (see `model_outputs`).
     """
     known = known_to(model, sets, scores=scores, training=training, labels=labels, layer=layer)
     settings = {"temperature": temperature, "epsilon": epsilon, "k": k}

@@ -37,7 +37,7 @@ def can_compile(place: torch.device) -> bool:
     return place.type == "cuda" and find_spec("triton") is not None and any(map(which, ("cc", "gcc", "clang")))
 
 
-class StreamedRuns(EachByItself, Captured):
+class StreamedRuns(Captured, EachByItself):
     """R runs side by side on streams."""
 
     singles: list[_Streamed]
