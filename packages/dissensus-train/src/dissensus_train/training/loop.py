@@ -74,7 +74,7 @@ class EachByItself(Together):
     """Runs that have a network each: they are asked, kept and restored one after the other."""
 
     singles: Sequence[OwnNetwork]
-    features: Features
+    features: Any
     loss: Loss = staticmethod(cross_entropy)
 
     def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
