@@ -92,13 +92,10 @@ class LossPlane(Measurement):
 def loss_barrier(first: Objective, second: Objective, *, points: int = 21, anew: bool = False) -> LossBarrier:
     """The barrier on the straight path between two runs of one architecture, measured on the same loss and data.
 
-    Args:
-        first: the run at t = 0.
-        second: the run at t = 1.
-        points: on the path, ends included; an odd number, so that every second point alone includes both ends.
-        anew: whether batch statistics, where the network has them, are taken anew at each point, ends included, on the
-            measured items (Jordan et al. 2022); else they are interpolated as the weights are. Between aligned runs the
-            interpolated ones fit badly: of two trained ResNet-18 they leave a barrier of 2.09 nats, the others 0.09.
+    The points on the path, ends included, are an odd number, so that every second point alone includes both ends.
+    Batch statistics, where the network has them, are taken `anew` at each of them on the measured items (Jordan et al.
+    2022), or else interpolated as the weights are. Between aligned runs the interpolated ones fit badly: of two trained
+    ResNet-18 they leave a barrier of 2.09 nats, the others 0.09.
     """
     if points < 5 or points % 2 == 0:
         raise InputError(f"loss barrier: {points} points; give an odd number of 5 or more")
