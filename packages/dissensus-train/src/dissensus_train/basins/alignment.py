@@ -66,8 +66,12 @@ def aligned(first: Objective, second: Objective, *, seed: int = 0) -> Objective:
     """The second run with its hidden units in the order that brings its weights nearest to those of the first.
 
     It computes what it did. Followed are networks of linear layers, convolutions, batch normalisation, activations,
-    pooling and sums (MLPs, LeNet, ResNets); others are refused. Both runs are of one architecture, on the same loss and
-    data; the seed is of the order in which layers take their turn.
+    pooling and sums (MLPs, LeNet, ResNets); others are refused.
+
+    Args:
+        first: whose order is taken.
+        second: of the same architecture, on the same loss and data.
+        seed: of the order in which layers take their turn.
     """
     comparable(first, second)
     groups = unit_groups(second.model)

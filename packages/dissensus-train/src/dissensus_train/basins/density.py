@@ -47,10 +47,15 @@ class SpectralDensity(Measurement):
 def spectral_density(
     operator: Operator, *, probes: int = 4, steps: int = 40, points: int = 256, width: float = 0.01, seed: int = 0
 ) -> SpectralDensity:
-    """Stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017) from random starts, 2 probes or more for the error.
+    """Stochastic Lanczos quadrature (Ubaru, Chen and Saad 2017).
 
-    For each, as many vectors as Lanczos steps are held in memory. The density is computed at so many points; the width
-    of the Gaussian is a share of the spectrum's length.
+    Args:
+        operator: symmetric.
+        probes: random starts, 2 or more, for the error.
+        steps: Lanczos steps for each start; as many vectors are held in memory.
+        points: where the density is computed.
+        width: of the Gaussian, as a share of the spectrum's length.
+        seed: of the starts.
     """
     if probes < 2 or steps < 2 or points < 2 or width <= 0:
         raise InputError(

@@ -68,7 +68,10 @@ def explain(measured: Objective, inputs: Any, classes: Tensor) -> tuple[Tensor, 
     gradient of the logit with respect to the inputs, the largest over colours (Simonyan et al. 2014); for networks that
     read tokens, the length of the gradient with respect to each token's embedding. Maps of texts have height 1.
 
-    Inputs are a batch of what the network takes; `classes`, (items,), says which logit is explained.
+    Args:
+        measured: the objective of a run.
+        inputs: a batch of what the network takes.
+        classes: (items,) which logit is explained.
     """
     layer = _last_convolution(measured.model, inputs)
     if layer is not None:
@@ -90,9 +93,11 @@ def explain(measured: Objective, inputs: Any, classes: Tensor) -> tuple[Tensor, 
 
 
 def explanation_stability(objectives: Sequence[Objective], *, examples: int = 6) -> ExplanationStability:
-    """How alike two seeds or more explain the same items: maps of the class that most people chose, for every pair.
+    """How alike seeds explain the same items: maps of the class that most people chose, for every pair of seeds.
 
-    The maps of so many examples are kept, evenly spread over all items.
+    Args:
+        objectives: one for each seed, on the same items; two or more.
+        examples: how many items' maps to keep, evenly spread over all.
     """
     first = objectives[0]
     if len(objectives) < 2:

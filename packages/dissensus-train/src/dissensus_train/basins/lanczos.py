@@ -59,8 +59,12 @@ def top_eigenvalues(
     above mu is left there, the eigenvalues are at most those of [[Theta, C], [C^T, mu I]], where Theta holds the Ritz
     values and C what couples them with the rest. A value that occurs again is found in such a further start.
 
-    The tolerance is relative to each value; iterations are products with vectors, of which about as many are held in
-    memory.
+    Args:
+        operator: symmetric.
+        count: how many eigenvalues.
+        tolerance: of each error, relative to the value.
+        max_iterations: the most products with vectors; about as many vectors are held in memory.
+        seed: of the starts.
     """
     if not 1 <= count <= operator.size:
         raise InputError(

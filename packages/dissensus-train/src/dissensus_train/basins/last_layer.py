@@ -111,8 +111,13 @@ def cka(
 ) -> Similarity:
     """Linear CKA (Kornblith et al. 2019): ||Y^T X||^2 / (||X^T X|| ||Y^T Y||) of centred representations.
 
-    With few items for its dimensions it is biased upwards: compare only values from the same number of items. Both are
-    (items, ...) what a network makes of the items, so many `groups` of which are left out in turn for the error.
+    With few items for its dimensions it is biased upwards: compare only values from the same number of items.
+
+    Args:
+        first: (items, ...) what one network makes of the items.
+        second: (items, ...) what another makes of the same items.
+        groups: of items, left out in turn for the error.
+        measured_on: the data, for the result.
     """
     x, y = _flat(first), _flat(second)
     n = x.shape[0]

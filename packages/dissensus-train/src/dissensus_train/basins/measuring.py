@@ -113,8 +113,13 @@ def measure(
 ) -> Basin:
     """The basin of any network: loss, largest eigenvalues, trace, sharpness, and what else the settings ask for.
 
-    Model, inputs, targets and options are as `objective` takes them; all items are used, and the split and number of
-    items in the settings, which are of a study, are not. `name` is what to call it in the result.
+    Args:
+        model: in evaluation mode.
+        inputs: a DataLoader, or what the network takes of all items, as `objective` takes them; all items are used.
+        targets: of all items; none for a loader.
+        settings: what to measure, and how precisely; split and items are those of a study and not used.
+        name: what to call it in the result.
+        options: loss, data, chunk and device, as `objective` takes them.
     """
     options.setdefault("chunk", settings.chunk)
     measured = objective(model, inputs, targets, **options)

@@ -85,10 +85,16 @@ def hessian(
     memory: int | None = None,
     **options: Unpack[ObjectiveOptions],
 ) -> Operator:
-    """The Hessian of the mean loss over all items, with respect to the trainable weights; batch statistics stay.
+    """The Hessian of the mean loss over all items, with respect to the trainable weights.
 
-    Model, inputs, targets and options are as `objective` takes them. Between products, so many bytes of intermediate
-    values are kept as `memory` says (2 GiB by default, on a GPU half of what is free); others are computed anew.
+    Args:
+        model: in evaluation mode; batch statistics are constants.
+        inputs: (items, ...) what it takes, a tuple or a mapping of such, or a DataLoader; see `objective`.
+        targets: (items, classes) distributions or (items,) class indices, or whatever the loss takes; none for a
+            loader, whose batches hold them.
+        memory: bytes of intermediate values to keep between products; what does not fit is computed anew for each
+            product. 2 GiB by default, on a GPU half of what is free.
+        options: loss, data, chunk and device, as `objective` takes them.
     """
     return hessian_of(objective(model, inputs, targets, **options), memory=memory)
 

@@ -82,7 +82,12 @@ def worst_case_sharpness(
     The first step goes to the ball's edge along the gradient (SAM); each further step goes to where the gradient at
     the last point leads. The adaptive ball, ||change / |w||| <= radius (ASAM, Kwon et al. 2021), is stretched along
     each weight by its size, so that networks that compute the same with differently scaled layers get the same value.
-    The radius is by default 0.05 in the units of the weights, or 0.5 for the adaptive ball.
+
+    Args:
+        measured: the objective.
+        normalisation: none or adaptive.
+        radius: of the ball; by default 0.05 in the units of the weights, or 0.5 for the adaptive ball.
+        steps: of ascent.
     """
     if normalisation not in ("none", "adaptive"):
         raise InputError(f"worst-case sharpness: normalisation is '{normalisation}'; choose none or adaptive")
@@ -121,12 +126,16 @@ def average_sharpness(
     probes: int = 20,
     seed: int = 0,
 ) -> AverageSharpness:
-    """The mean rise of the loss under random perturbations of all weights, 2 probes or more.
+    """The mean rise of the loss under random perturbations of all weights.
 
-    Without normalisation every weight is perturbed alike; by filter, in proportion to the length of its filter (the row
-    of a matrix), so that networks that compute the same with differently scaled layers get the same value. Biases and
-    the weights of normalisation layers are then left as they are (Li et al. 2018). The scale (see `AverageSharpness`)
-    is by default 0.01, by filter 0.1. Checkpoints of the same size and seed see the same perturbations.
+    Args:
+        measured: the objective.
+        normalisation: none perturbs every weight alike; filter perturbs it in proportion to the length of its filter
+            (the row of a matrix), so that networks that compute the same with differently scaled layers get the same
+            value. Biases and the weights of normalisation layers are left as they are (Li et al. 2018).
+        scale: of the perturbation; see `AverageSharpness`. By default 0.01, with filter normalisation 0.1.
+        probes: perturbations, 2 or more.
+        seed: of the perturbations; checkpoints of the same size and seed see the same ones.
     """
     if normalisation not in ("none", "filter"):
         raise InputError(f"average sharpness: normalisation is '{normalisation}'; choose none or filter")

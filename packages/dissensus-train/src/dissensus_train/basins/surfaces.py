@@ -92,10 +92,13 @@ class LossPlane(Measurement):
 def loss_barrier(first: Objective, second: Objective, *, points: int = 21, anew: bool = False) -> LossBarrier:
     """The barrier on the straight path between two runs of one architecture, measured on the same loss and data.
 
-    The points on the path, ends included, are an odd number, so that every second point alone includes both ends.
-    Batch statistics, where the network has them, are taken `anew` at each of them on the measured items (Jordan et al.
-    2022), or else interpolated as the weights are. Between aligned runs the interpolated ones fit badly: of two trained
-    ResNet-18 they leave a barrier of 2.09 nats, the others 0.09.
+    Args:
+        first: the run at t = 0.
+        second: the run at t = 1.
+        points: on the path, ends included; an odd number, so that every second point alone includes both ends.
+        anew: whether batch statistics, where the network has them, are taken anew at each point, ends included, on the
+            measured items (Jordan et al. 2022); else they are interpolated as the weights are. Between aligned runs the
+            interpolated ones fit badly: of two trained ResNet-18 they leave a barrier of 2.09 nats, the others 0.09.
     """
     if points < 5 or points % 2 == 0:
         raise InputError(f"loss barrier: {points} points; give an odd number of 5 or more")
@@ -127,8 +130,11 @@ def loss_barrier(first: Objective, second: Objective, *, points: int = 21, anew:
 def loss_line(measured: Objective, *, span: float = 1.0, points: int = 21, seed: int = 0) -> LossLine:
     """The loss from -span to span along a random direction, normalised filter by filter (Li et al. 2018).
 
-    At a span of 1 every filter has moved by its own length. Runs of one size and seed see the same direction, before it
-    is normalised.
+    Args:
+        measured: the objective.
+        span: how far to go; at 1 every filter has moved by its own length.
+        points: how many are evaluated.
+        seed: of the direction; runs of the same size and seed see the same direction before it is normalised.
     """
     _enough(span, points)
     position = np.linspace(-span, span, points)
@@ -146,9 +152,13 @@ def loss_line(measured: Objective, *, span: float = 1.0, points: int = 21, seed:
 
 
 def loss_plane(measured: Objective, *, span: float = 0.5, points: int = 21, seed: int = 0) -> LossPlane:
-    """The loss over a plane along two random filter-normalised directions (Li et al. 2018), with the run at (0, 0).
+    """The loss over a plane along two random filter-normalised directions (Li et al. 2018).
 
-    Each side goes from -span to span, as in `loss_line`, in so many `points`.
+    Args:
+        measured: the objective; it lies at (0, 0).
+        span: the plane goes from -span to span, where 1 is a filter's own length.
+        points: along each side.
+        seed: of the directions.
     """
     _enough(span, points)
     axes = torch.stack([filter_normalised(measured, probe(measured, seed, number)) for number in range(2)])

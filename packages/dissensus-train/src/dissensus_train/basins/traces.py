@@ -66,9 +66,15 @@ def trace(
     eigenvalues make up most of the trace, and loses 2 x rank products where they do not. The subspace has a fixed
     rank, so in both methods memory does not grow with the number of probes.
 
-    So many probes are averaged at most. The tolerance is of the standard error, as a share of the estimate: a pilot of
-    10 probes, which are used for nothing else, decides how many to average, 30 at least. Were the average itself to
-    decide when it stops, it would be biased and its error too small. None averages all probes.
+    Args:
+        operator: symmetric.
+        probes: the most random vectors to average.
+        tolerance: of the standard error, as a share of the estimate. A pilot of 10 probes, which are used for
+            nothing else, decides how many to average, 30 at least: were the average itself to decide when it stops,
+            it would be biased and its error too small. None averages all probes.
+        method: hutchinson or hutch++.
+        rank: of the subspace of Hutch++.
+        seed: of the probes.
     """
     if probes < 2 or rank < 1:
         raise InputError(f"trace: {probes} probes and rank {rank}; give 2 probes or more, and a rank of 1 or more")

@@ -127,10 +127,15 @@ class DeployedComparison:
 def compare_deployed(
     deployed: TrainedModel, scored: ScoredStudy, *, before: Votes | None = None, device: str = "auto", seed: int = 0
 ) -> DeployedComparison:
-    """Compare the model of an earlier bundle with the one that a study on new votes, of the same classes, would export.
+    """Compare a deployed model with the one that a study on new votes would export.
 
-    `before` are votes that the deployed model's study had: where many of their items were judged again, these tell
-    whether people moved; else, what people now answer beside what the model forecast, then and now.
+    Args:
+        deployed: the model of an earlier bundle.
+        scored: a study of the same classes, whose held-out items have new votes.
+        before: votes that the deployed model's study had: where many of their items were judged again, these tell
+            whether people moved; else, what people now answer beside what the model forecast, then and now.
+        device: where the deployed model predicts.
+        seed: of the resamples.
     """
     data, recipe, human = scored.opened.data, deployed.recipe, scored.human
     if set(deployed.classes) != set(human.classes):

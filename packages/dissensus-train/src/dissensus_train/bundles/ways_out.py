@@ -61,7 +61,8 @@ class _Whole(nn.Module):
 def write_onnx(model: TrainedModel, folder: Path, items: Items | Features) -> float:
     """Write a bundle's model into its folder as an ONNX graph, tried on items.
 
-    Gives the largest difference between a probability of the graph and ours; more than `NEAR` is refused.
+    Returns:
+        The largest difference between a probability of the graph and ours; more than `NEAR` is refused.
     """
     for package in ("onnx", "onnxscript", "onnxruntime"):
         installed(package, "onnx", wanted_by="--onnx")

@@ -64,11 +64,17 @@ def datasheet(
     resamples: int = 1000,
     seed: int = 0,
 ) -> str:
-    """The datasheet of a set of that name, as Markdown.
+    """The datasheet of a set, as Markdown.
 
-    Items have the columns label, region, split and group where they are known; `duplicates` are all items that were
-    looked at for duplicates (`Duplicates.grouped`). Licences are by source, and answers, of people or of a collection
-    project, by section and key of `QUESTIONS`. Resamples are behind the intervals of agreement.
+    Args:
+        items: the set, with the columns label, region, split and group where they are known.
+        name: of the set.
+        duplicates: all items that were looked at for duplicates (`Duplicates.grouped`).
+        votes: what people said of the items.
+        licences: by source.
+        answers: by section and key of `QUESTIONS`, what people, or a collection project, have answered.
+        resamples: behind the intervals of agreement.
+        seed: of the resamples.
     """
     inspected, listed = None, set(items.items.tolist())
     voted = set() if votes is None else {str(item) for item in votes.people.items.tolist()}

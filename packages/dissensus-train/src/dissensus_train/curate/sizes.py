@@ -60,12 +60,18 @@ def size_curve(
 ) -> Iterator[SizePoint]:
     """Accuracy on the test items of models trained on so many items per class; points come as they are finished.
 
-    Every repeat of a size draws its items anew, without replacement and as many of each class, and starts from other
-    weights. On a CPU repeats run side by side, one single-threaded worker per core.
+    Every repeat draws its items anew, without replacement and as many of each class, and starts from other weights.
+    On a CPU repeats run side by side, one single-threaded worker per core.
 
-    Sources have labels; without one to test on, it is a fifth of the other, each class in the same share. The model is
-    a name or import path of `dissensus_train.training`, trained by Adam in batches of 64 for 25 epochs, as in the
-    paper, where no settings are given.
+    Args:
+        source: with labels.
+        test: with labels; a fifth of the source, each class in the same share, where it is not given.
+        sizes: training items per class.
+        repeats: of each size.
+        model: a name or import path of `dissensus_train.training`.
+        training: settings; Adam, batches of 64, 25 epochs as in the paper if not given.
+        seed: of the draws and the weights.
+        device: cpu, cuda or auto.
     """
     if repeats < 1 or not sizes:
         raise InputError(f"size: {len(sizes)} sizes with {repeats} repeats; give one or more of each")

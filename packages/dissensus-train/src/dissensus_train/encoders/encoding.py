@@ -73,9 +73,12 @@ class Encoder:
 
 
 def fit_encoder(name: str, training: Items, *, folder: Path) -> Encoder:
-    """The encoder of a name, one of `NAMES`, fitted on the items of the train split; only `tfidf` learns from them.
+    """The encoder of a name, fitted on training items.
 
-    The folder is that of the study file, in which own code and model folders are looked for.
+    Args:
+        name: one of `NAMES`.
+        training: the items of the train split; only `tfidf` learns from them.
+        folder: that of the study file, in which own code and model folders are looked for.
 
     Raises:
         InputError: where there is no such encoder, or it does not read such items, or lacks what it needs.
@@ -133,7 +136,11 @@ def restore_encoder(name: str, state: Mapping[str, np.ndarray[Any, Any]], *, fol
 def encoded(encoder: Encoder, items: Items, *, cache: Path | None = None, progress: Progress = silent) -> Features:
     """The features of items; from the cache folder where the same items were encoded alike before.
 
-    Without a cache folder nothing is kept, and one that cannot be written to does no harm.
+    Args:
+        encoder: fitted.
+        items: what to encode.
+        cache: a folder; without one nothing is kept. One that cannot be written to does no harm.
+        progress: called as items are encoded.
     """
     kept = None if cache is None else cache / "encoded" / f"{_key(encoder, items)}.npz"
     features = None if kept is None else _kept(kept)

@@ -83,8 +83,12 @@ def read_texts(path: Path, names: Names | None = None, *, item: str | None = Non
 def read_images(folder: Path, names: Names | None = None, *, reading: ImageReading = ImageReading()) -> Items:  # noqa: B008
     """Image files of a folder and its sub-folders; an item is called by its path in the folder, or its file's name.
 
-    The ending may be left out. Without names, all of the folder's items are wanted. Images are read when they are
-    needed, not here; their range of values is that of the wanted images where the reading has none.
+    The ending may be left out. Images are read when they are needed, not here.
+
+    Args:
+        folder: where they lie.
+        names: the items whose images are wanted, in this order; all of the folder's where they are not given.
+        reading: how they become bytes; their range of values is that of the wanted images where it has none.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder; give the folder that holds the images")

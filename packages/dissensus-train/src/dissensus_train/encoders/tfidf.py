@@ -32,10 +32,14 @@ _TOGETHER: Final = 10_000
 
 
 def fit_tfidf(texts: Sequence[Names], *, columns: int = COLUMNS) -> dict[str, np.ndarray[Any, Any]]:
-    """The words of one or two columns of texts, and their weights ln((1 + texts) / (1 + texts with the word)) + 1.
+    """The words of texts, and their weights ln((1 + texts) / (1 + texts with the word)) + 1.
 
-    As `words`, their UTF-8 bytes with a line break between, in alphabetical order; and `weights`, (words,) float32. So
-    many words are kept as `columns` says; of words that occur as often, those first in the alphabet.
+    Args:
+        texts: one or two columns of texts; all of them count.
+        columns: how many words are kept; of words that occur as often, those first in the alphabet.
+
+    Returns:
+        `words`, their UTF-8 bytes with a line break between, in alphabetical order; and `weights`, (words,) float32.
     """
     place: dict[str, int] = {}
     counted = [_counts(column, place, grow=True) for column in texts]
@@ -56,7 +60,10 @@ def fit_tfidf(texts: Sequence[Names], *, columns: int = COLUMNS) -> dict[str, np
 def tfidf(texts: Sequence[Names], state: Mapping[str, np.ndarray[Any, Any]], progress: Progress = silent) -> csr_matrix:
     """(texts, words) float32 weighted counts, rows of unit length; the words of a second column are further columns.
 
-    `state` is what `fit_tfidf` returned.
+    Args:
+        texts: one or two columns.
+        state: what `fit_tfidf` returned.
+        progress: called as texts are taken apart.
     """
     words = state["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
     place = {word: number for number, word in enumerate(words)}

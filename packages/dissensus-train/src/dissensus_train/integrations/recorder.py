@@ -102,8 +102,9 @@ class Recorder:
     def record(self, item_ids: Any, outputs: Any) -> None:
         """Keep what the model predicts for these items now.
 
-        Names are (batch,), in a tensor, an array or a list, and outputs (batch, classes) logits or probabilities, as
-        said when the recorder was made, in a tensor or an array.
+        Args:
+            item_ids: (batch,) names: a tensor, an array, or a list.
+            outputs: (batch, classes) logits or probabilities, as said when the recorder was made; tensor or array.
         """
         place = self._places(item_ids)
         probabilities = self._checked(outputs, place)

@@ -124,8 +124,14 @@ def resampled_measures(
     """By measure, (1 + resamples, series) values on the sample (row 0) and on bootstrap resamples of its items.
 
     ID and OOD items are resampled separately, each as many as there are. All series see the same resamples, so that
-    differences between them are paired. Scores are (series, ID items) and (series, OOD items); a series is one score of
-    one run.
+    differences between them are paired.
+
+    Args:
+        in_distribution: (series, ID items) scores; a series is one score of one run.
+        ood: (series, OOD items) scores of the same series.
+        measures: names in `MEASURES`.
+        resamples: number of resamples, 0 or more.
+        seed: of the draws.
     """
     inside, outside = _checked(in_distribution, ood)
     blocks = resampled_draws(inside.shape[1], outside.shape[1], resamples=resamples, seed=seed, held=CELLS)
@@ -171,8 +177,12 @@ def roc_curves(in_distribution: Any, ood: Any, *, at: Floats) -> Table:
     """(series, points) the share of OOD items flagged where a given share of ID items is (the ROC curve).
 
     Between the thresholds of a series, and where equal values pass one together, a curve is a straight line, so that
-    the area below it is the AUROC. Where it rises straight up, its upper end is taken. Scores are (series, ID items),
-    (series, OOD items); `at` has (points,) shares of ID items flagged, rising from 0 to 1.
+    the area below it is the AUROC. Where it rises straight up, its upper end is taken.
+
+    Args:
+        in_distribution: (series, ID items) scores.
+        ood: (series, OOD items) scores of the same series.
+        at: (points,) shares of ID items flagged, rising from 0 to 1.
     """
     inside, outside = _checked(in_distribution, ood)
     curves = np.empty((len(outside), len(at)))

@@ -62,8 +62,13 @@ def measure_ood(
     Scores that compare with training items use all of them, with their majority label, the same for every system. All
     systems and seeds see the same items and resamples; differences are paired, and taken from the first system.
 
-    By name, systems have runs, one per seed, with weights; loaded one by one where they are given by a generator. ID
-    items are from the split: test, or else the last that is not trained on.
+    Args:
+        systems: by name, the runs of each system, one per seed, with weights; loaded one by one where they are given by
+            a generator.
+        data: what the runs were trained on.
+        settings: OOD sets, scores and their settings.
+        split: where ID items are from; test, or else the last split that is not trained on.
+        device: where models are evaluated.
     """
     split = data.held_out if split is None else split
     others = [name for name in data.splits if name != TRAIN]

@@ -70,8 +70,13 @@ def read_ood_set(path: str | Path, data: TrainingData, *, name: str | None = Non
 
     Where the study knows its items, the set's are read too, for networks that read items; its encoder makes their
     features. Otherwise images are brought to the shape of the study's images and to their scale, 0 to 1 or 0 to 255.
-    `features` are taken as they are. The set is called as its file, unless a name is given; `text` is the column of a
-    table that holds the text.
+    `features` are taken as they are.
+
+    Args:
+        path: the folder or file.
+        data: what the models were trained on.
+        name: of the set; the file's own name if not given.
+        text: the column of a table that holds the text.
     """
     path = Path(path)
     name = name or path.stem

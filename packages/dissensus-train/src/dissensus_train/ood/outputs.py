@@ -36,9 +36,12 @@ def model_outputs(
 ) -> ModelOutputs:
     """Logits and features in evaluation mode, a batch at a time; the model is left in the mode it was in.
 
-    Inputs are (items, ...) as the model takes them, on any device; or a sparse table, or tokens, on the model's. The
-    features, where they are wanted, are the output of the layer of that name in `named_modules`; without a name, the
-    input of the `nn.Linear` that runs last.
+    Args:
+        model: any network that gives one logit per class.
+        inputs: (items, ...) as the model takes them, on any device; or a sparse table, or tokens, on the model's.
+        features: whether features are wanted; None if not.
+        layer: the module whose output is the features, by its name in `named_modules`; if not given, they are the
+            input of the `nn.Linear` that runs last.
     """
     device = device_of(model)
     logits, seen = [], []

@@ -142,10 +142,14 @@ def measure_outputs(
 ) -> OodResult:
     """How well scores separate OOD items from in-distribution ones, from a model's outputs alone.
 
-    They are of in-distribution items that it was not trained on, and by name of the items of each OOD set; those of
-    training items, with labels, are for scores that compare with them. Without names in `SCORES`, all that these
-    outputs are enough for are taken. `paths` say by set where it was read from, `name` is that of the model, and
-    settings are `near`, `far`, `k`, `resamples` and `seed` of `OodSettings`.
+    Args:
+        in_distribution: what the model made of in-distribution items that it was not trained on.
+        ood: by name, what it made of the items of each OOD set.
+        training: what it made of training items, with their labels, for scores that compare with them.
+        scores: names in `SCORES`; all that these outputs are enough for if not given.
+        paths: by set, where it was read from.
+        name: of the model.
+        settings: `near`, `far`, `k`, `resamples` and `seed` of `OodSettings`.
     """
     everything = {IN_DISTRIBUTION: in_distribution, **ood}
     _refuse_two_models({**everything, **({} if training is None else {"training": training})})
@@ -184,9 +188,11 @@ def measure_outputs(
 def measure_scores(sets: Mapping[str, Mapping[str, Any]], *, name: str = "model", **settings: Any) -> OodResult:
     """How well scores from anywhere separate OOD items from in-distribution ones.
 
-    By set and score they are (items,), larger for items that look more out-of-distribution; in-distribution items are
-    the set of empty name, `IN_DISTRIBUTION`. The name is the model's, and settings are `near`, `far`, `resamples` and
-    `seed` of `OodSettings`.
+    Args:
+        sets: by set and score, (items,) scores, larger for items that look more out-of-distribution; in-distribution
+            items are the set of empty name, `IN_DISTRIBUTION`.
+        name: of the model.
+        settings: `near`, `far`, `resamples` and `seed` of `OodSettings`.
     """
     outside = [of for of in sets if of != IN_DISTRIBUTION]
     if len(outside) == len(sets) or not outside:

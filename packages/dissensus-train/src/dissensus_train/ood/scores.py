@@ -131,8 +131,10 @@ def disagreement(logits: Tensor) -> Tensor:
     """(items,) H(mean over seeds of q) - mean over seeds of H(q), nats: how much an ensemble of seeds disagrees.
 
     The mutual information of class and seed (Houlsby et al. 2011; of ensembles, Lakshminarayanan et al. 2017). It is 0
-    where all seeds say the same, however unsure they are, and at most ln of the number of seeds. Logits are (seeds,
-    items, classes).
+    where all seeds say the same, however unsure they are, and at most ln of the number of seeds.
+
+    Args:
+        logits: (seeds, items, classes).
     """
     if logits.ndim != 3 or len(logits) < 2:
         raise InputError(
@@ -150,8 +152,13 @@ def odin(
     """(items,) 1 - maximum softmax probability of logits / T, after a step that raises it (Liang et al. 2018).
 
     The step moves each input by epsilon along the sign of the gradient of ln max_k softmax(logits / T)_k;
-    in-distribution items gain more from it. Epsilon, its length in every dimension, is in units of the inputs; 0 is no
-    step.
+    in-distribution items gain more from it.
+
+    Args:
+        model: any network that gives one logit per class.
+        inputs: (items, ...) as the model takes them.
+        temperature: T.
+        epsilon: length of the step in every input dimension, in units of the inputs; 0 for none.
     """
     values, device = [], device_of(model)
     with in_evaluation_mode(model), same_bits():
@@ -188,7 +195,10 @@ def mahalanobis(features: Tensor, training: Tensor, labels: Tensor) -> Tensor:
     Directions in which they do not vary (less than 1e-10 of the largest variance) are left out, as by a pseudo-inverse.
     Classes without a training item have no mean.
 
-    Features are (items, width), those of training items likewise, with (training items,) class indices as labels.
+    Args:
+        features: (items, width).
+        training: (training items, width) features.
+        labels: (training items,) class indices.
     """
     training, features = _comparable("mahalanobis", features, training)
     if len(labels) != len(training):
@@ -213,7 +223,10 @@ def mahalanobis(features: Tensor, training: Tensor, labels: Tensor) -> Tensor:
 def knn(features: Tensor, training: Tensor, *, k: int = 50) -> Tensor:
     """(items,) distance to the k-th nearest training item, features scaled to length 1 (Sun et al. 2022).
 
-    Features are (items, width), those of training items likewise; 1 is the nearest neighbour.
+    Args:
+        features: (items, width).
+        training: (training items, width) features.
+        k: which neighbour; 1 is the nearest.
     """
     training, features = _comparable("knn", features, training)
     if k != int(k) or not 1 <= k <= len(training):
@@ -236,8 +249,12 @@ def vim(features: Tensor, training: Tensor, last_layer: Tensor) -> Tensor:
 
     R spans the directions in which training features vary least around the origin o, where all logits are 0 in the
     least-squares sense: all but the first 1,000 of 2,048 dimensions or more, 512 of 768 or more, else half of them.
-    Alpha makes the virtual logit of training items as large, in the mean, as their largest logit. Features enter the
-    last layer, whose weights are (classes, width + 1), the bias in the last column.
+    Alpha makes the virtual logit of training items as large, in the mean, as their largest logit.
+
+    Args:
+        features: (items, width) that enter the last layer.
+        training: (training items, width) features.
+        last_layer: (classes, width + 1) its weights, the bias in the last column.
     """
     training, features = _comparable("vim", features, training)
     weight, bias = last_layer[:, :-1].double(), last_layer[:, -1].double()
@@ -326,10 +343,16 @@ def ood_scores(
 ) -> dict[str, dict[str, Floats]]:
     """By set and by score, (items,) the score of each item; larger looks more out-of-distribution to the model.
 
-    The model is any network that gives one logit per class; it is scored in evaluation mode and full precision. Sets
-    are (items, ...) inputs as it takes them; so are training items, with (training items,) class indices as labels, for
-    scores that compare with these. Temperature and epsilon, in units of the inputs, are of ODIN, `k` is of kNN, and the
-    layer says where features are taken (see `model_outputs`).
+    Args:
+        model: any network that gives one logit per class; scored in evaluation mode and full precision.
+        sets: by name, (items, ...) inputs as the model takes them.
+        scores: names in `SCORES`, of one model.
+        training: (training items, ...) inputs, for scores that compare with training items.
+        labels: (training items,) class indices, likewise.
+        temperature: of ODIN.
+        epsilon: of ODIN, in units of the inputs.
+        k: of kNN.
+        layer: where features are taken (see `model_outputs`).
     """
     known = known_to(model, sets, scores=scores, training=training, labels=labels, layer=layer)
     settings = {"temperature": temperature, "epsilon": epsilon, "k": k}

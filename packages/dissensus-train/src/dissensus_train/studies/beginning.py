@@ -45,6 +45,9 @@ def first_study(
 
     Paths are relative to the file's folder. `options` say how to read the votes, and stand in the file; a column of
     items that they name counts for a table of texts too, where it has it. `text` names its columns of texts.
+
+    Raises:
+        InputError: where a file cannot be read, or an item with votes has no text, image or features.
     """
     from dissensus.votes.columns import guess
     from dissensus.votes.reading import understand

@@ -115,9 +115,13 @@ def study_basins(
 ) -> StudyBasins:
     """The basin of every run of a study and of runs two by two, each measured once and kept in its store.
 
-    What is measured is the study's own `[basins]`, unless settings are given. `over` calls a function on each of many
-    jobs, here systems and pairs of runs; one that shares them among machines takes the place of `map`. `progress` is
-    called with how many measurements are there and how many there will be.
+    Args:
+        opened: a study whose runs are all in its store.
+        settings: what to measure; the study's own `[basins]` if not given.
+        device: what to measure on.
+        over: what calls a function on each of many jobs, here systems and pairs of runs; one that shares them among
+            machines takes the place of `map`.
+        progress: called with how many measurements are there and how many there will be.
 
     Raises:
         InputError: where the study asks for none and no settings are given, or a run has no weights.

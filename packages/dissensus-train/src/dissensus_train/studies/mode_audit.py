@@ -73,9 +73,14 @@ def mode_shift(
     Intervals are paired: the same resamples of items, and the same seeds, for all three (see
     `intervals.estimate_over_seeds`). Pass `human.take(mask)` and the same rows of the predictions for a stratum.
 
-    `human` are the new label distributions of the evaluated items; a tied majority counts as `ranking.accuracy` says.
-    Models trained on the original labels, the new majority and soft targets each have (seeds, items, classes) or
-    (items, classes) probabilities.
+    Args:
+        human: the new label distributions of the evaluated items; a tied majority counts as `ranking.accuracy` says.
+        original: (seeds, items, classes) or (items, classes) probabilities of models trained on the original labels.
+        majority: the same of models trained on the new majority.
+        soft: the same of models trained on soft targets.
+        resamples: of items.
+        seed: of the draws.
+        level: of the intervals.
     """
     p = checked_human(human)
     systems = {

@@ -46,7 +46,10 @@ class OpenStudy:
 def open_study(study: Study | str | Path, store: str | Path = STORE, *, progress: Progress = silent) -> OpenStudy:
     """Read a study's data and see which of its runs are stored; a folder that can only be read will do.
 
-    The study has no parts; or it is named by its file, or as a shipped one is called.
+    Args:
+        study: one that has no parts; or its file, or the name of a shipped one.
+        store: the folder of its runs.
+        progress: called as items are encoded.
 
     Examples:
         >>> opened = open_study("words", "no-such-folder")

@@ -206,8 +206,11 @@ def split_items(
 ) -> dict[str, Ints]:
     """Split items at random in the given shares, each group (its majority class, say) in the same shares.
 
-    Groups are (items,) numbers, and shares by split sum to 1. Items with the same number in `together`, (items,), stay
-    in one split; that of the first of them decides.
+    Args:
+        groups: (items,) the group of each item.
+        shares: by split, its share of items; they must sum to 1.
+        seed: of the split.
+        together: (items,) items with the same number stay in one split; the split of the first of them decides.
     """
     total = sum(shares.values())
     if abs(total - 1) > 1e-9 or any(share < 0 for share in shares.values()):

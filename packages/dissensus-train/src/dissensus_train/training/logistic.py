@@ -112,8 +112,12 @@ def fitted(
 ) -> tuple[Table, float]:
     """(classes, columns + 1) weights, the intercept last, where the penalised loss is least; and the mean loss there.
 
-    Features are (items, columns), dense or sparse, and the target (items, classes); an item counts as much as its row
-    sums to. The search begins at some weights, and ends where a step gains no larger part of the loss than `tolerance`.
+    Args:
+        features: (items, columns), dense or sparse.
+        target: (items, classes) what is fitted; an item counts as much as its row sums to.
+        strength: C.
+        start: (classes, columns + 1) where the search begins.
+        tolerance: it ends where a step gains no larger part of the loss.
     """
     counts, total, shape = target.sum(axis=1, keepdims=True), target.sum(), start.shape
     transposed = features.T

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 def labelled(dataset: Any, labels: LabelDistribution, *, item: str = "item") -> Any:
     """The rows of a dataset in the order of the labels, with a column `labels` of their distributions.
 
-    A delivery of these labels is then a delivery of these rows. The `datasets.Dataset` has one row per item, named in
-    the column `item`; rows of items without labels are left out.
+    A delivery of these labels is then a delivery of these rows.
+
+    Args:
+        dataset: a `datasets.Dataset`, one row per item; rows of other items are left out.
+        labels: of the items wanted.
+        item: the column that names items.
     """
     if item not in dataset.column_names:
         raise InputError(

@@ -106,7 +106,10 @@ class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the soft NLL to the votes, in nats: the mean over items of sum_k p_k ln q_k; higher is better.
 
-        X and y are as for `fit`; `sample_weight`, (items,), is how much each item counts in the mean.
+        Args:
+            X: (items, ...) what the classifier takes.
+            y: (items, classes) counts of votes or probabilities, or (items,) one label per item.
+            sample_weight: (items,) how much each item counts in the mean.
         """
         votes = votes_in(y, self.classes_)
         human = votes / votes.sum(axis=1, keepdims=True)
@@ -131,8 +134,10 @@ def scorer(metric: str = "soft_nll") -> Callable[[Any, Any, Any], float]:
     """A scorer: `cross_val_score(model, X, labels.counts, scoring=scorer("kl"))`.
 
     It takes any classifier with `predict_proba`, and as y votes, probabilities, or one label per item. A metric that is
-    better when it is lower is told as its negative, and a signed error as minus its size; all are in
-    `dissensus.evaluation.metrics.registry.METRICS`.
+    better when it is lower is told as its negative, and a signed error as minus its size.
+
+    Args:
+        metric: a name in `dissensus.evaluation.metrics.registry.METRICS`.
     """
     if metric not in METRICS:
         raise InputError(f"'{metric}' is no metric{choices(metric, METRICS)}")
