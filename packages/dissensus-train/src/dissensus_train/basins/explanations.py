@@ -179,11 +179,8 @@ def _watched(layer: nn.Module) -> Iterator[list[Tensor]]:
         # A layer after it may write into what it is given.
         return seen[0].clone()
 
-    hook = layer.register_forward_hook(begin)
-    try:
+    with layer.register_forward_hook(begin):
         yield seen
-    finally:
-        hook.remove()
 
 
 def _last_convolution(model: nn.Module, inputs: Any) -> nn.Module | None:

@@ -130,11 +130,7 @@ def gauss_newton(
 
     def second_derivative(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
         z, moved = jvp(lambda w: measured.logits(w, x, buffers=b), (weights,), (vector,))[:2]
-
-        def slope(u: Tensor) -> Tensor:
-            return jvp(lambda y: of_logits(y, t, share), (u,), (moved,))[1]  # type: ignore[no-any-return]
-
-        return jvp(slope, (z,), (moved,))[1]  # type: ignore[no-any-return]
+        return _second(lambda u: of_logits(u, t, share), z, moved)
 
     return _operator("Gauss-Newton", measured, (forwards, backwards), second_derivative, memory=memory, traces=None)
 
@@ -156,19 +152,19 @@ def hessian_of(measured: Objective, *, memory: int | None = None, traces: Traces
         return vjp(lambda w: grad(total)(w, b, x, t, share), weights)[1](vector)[0]  # type: ignore[no-any-return]
 
     def second_derivative(weights: Tensor, b: Tensor, x: Any, t: Tensor, share: Tensor, vector: Tensor) -> Tensor:
-        def slope(w: Tensor) -> Tensor:
-            return jvp(lambda u: total(u, b, x, t, share), (w,), (vector,))[1]  # type: ignore[no-any-return]
+        return _second(lambda w: total(w, b, x, t, share), weights, vector)
 
-        return jvp(slope, (weights,), (vector,))[1]  # type: ignore[no-any-return]
+    ways = (forward_over_reverse, reverse_over_reverse)
+    return _operator("Hessian", measured, ways, second_derivative, memory=memory, traces=traces)
 
-    return _operator(
-        "Hessian",
-        measured,
-        (forward_over_reverse, reverse_over_reverse),
-        second_derivative,
-        memory=memory,
-        traces=traces,
-    )
+
+def _second(function: Callable[[Tensor], Tensor], at: Tensor, along: Tensor) -> Tensor:
+    """The second derivative of a function along a direction."""
+
+    def slope(u: Tensor) -> Tensor:
+        return jvp(function, (u,), (along,))[1]  # type: ignore[no-any-return]
+
+    return jvp(slope, (at,), (along,))[1]  # type: ignore[no-any-return]
 
 
 @dataclass(eq=False)

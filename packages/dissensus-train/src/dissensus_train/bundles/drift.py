@@ -141,12 +141,8 @@ def moved_on_the_same(before: Votes, after: Votes) -> Drift | None:
     if before.annotators is not None and after.annotators is not None and people:
         # Somebody who judged at both times is one person.
         every = np.unique(np.concatenate([before.annotators.names, after.annotators.names]))
-        who = np.concatenate(
-            [
-                places_of(before.annotators.names, every)[old.annotator],
-                places_of(after.annotators.names, every)[new.annotator],
-            ]
-        )
+        sides = ((before.annotators.names, old.annotator), (after.annotators.names, new.annotator))
+        who = np.concatenate([places_of(names_then, every)[place] for names_then, place in sides])
     item = np.concatenate([old.item, new.item]).astype(np.int64)
     size = old.size + new.size
     pooled = (old.mass + new.mass) / size[:, None]
@@ -190,14 +186,9 @@ def _drift(
     # What only rounding moves has not moved.
     values = [float(value) if abs(value) > ROUNDING else 0.0 for value in shift]
     p = np.array([spread.p_value(value) for spread, value in zip(spreads, values, strict=True)])
-    ends: dict[str, Any] = {
-        "level": LEVEL,
-        "low": -inf if not same else -1.0,
-        "high": inf if not same else 1.0,
-        "resamples": 0,
-    }
+    most = 1.0 if same else inf
     made = {
-        name: estimate_within(value, spread, **ends)
+        name: estimate_within(value, spread, level=LEVEL, low=-most, high=most, resamples=0)
         for name, value, spread in zip(classes, values, spreads, strict=True)
     }
     return Drift(shift=made, p=float(holm(p[1:] if len(p) == 2 else p).min()), items=items, same=same, people=people)

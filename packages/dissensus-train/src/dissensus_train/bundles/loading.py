@@ -27,7 +27,7 @@ from dissensus.together.sets import ROUNDING, mass_before, sets_within
 from dissensus_train.bundles.beside import combination_of
 from dissensus_train.bundles.recipe import read_recipe
 from dissensus_train.encoders.encoding import encoded, restore_encoder
-from dissensus_train.encoders.pretrained import text_encoder, timm_encoder
+from dissensus_train.encoders.pretrained import pretrained_encoder
 from dissensus_train.training.annotator_side import People, PeopleNetwork, mixed
 from dissensus_train.training.data import moved_and_scaled
 from dissensus_train.training.engine import settled_device
@@ -98,7 +98,8 @@ class TrainedModel:
         """
         place = torch.device(settled_device(device))
         raw = self._inputs(items, progress)
-        if not (len(raw) if isinstance(raw, Items) else raw.shape[0]):
+        count = len(raw) if isinstance(raw, Items) else int(raw.shape[0])
+        if not count:
             return np.zeros((0, len(self.classes)))
         settings = Training(precision=self.recipe.precision)  # type: ignore[arg-type]
         unit = None if annotator is None else self._unit(annotator)
@@ -106,7 +107,7 @@ class TrainedModel:
         for network in self.networks:
             network.to(place)
             table = prepared(network, raw, place) if isinstance(raw, Items) else feature_table(raw, place)
-            rows = torch.arange(len(raw) if isinstance(raw, Items) else int(raw.shape[0]), device=place)
+            rows = torch.arange(count, device=place)
             said = log_probabilities(network, table, rows, settings).exp().double().cpu().numpy()
             if unit is not None and self.recipe.people is not None:
                 who = torch.full_like(rows, unit)
@@ -295,9 +296,10 @@ def _no_bytecode() -> Iterator[None]:
 def _encoder(folder: Path, name: str) -> Encoder:
     """The encoder of a bundle; a pretrained one stays loaded."""
     if name == "minilm" or name.startswith("hf:"):
-        return text_encoder(f"hf:{ENCODER}", folder=folder, kept=True)
+        return pretrained_encoder(f"hf:{ENCODER}", folder=folder, kept=True)
     if name.startswith("timm:"):
-        return timm_encoder(f"timm:{ENCODER}" if (folder / ENCODER).is_dir() else name, folder=folder, kept=True)
+        held = f"timm:{ENCODER}" if (folder / ENCODER).is_dir() else name
+        return pretrained_encoder(held, folder=folder, kept=True)
     state = read_npz(folder / STATE) if (folder / STATE).exists() else {}
     return restore_encoder(name, state, folder=folder / CODE)
 

@@ -251,7 +251,7 @@ def _recipe(
         network=first.model,
         own_code=_is_own(first.model) or own_encoder,
         shape=data.shape,
-        members=tuple(member.seed for member in members),
+        members=tuple(seeds),
         reads=_reads(data, reads_items=reads_items),
         encoder=None if encoder is None else encoder.name,
         normalisation=data.normalisation,

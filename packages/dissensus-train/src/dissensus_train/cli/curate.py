@@ -62,7 +62,8 @@ def duplicates(
     from dissensus_train.curate.duplicates import find_duplicates
     from dissensus_train.curate.item_list import write_columns, write_items
 
-    read = read_sources(sources, shape=shape, item=item, text=text, label=label, background=background, streamed=True)
+    given: dict[str, Any] = {"shape": shape, "item": item, "text": text, "label": label}
+    read = read_sources(sources, **given, background=background, streamed=True)
     with bar_or_lines() as progress:
         duplicated = find_duplicates(
             read,
@@ -124,7 +125,6 @@ def duplicates(
         for (here, there), pairs_across in leaks.items():
             rows.add_row(plain(here), plain(there), *(f"{number:,}" for number in pairs_across))
         out.print(rows if leaks else f"no duplicate lies across {across}")
-    given: dict[str, Any] = {"shape": shape, "item": item, "text": text, "label": label}
     if alike + semantic and drop == "exact" and page is None:
         again = typed("curate", "duplicates", *sources, "--page", "duplicates.html", **given, skip_bad=skip_bad)
         next_step(again, "shows what --drop near drops")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,14 +41,18 @@ def read_sources(
         brought = (int(numbers[0]), int(numbers[1]), int(numbers[2]))
     read = []
     for written in sources:
-        name, equals, path = written.partition("=")
-        if not equals or Path(written).exists():
-            name, path = "", written
+        name, path = named_path(written)
         if not Path(path).exists():
             near = meant_path(Path(path)) or "; give a source, or NAME=PATH"
             raise InputError(f"{path}: there is no such file or folder{near}")
         read.append(read_source(path, name=name or None, shape=brought, streamed=streamed, reading=reading, **columns))
     return read
+
+
+def named_path(written: str) -> tuple[str, str]:
+    """The name before = and the path behind it; without a name, or where all of it is a path, an empty name."""
+    name, equals, path = written.partition("=")
+    return (name, path) if equals and not Path(written).exists() else ("", written)
 
 
 def splits_of(split: str | None, sources: Sequence[Source]) -> Names | None:
@@ -64,7 +69,7 @@ def splits_of(split: str | None, sources: Sequence[Source]) -> Names | None:
     if Path(split).is_file():
         read = read_items(split)
         if (read.sources == "").all() and len(sources) == 1:
-            read = type(read)(items=read.items, sources=np.full(len(read), sources[0].name), columns=read.columns)
+            read = replace(read, sources=np.full(len(read), sources[0].name))
         split_of = np.full(len(everything), "", dtype=object)
         split_of[places(read, everything, where=split)] = read.column("split")
         if (split_of == "").any():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dissensus.cli import options as opt
 from dissensus.cli.printing import console, json_to, next_step, note, plain, table, text_to, typed
 from dissensus.errors import InputError
+from dissensus_train.cli.item_lists import named_path
 from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
@@ -179,9 +180,8 @@ def _named(paths: list[str]) -> dict[str, str]:
     """OOD sets by name: the name given before =, or that of the file."""
     named: dict[str, str] = {}
     for written in paths:
-        name, equals, path = written.partition("=")
-        if not equals or Path(written).exists():
-            name, path = Path(written).name.split(".")[0], written
+        name, path = named_path(written)
+        name = name if path != written else Path(written).name.split(".")[0]
         if not name or name in named:
             raise InputError(f"--ood {written}: another set is called '{name}'; give each its own name: NAME=PATH")
         named[name] = path

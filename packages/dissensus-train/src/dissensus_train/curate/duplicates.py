@@ -16,7 +16,7 @@ from dissensus.errors import InputError, choices
 from dissensus.items.pictures import as_seen, decoded
 from dissensus.items.shown import Items
 from dissensus.progress import Step, silent
-from dissensus_train.curate.item_list import ItemList, listed
+from dissensus_train.curate.item_list import ItemList, by_source, listed
 from dissensus_train.curate.near_drawings import near_drawings
 from dissensus_train.curate.near_images import SIDE, are_drawn, canvas, joined, near_images, own_threads
 from dissensus_train.curate.near_texts import near_texts, plain_forms
@@ -325,21 +325,20 @@ def _duplicate_drawings(sources: Sequence[Source], planes: Planes, place: Ints) 
     `place` holds where each image is over all sources; pairs are of places in it.
     """
     drawn = np.flatnonzero(are_drawn(planes))
-    begin = np.cumsum([0, *(len(source) for source in sources)])
     sizes: dict[tuple[int, ...], list[tuple[Ints, Planes]]] = {}
-    for number, source in enumerate(sources):
-        here = drawn[(place[drawn] >= begin[number]) & (place[drawn] < begin[number + 1])]
+    for source, rows, members in by_source(place[drawn], sources):
         own: tuple[int, ...] = ()
+        here = drawn[rows]
         shown = planes[here]
         if source.images is not None and max(source.images.shape[2:]) <= 2 * SIDE:
             own = source.images.shape[2:]
-            shown = canvas(source.images[place[here] - begin[number]], source.images.shape[2:])
+            shown = canvas(source.images[members], source.images.shape[2:])
         sizes.setdefault(own, []).append((here, shown))
     size = np.empty(len(planes), dtype=np.int64)
     parts = []
-    for number, members in enumerate(sizes.values()):
-        here = np.concatenate([rows for rows, _ in members])
-        one, other, correlation = near_drawings(np.concatenate([shown for _, shown in members]))
+    for number, parts_of in enumerate(sizes.values()):
+        here, shown = (np.concatenate(columns) for columns in zip(*parts_of, strict=True))
+        one, other, correlation = near_drawings(shown)
         parts.append((here[one], here[other], correlation))
         size[here] = number
     if len(np.unique(size[drawn])) > 1:

@@ -11,7 +11,7 @@ from dissensus.errors import InputError, choices
 from dissensus.table_file import open_file, read_rows, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dissensus.arrays import Ints, Mask, Names
@@ -91,6 +91,15 @@ def listed(sources: Sequence[Source]) -> ItemList:
         if len(labels) == len(sources)
         else {},
     )
+
+
+def by_source(place: Ints, sources: Sequence[Source]) -> Iterator[tuple[Source, Ints, Ints]]:
+    """Each source, which of some places over all sources are in it, and where in it they are."""
+    begin = 0
+    for source in sources:
+        here = np.flatnonzero((place >= begin) & (place < begin + len(source)))
+        yield source, here, place[here] - begin
+        begin += len(source)
 
 
 def places(chosen: ItemList, among: ItemList, *, where: str = "list of items") -> Ints:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dissensus.dynamics import data_map, regions_by_rank, regions_by_rule
 from dissensus.errors import InputError
-from dissensus_train.curate.item_list import ItemList, listed, places
+from dissensus_train.curate.item_list import ItemList, by_source, listed, places
 from dissensus_train.curate.labelled import ORIGINAL, classes_of, features_of, labelled_data
 from dissensus_train.training import Training, run_on, train
 
@@ -57,14 +57,12 @@ def map_items(
     kept = everything if only is None else only
     place = places(kept, everything, where="map")
     training = Training(epochs=epochs, dynamics=True)
-    begin = np.cumsum([0, *(len(source) for source in sources)])
     numbers = {name: np.empty(len(kept)) for name in ("confidence", "variability", "correctness")}
     label, region = np.empty(len(kept), dtype=object), np.empty(len(kept), dtype="<U9")
-    for number, source in enumerate(sources):
-        here = np.flatnonzero((place >= begin[number]) & (place < begin[number + 1]))
+    for source, here, members in by_source(place, sources):
         if not len(here):
             continue
-        chosen = source.take(place[here] - begin[number])
+        chosen = source.take(members)
         classes, (code,) = classes_of([chosen], where="map")
         splits = {"train": np.arange(len(chosen))}
         data = labelled_data(chosen.name, features_of(chosen), code, classes=classes, splits=splits, items=chosen.items)

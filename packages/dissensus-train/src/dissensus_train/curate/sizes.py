@@ -31,12 +31,7 @@ HELD_OUT: Final = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class SizePoint:
-    """The accuracy at one size.
-
-    Attributes:
-        size: training items per class.
-        accuracies: of each repeat, on the test items.
-    """
+    """The accuracy of each repeat on the test items, at a size in training items per class."""
 
     size: int
     accuracies: tuple[float, ...]

@@ -118,9 +118,9 @@ def restore_encoder(name: str, state: Mapping[str, np.ndarray[Any, Any]], *, fol
             encode=lambda items, progress: _pixels(items, progress, side=side),
         )
     if name == "minilm" or (kind in ("hf", "timm") and detail):
-        from dissensus_train.encoders.pretrained import text_encoder, timm_encoder
+        from dissensus_train.encoders.pretrained import pretrained_encoder
 
-        return (timm_encoder if kind == "timm" else text_encoder)(name, folder=folder)
+        return pretrained_encoder(name, folder=folder)
     if ":" in name and kind not in ("hf", "timm", "pixels"):
         function = own_function(name, folder=folder, kind="encoder")
         return Encoder(

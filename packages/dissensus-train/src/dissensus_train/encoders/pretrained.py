@@ -60,35 +60,24 @@ def keep_encoder(folder: Path, kept: Path) -> None:
         shutil.copyfile(file, kept / file.name)
 
 
-def timm_encoder(name: str, *, folder: Path, kept: bool = False) -> Encoder:
-    """The encoder `timm:NAME`; see `dissensus.items.restore_encoder`, which asks for it, and `text_encoder`."""
-    weights = encoder_folder(name, beside=folder)
-    load = partial(_image_network, name.partition(":")[2], weights)
-    load = cache(load) if kept else load  # type: ignore[assignment]
-    return Encoder(
-        name=name,
-        reads="images",
-        normalise=True,
-        encode=lambda items, progress: embed_images(items, progress, load()),
-        decided_by={"weights": "" if weights is None else folder_fingerprint(weights), **versions("timm", "torch")},
-    )
-
-
-def text_encoder(name: str, *, folder: Path, kept: bool = False) -> Encoder:
-    """The encoder `minilm` or `hf:NAME`; see `dissensus.items.restore_encoder`, which asks for it.
+def pretrained_encoder(name: str, *, folder: Path, kept: bool = False) -> Encoder:
+    """The encoder `minilm`, `hf:NAME` or `timm:NAME`; see `restore_encoder`, which asks for it.
 
     Its network is loaded to encode and then let go, since a study encodes once; where it is `kept`, it stays.
     """
-    model = encoder_folder(name, beside=folder)
-    assert model is not None, "texts are encoded by what lies in a folder"
-    load = partial(text_network, model, name)
-    load = cache(load) if kept else load  # type: ignore[assignment]
+    weights, images = encoder_folder(name, beside=folder), name.startswith("timm:")
+    load: Any = _image_network if images else text_network
+    load, embed = partial(load, weights, name), embed_images if images else embed_texts
+    network = cache(load) if kept else load
     return Encoder(
         name=name,
-        reads="texts",
+        reads="images" if images else "texts",
         normalise=True,
-        encode=lambda items, progress: embed_texts(items, progress, *load()),
-        decided_by={"weights": folder_fingerprint(model), **versions("transformers", "torch")},
+        encode=lambda items, progress: embed(items, progress, *network()),
+        decided_by={
+            "weights": "" if weights is None else folder_fingerprint(weights),
+            **versions("timm" if images else "transformers", "torch"),
+        },
     )
 
 
@@ -199,16 +188,16 @@ def _by_length(texts: Names) -> list[Any]:
     return [order[start : start + TOGETHER] for start in range(0, len(order), TOGETHER)]
 
 
-def _image_network(name: str, folder: Path | None) -> tuple[Any, Any]:
+def _image_network(folder: Path | None, name: str) -> tuple[Any, Any]:
     """A timm network without its last layer, on the GPU where there is one, and what it wants of images."""
     import torch
 
     with loading(
-        f"timm:{name}: the network cannot be loaded",
+        f"{name}: the network cannot be loaded",
         "give a folder with config.json and weights, or a name that timm.list_models(pretrained=True) has on a machine "
         "that reaches the hub",
     ):
-        model, wanted = timm_network(name, folder, classes=0)
+        model, wanted = timm_network(name.removeprefix("timm:"), folder, classes=0)
     return model.eval().to("cuda" if torch.cuda.is_available() else "cpu"), wanted
 
 
@@ -224,7 +213,7 @@ def timm_network(name: str, folder: Path | None, *, classes: int, weights: bool 
     return model, timm.data.resolve_model_data_config(model)
 
 
-def embed_images(items: Items, progress: Progress, network: tuple[Any, Any]) -> Any:
+def embed_images(items: Items, progress: Progress, model: Any, wanted: Any) -> Any:
     """(items, width) float32: what a timm network hands to its last layer.
 
     Images are brought to the square that the network was trained on (see `Items.images`), and their channels scaled by
@@ -232,7 +221,6 @@ def embed_images(items: Items, progress: Progress, network: tuple[Any, Any]) -> 
     """
     import torch
 
-    model, wanted = network
     place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     channels, side = int(wanted["input_size"][0]), int(wanted["input_size"][1])
     mean, deviation = (torch.tensor(wanted[part], device=place)[:, None, None] for part in ("mean", "std"))

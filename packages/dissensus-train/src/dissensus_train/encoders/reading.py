@@ -275,7 +275,7 @@ def _parquet_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
     others = [name for name in table.columns if name != item]
     if len(others) == 1 and table[others[0]].dtype.is_nested():
         column = table[others[0]]
-        if column.list.len().n_unique() != 1 if str(column.dtype).startswith("List") else False:
+        if str(column.dtype).startswith("List") and column.list.len().n_unique() != 1:
             raise InputError(
                 f"{path}: the lists of column '{others[0]}' differ in length; give every item as many numbers"
             )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import numpy as np
 from scipy.special import softmax
 
+from dissensus.arrays import first_listed
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities, tolerance_of
@@ -174,8 +175,7 @@ class Recorder:
                 f"{where}: item {wanted[unknown][0]} is not one that the recorder was made with; give it the ids of "
                 "all recorded items when it is made"
             )
-        seen = self._recorded[nearest]
-        seen[np.setdiff1d(np.arange(len(nearest)), np.unique(nearest, return_index=True)[1])] = True
+        seen = self._recorded[nearest] | ~first_listed(nearest)
         if seen.any():
             raise InputError(
                 f"{where}: item {wanted[seen][0]} is recorded twice; record each item once per epoch (a sampler that "

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus_train.training.inputs import evaluation_parts
-from dissensus_train.training.last_layer import LastLayer, rows_of, watched_last_layer
+from dissensus_train.training.last_layer import LastLayer, in_evaluation_mode, watched_last_layer
 from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from dissensus_train.training.inputs import Features
 
@@ -47,14 +47,15 @@ def model_outputs(
     logits, seen = [], []
     parts = evaluation_parts(inputs, torch.arange(number_of(inputs), device=place_of(inputs)))
     last: Tensor | None = None
-    with evaluated(model), _watched(model, layer) if features else nullcontext() as watched, torch.no_grad():
+    watching = _watched(model, layer) if features else nullcontext()
+    with in_evaluation_mode(model), same_bits(), watching as watched, torch.no_grad():
         for rows in parts:
             batch = inputs[rows]
             logits.append(model(batch.to(device) if isinstance(batch, Tensor) else batch).double())
             if watched is not None:
-                seen.append(watched[0](len(rows)).double())
-        if watched is not None and watched[1] is not None and watched[1].layer is not None:
-            linear = watched[1].layer
+                seen.append(watched.inputs(len(rows)).double())
+        if watched is not None and watched.layer is not None:
+            linear = watched.layer
             bias = linear.weight.new_zeros(linear.out_features) if linear.bias is None else linear.bias
             last = torch.cat([linear.weight, bias[:, None]], dim=1).double()
     # Texts are evaluated in the order of their lengths.
@@ -88,31 +89,15 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 @contextmanager
-def evaluated(model: nn.Module) -> Iterator[None]:
-    """The model in evaluation mode, with convolutions that give the same bits every time."""
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
-        with same_bits():
-            yield
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
-
-
-@contextmanager
-def _watched(model: nn.Module, layer: str | None) -> Iterator[tuple[Callable[[int], Tensor], LastLayer | None]]:
-    """A function that gives the features of so many items, in the latest pass; and the last layer, if they enter it."""
+def _watched(model: nn.Module, layer: str | None) -> Iterator[LastLayer]:
+    """What the features of the latest pass are asked of; it knows the last layer where they enter that."""
     if layer is None:
         with watched_last_layer(model) as last:
-            yield last.inputs, last
+            yield last
         return
     modules = dict(model.named_modules())
     if layer not in modules:
         raise InputError(f"layer '{layer}' is not in the model; there are {', '.join(filter(None, modules))}")
-    kept: list[Any] = []
-    hook = modules[layer].register_forward_hook(lambda _module, _inputs, out: kept.append(out))
-    try:
-        yield (lambda items: rows_of(kept.pop(), items)), None
-    finally:
-        hook.remove()
+    last = LastLayer()
+    with modules[layer].register_forward_hook(lambda _module, _inputs, out: last.ran(None, (out,))):
+        yield last

@@ -15,8 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError, choices
-from dissensus_train.ood.outputs import device_of, evaluated, model_outputs, number_of, place_of
+from dissensus_train.ood.outputs import device_of, model_outputs, number_of, place_of
 from dissensus_train.training.inputs import SparseRows, Tokens
+from dissensus_train.training.last_layer import in_evaluation_mode
+from dissensus_train.training.loop import same_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -159,7 +161,7 @@ def odin(
         epsilon: length of the step in every input dimension, in units of the inputs; 0 for none.
     """
     values, device = [], device_of(model)
-    with evaluated(model):
+    with in_evaluation_mode(model), same_bits():
         for rows in torch.split(torch.arange(number_of(inputs), device=place_of(inputs)), GRADIENT_BATCH):
             # A copy: the caller's inputs stay without a gradient.
             x = inputs[rows].to(device).detach().clone()

@@ -185,7 +185,7 @@ def _surfaces(basins: StudyBasins) -> list[tuple[Figure, list[Record]]]:
     planes = [(system, plane) for system, plane in made if plane is not None]
     if not planes:
         return []
-    rises = {system: plane.loss - _centre(plane.loss) for system, plane in planes}
+    rises = {system: plane.loss - plane.loss[len(plane.down) // 2, len(plane.across) // 2] for system, plane in planes}
     most = float(np.nanmax([np.nanmax(rise) for rise in rises.values()]))
     figures = []
     for number, (system, plane) in enumerate(planes):
@@ -222,11 +222,6 @@ def _surfaces(basins: StudyBasins) -> list[tuple[Figure, list[Record]]]:
         about = f"Rise of the loss of {system} over a plane of two random directions"
         figures.append((drawn(name, f"Loss surface: {system}", alt.layer(squares, cross), about), rows))
     return figures
-
-
-def _centre(loss: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> float:
-    rows, columns = loss.shape
-    return float(loss[rows // 2, columns // 2])
 
 
 def _maps(basins: StudyBasins, data: TrainingData) -> list[tuple[Figure, list[Record]]]:

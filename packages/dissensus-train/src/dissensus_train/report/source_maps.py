@@ -11,7 +11,7 @@ from dissensus.report.figures import POINTS, Section, named_colours
 from dissensus.report.items import Card, clipped, data_uri, images, thinned
 from dissensus.report.page import render_small_page
 from dissensus.report.tables import table_of
-from dissensus_train.curate.item_list import listed, places
+from dissensus_train.curate.item_list import by_source, listed, places
 from dissensus_train.report.shown import drawn, note, number_column
 
 if TYPE_CHECKING:
@@ -81,15 +81,13 @@ def _numbers(mapped: ItemList, names: Sequence[str]) -> Table:
 
 def _samples(mapped: ItemList, sources: Sequence[Source], seed: int) -> dict[str, list[Card]]:
     """By source and region, items drawn at random."""
-    where = places(mapped, listed(sources))
-    begin = np.cumsum([0, *(len(source) for source in sources)])
     shown: dict[str, list[Card]] = {}
-    for number, source in enumerate(sources):
+    for source, rows, members in by_source(places(mapped, listed(sources)), sources):
         for region in REGIONS:
-            here = np.flatnonzero((mapped.sources == source.name) & (mapped.columns["region"] == region))
+            here = np.flatnonzero(mapped.columns["region"][rows] == region)
             if len(here):
                 chosen = here[thinned(len(here), most=SAMPLES, seed=seed)]
-                shown[f"{source.name}: {region}"] = _shown(mapped, source, chosen, where[chosen] - begin[number])
+                shown[f"{source.name}: {region}"] = _shown(mapped, source, rows[chosen], members[chosen])
     return shown
 
 

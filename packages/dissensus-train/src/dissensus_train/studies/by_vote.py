@@ -49,18 +49,16 @@ def score_by_vote(systems: Mapping[str, StudySystem], data: TrainingData, split:
     rows = votes_of_split(data, split)
     mean = partial(mean_over_votes, item=votes.item[rows], annotator=votes.annotators.code[rows])
     scores = {name: _mean_scores(system, data, split) for name, system in systems.items()}
+    item_only = {name: system.model for name, system in systems.items() if system.runs[0].people is None}
     made = {}
-    for name, system in systems.items():
-        # The systems of the same model that do not know people.
-        rivals = [other for other, its in systems.items() if its.model == system.model and its.runs[0].people is None]
-        own = scores[name]
+    for name, own in scores.items():
+        rivals = [rival for rival, model in item_only.items() if model == systems[name].model and name not in item_only]
         best = min(rivals, key=lambda rival: float(scores[rival].nll.mean()), default=None)
-        known = system.runs[0].people is not None and best is not None
-        other = scores[best] if known and best is not None else None
+        other = None if best is None else scores[best]
         made[name] = VoteScore(
             nll=mean(own.nll, low=0.0),
             accuracy=mean(1 - own.error, low=0.0, high=1.0),
-            against=best if known else None,
+            against=best,
             nll_difference=None if other is None else mean(own.nll - other.nll),
             accuracy_difference=None if other is None else mean(other.error - own.error),
         )
@@ -70,21 +68,12 @@ def score_by_vote(systems: Mapping[str, StudySystem], data: TrainingData, split:
 def _mean_scores(system: StudySystem, data: TrainingData, split: str) -> VoteScores:
     """The scores of each vote in the mean over a system's seeds."""
     assert data.votes is not None
-    human = data.votes.label[votes_of_split(data, split)]
-    by_vote = system.by_vote.get(split)
-    seeds = [
-        score_votes(human, _of_votes(panel, None if by_vote is None else by_vote[k], data, split).astype(np.float64))
-        for k, panel in enumerate(system.predictions[split])
-    ]
+    rows = votes_of_split(data, split)
+    said: Any = system.by_vote.get(split)
+    if said is None:
+        # Where people are not known, what is said of a vote's item.
+        item = data.places_in(split)[data.votes.item[rows]]
+        said = (panel[item] for panel in system.predictions[split])
+    seeds = [score_votes(data.votes.label[rows], of_votes.astype(np.float64)) for of_votes in said]
     names = ("nll", "brier", "error")
     return VoteScores(**{name: np.mean([getattr(scores, name) for scores in seeds], axis=0) for name in names})
-
-
-def _of_votes(
-    panel: np.ndarray[Any, Any], by_vote: np.ndarray[Any, Any] | None, data: TrainingData, split: str
-) -> np.ndarray[Any, Any]:
-    """(votes, classes) what is said of each vote: where people are not known, what is said of its item."""
-    if by_vote is not None:
-        return by_vote
-    assert data.votes is not None
-    return np.asarray(panel[data.places_in(split)[data.votes.item[votes_of_split(data, split)]]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from dissensus_train.studies.splitting import study_splits
 from dissensus_train.studies.writing import toml_value
 from dissensus_train.training.annotator_side import VOTES
 from dissensus_train.training.data import TRAIN, TrainingData
+from dissensus_train.training.fine_tuning import is_pretrained
 from dissensus_train.training.losses import loss_of
 from dissensus_train.training.models import PAIRS
 from dissensus_train.training.run import Run, class_weights, delivery_of, known_settings, selection_of
@@ -52,9 +54,6 @@ USUAL_ENCODER: Final = {"texts": "tfidf", "images": "pixels"}
 ITEM_BY_ITEM: Final = frozenset({"frequency", "majority", *UNSURE_WEIGHT})
 """Schemes that read an item's label distribution from its own votes alone."""
 
-READ_ITEMS: Final = ("hf:", "timm:")
-"""How the names of networks begin that read texts or images themselves; a grid of these alone needs no features."""
-
 
 def study_data(study: Study, *, progress: Progress = silent) -> TrainingData:
     """Read what people saw and said, make the splits, the targets and the features.
@@ -63,7 +62,11 @@ def study_data(study: Study, *, progress: Progress = silent) -> TrainingData:
     """
     given = _known(study) if study.dataset is not None else _own(study)
     splits = study_splits(study, given)
-    panels = {} if given.votes is None else _smaller_panels(study.targets, given.votes)
+    panels = {
+        target.name: subsample(given.votes, target.votes, seed=target.seed)
+        for target in study.targets
+        if given.votes is not None and target.votes is not None
+    }
     data = TrainingData(
         name=" ".join([study.held, *study.sources]),
         features=np.zeros((len(given.human), 0), dtype=np.float32) if given.features is None else given.features,
@@ -102,22 +105,13 @@ def check_deliveries(runs: Sequence[Run], data: TrainingData) -> None:
 
 def _without_data(study: Study) -> list[Run]:
     """A run of every target and delivery, and of every way to know people, that is never trained."""
-    about: dict[str, Any] = {"seed": study.seeds[0], "data": ""}
+    made: Any = partial(Run, seed=study.seeds[0], data="")
     runs = []
     for model, target, method in study.grid:
-        how: dict[str, Any] = {"delivery": method.delivery, "options": method.options, **about}
-        runs.append(Run(model=model, target=target.name, training=known_settings(model, study.training), **how))
-    for known in study.annotator_models:
-        on_votes: dict[str, Any] = {"target": VOTES, "delivery": VOTES, "people": known.people, **about}
-        runs.append(Run(model=known.name, training=study.training, **on_votes))
-    return runs
-
-
-def _smaller_panels(targets: Sequence[Target], votes: Votes) -> dict[str, Votes]:
-    """By name, the votes of the targets that keep only some of them."""
-    return {
-        target.name: subsample(votes, target.votes, seed=target.seed) for target in targets if target.votes is not None
-    }
+        settings, how = known_settings(model, study.training), {"delivery": method.delivery, "options": method.options}
+        runs.append(made(model=model, target=target.name, training=settings, **how))
+    on_votes = partial(made, target=VOTES, delivery=VOTES, training=study.training)
+    return runs + [on_votes(model=known.name, people=known.people) for known in study.annotator_models]
 
 
 def _target(
@@ -153,7 +147,8 @@ def _features(
         raise InputError(f"study {study.name}: {study.held} brings features and no items to encode; leave encoder out")
     usual = LABELLED_SETS[study.dataset].encoder if study.dataset is not None else None
     networks = [*study.models, *(model.name for model in study.annotator_models)]
-    if study.encoder is None and all(model.startswith(READ_ITEMS) for model in networks):
+    # Such networks read texts or images themselves; a grid of these alone needs no features.
+    if study.encoder is None and all(map(is_pretrained, networks)):
         return np.zeros((len(given.items), 0), dtype=np.float32), None
     name = study.encoder or usual or USUAL_ENCODER[given.items.kind]
     try:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from dissensus.bootstrap import Estimate
     from dissensus.progress import Over, Progress
     from dissensus_train.basins import BasinSettings
+    from dissensus_train.basins.last_layer import Similarity
+    from dissensus_train.basins.surfaces import LossBarrier
     from dissensus_train.ood import OodSettings
     from dissensus_train.studies.opening import OpenStudy
     from dissensus_train.training.data import TrainingData
@@ -63,23 +65,21 @@ class SystemPairs:
     @property
     def barrier(self) -> Estimate:
         """The mean loss barrier, with an interval over items and seeds."""
-        return self._mean([(pair.barrier.value, pair.barrier.error) for pair in self.pairs], high=float("inf"))
+        return self._mean([pair.barrier for pair in self.pairs], high=float("inf"))
 
     @property
     def aligned(self) -> Estimate | None:
         """The same once hidden units are in one order; None where the network's cannot be put in one."""
         barriers = [pair.aligned for pair in self.pairs if pair.aligned is not None]
-        if len(barriers) < len(self.pairs):
-            return None
-        return self._mean([(barrier.value, barrier.error) for barrier in barriers], high=float("inf"))
+        return self._mean(barriers, high=float("inf")) if len(barriers) == len(self.pairs) else None
 
     @property
     def cka(self) -> Estimate:
         """The mean CKA, with an interval over items and seeds."""
-        return self._mean([(pair.similarity.value, pair.similarity.error) for pair in self.pairs], high=1.0)
+        return self._mean([pair.similarity for pair in self.pairs], high=1.0)
 
-    def _mean(self, pairs: Sequence[tuple[float, float]], *, high: float) -> Estimate:
-        values, errors = np.array(pairs).T
+    def _mean(self, measured: Sequence[LossBarrier | Similarity], *, high: float) -> Estimate:
+        values, errors = np.array([(of_pair.value, of_pair.error) for of_pair in measured]).T
         # All pairs see the same items, so their errors do not average out.
         items = self.pairs[0].barrier.measured_on.items
         variance = float(np.nan_to_num(errors).mean()) ** 2
@@ -134,8 +134,8 @@ def study_basins(
     total, done = len(kept), sum(value is not None for value in kept.values())
     progress(Step("basins", done, total))
     for kind, groups in _groups(systems, chosen).items():
-        missing = [{key: runs for key, runs in group.items() if kept[key] is None} for group in groups]
-        missing = [group for group in missing if group]
+        unmeasured = [{key: runs for key, runs in group.items() if kept[key] is None} for group in groups]
+        missing = list(filter(None, unmeasured))
         loaded = (
             [opened.store.load(run.key, dynamics=False) for runs in group.values() for run in runs] for group in missing
         )

@@ -96,18 +96,15 @@ def mode_shift(
     right = np.stack([[accuracy(p, run) for run in runs] for runs in systems.values()])
     old, new, softened = np.moveaxis(resampled_means(right, resamples=resamples, seed=seed), 1, 0)
 
-    def estimate(values: Any) -> Estimate:
-        return estimate_over_seeds(values, items=len(p), level=level, low=-1.0, high=1.0)
-
-    def share(values: Any) -> Estimate:
-        return estimate_over_seeds(values, items=len(p), level=level, low=0.0, high=1.0)
+    def estimate(values: Any, *, low: float = -1.0) -> Estimate:
+        return estimate_over_seeds(values, items=len(p), level=level, low=low, high=1.0)
 
     gain, mode = estimate(softened - old), estimate(new - old)
     certain = gain.low is not None and gain.high is not None and gain.low * gain.high > 0
     return ModeShift(
-        original=share(old),
-        majority=share(new),
-        soft=share(softened),
+        original=estimate(old, low=0.0),
+        majority=estimate(new, low=0.0),
+        soft=estimate(softened, low=0.0),
         gain=gain,
         mode=mode,
         softness=estimate(softened - new),

@@ -61,8 +61,7 @@ def open_study(study: Study | str | Path, store: str | Path = STORE, *, progress
     if not isinstance(study, Study):
         study = read_study(study)
     data = study_data(study, progress=progress)
-    runs = study_runs(study, data)
-    opened = OpenStudy(study, data, runs, RunStore(Path(store)))
+    opened = OpenStudy(study, data, study_runs(study, data), RunStore(store))
     named_references(opened)
     return opened
 

@@ -54,7 +54,7 @@ def mode_shift_audit(scored: ScoredStudy, *, resamples: int = 2000, seed: int = 
     Raises:
         InputError: where no seed trained in all systems that are compared.
     """
-    data, audits = scored.opened.data, []
+    data, audits = scored.opened.data, list[Audit]()
     if ORIGINAL not in data.targets:
         return ()
     original = data.targets[ORIGINAL].take(data.splits[scored.split]).majority().label
@@ -66,30 +66,27 @@ def mode_shift_audit(scored: ScoredStudy, *, resamples: int = 2000, seed: int = 
         majority = next((system for system in others if trains_on_majority(system.runs[0])), None)
         if before is None or majority is None:
             continue
-        for system in others:
-            if system is majority:
-                continue
+        for system in (system for system in others if system is not majority):
             paired = _paired((before, majority, system), scored.split)
             three: dict[str, Any] = dict(zip(("original", "majority", "soft"), paired, strict=True))
-            for stratum in by_agreement(scored.human):
-                if not stratum.items.any():
-                    continue
-                audits.append(
-                    Audit(
-                        model=model,
-                        stratum=stratum.name,
-                        original=before.name,
-                        majority=majority.name,
-                        soft=system.name,
-                        moved=float(moved[stratum.items].mean()),
-                        shift=mode_shift(
-                            scored.human.take(np.flatnonzero(stratum.items)),
-                            **{name: runs[:, stratum.items] for name, runs in three.items()},
-                            resamples=resamples,
-                            seed=seed,
-                        ),
-                    )
+            audits += [
+                Audit(
+                    model=model,
+                    stratum=stratum.name,
+                    original=before.name,
+                    majority=majority.name,
+                    soft=system.name,
+                    moved=float(moved[stratum.items].mean()),
+                    shift=mode_shift(
+                        scored.human.take(np.flatnonzero(stratum.items)),
+                        **{name: runs[:, stratum.items] for name, runs in three.items()},
+                        resamples=resamples,
+                        seed=seed,
+                    ),
                 )
+                for stratum in by_agreement(scored.human)
+                if stratum.items.any()
+            ]
     return tuple(audits)
 
 

@@ -122,11 +122,14 @@ def stacked_epoch(epochs: Sequence[Epoch], into: Epoch | None = None) -> Epoch:
     return Epoch(*(None if parts[0] is None else torch.stack(parts, out=out) for *parts, out in columns))  # type: ignore[arg-type]
 
 
-def copy_epoch(source: Epoch, into: Epoch) -> None:
-    """Overwrite an epoch's tensors, which a captured step reads from where they are."""
-    for new, old in zip(_parts(source), _parts(into), strict=True):
+def placed_epoch(epoch: Epoch, into: Epoch | None, place: torch.device) -> Epoch:
+    """An epoch on a device; in the tensors of another, which a captured step reads from where they are, if given."""
+    if into is None:
+        return each_part(epoch, lambda part: part.to(place, copy=True))
+    for new, old in zip(_parts(epoch), _parts(into), strict=True):
         if new is not None:
             old.copy_(new, non_blocking=True)
+    return into
 
 
 def _parts(epoch: Epoch) -> list[Any]:

@@ -160,24 +160,20 @@ def keep_architecture(model: nn.Module, folder: Path, *, classes: Sequence[str])
 
 
 def _text_network(folder: Path, *, classes: int, weights: bool) -> TextNetwork:
-    from transformers import AutoTokenizer
-
-    with _quiet():
-        tokeniser = AutoTokenizer.from_pretrained(folder)
-        return TextNetwork(_classifier(folder, tokeniser, classes=classes, weights=weights), tokeniser)
-
-
-def _classifier(folder: Path, tokeniser: Any, *, classes: int, weights: bool) -> Any:
-    from transformers import AutoConfig, AutoModelForSequenceClassification
+    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
     made: Any = AutoModelForSequenceClassification
-    config = AutoConfig.from_pretrained(folder, num_labels=classes)
-    if config.pad_token_id is None:
-        # Decoders look for the last token that is not padding.
-        config.pad_token_id = tokeniser.pad_token_id if tokeniser.pad_token_id is not None else tokeniser.eos_token_id
-    if not weights:
-        return made.from_config(config, dtype=torch.float32)
-    return made.from_pretrained(folder, config=config, dtype=torch.float32, ignore_mismatched_sizes=True)
+    with _quiet():
+        tokeniser = AutoTokenizer.from_pretrained(folder)
+        config = AutoConfig.from_pretrained(folder, num_labels=classes)
+        if config.pad_token_id is None:
+            # Decoders look for the last token that is not padding.
+            own = tokeniser.pad_token_id
+            config.pad_token_id = own if own is not None else tokeniser.eos_token_id
+        if not weights:
+            return TextNetwork(made.from_config(config, dtype=torch.float32), tokeniser)
+        of_folder: dict[str, Any] = {"config": config, "ignore_mismatched_sizes": True}
+        return TextNetwork(made.from_pretrained(folder, dtype=torch.float32, **of_folder), tokeniser)
 
 
 @contextmanager

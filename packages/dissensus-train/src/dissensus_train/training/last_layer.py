@@ -6,7 +6,7 @@ that it never runs.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class LastLayer:
-    """The linear layer that ran last in the latest forward pass; None before the first."""
+    """The linear layer that ran last in the latest forward pass; None before the first, or where another is watched."""
 
     def __init__(self) -> None:
         self.layer: nn.Linear | None = None
         self._given: Any = None
 
-    def ran(self, layer: nn.Linear, given: tuple[Any, ...]) -> None:
+    def ran(self, layer: Any, given: tuple[Any, ...]) -> None:
         """Note that a layer is about to run; of all that run, the last is remembered."""
         self.layer, self._given = layer, given[0]
 
@@ -45,12 +45,22 @@ def watched_last_layer(model: nn.Module) -> Iterator[LastLayer]:
             f"ood, name a layer, one of {names}"
         )
     last = LastLayer()
-    hooks = [module.register_forward_pre_hook(last.ran) for module in linears]
-    try:
+    with ExitStack() as hooks:
+        for module in linears:
+            hooks.enter_context(module.register_forward_pre_hook(last.ran))
         yield last
+
+
+@contextmanager
+def in_evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """The model in evaluation mode for as long as the context lasts, and then each layer in the mode it was in."""
+    trained = [layer for layer in model.modules() if layer.training]
+    model.eval()
+    try:
+        yield
     finally:
-        for hook in hooks:
-            hook.remove()
+        for layer in trained:
+            layer.training = True
 
 
 @torch.no_grad()
@@ -65,18 +75,11 @@ def layers_that_run(
             ran.append(name)
 
     layers = {name: layer for name, layer in model.named_modules() if wanted(layer)}
-    hooks = [
-        layer.register_forward_hook(lambda _, __, out, name=name: note(name, out)) for name, layer in layers.items()
-    ]
-    training = model.training
-    model.eval()
-    try:
+    with in_evaluation_mode(model), ExitStack() as hooks:
+        for name, layer in layers.items():
+            hooks.enter_context(layer.register_forward_hook(lambda _, __, out, name=name: note(name, out)))
         if layers:
             run()
-    finally:
-        model.train(training)
-        for hook in hooks:
-            hook.remove()
     return ran
 
 

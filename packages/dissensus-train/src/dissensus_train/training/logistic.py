@@ -24,7 +24,7 @@ from dissensus_train.training.loop import log_probabilities, measured
 from dissensus_train.training.losses import spread
 from dissensus_train.training.models import LOGISTIC, network_of
 from dissensus_train.training.progress import EpochEnded
-from dissensus_train.training.run import FEW, RunResult, class_weights, delivery_of, machine, selection_of, why_failed
+from dissensus_train.training.run import FEW, RunResult, class_weights, delivery_of, selection_of, timed, why_failed
 
 if TYPE_CHECKING:
     from dissensus.arrays import Features, Floats, Table
@@ -91,13 +91,7 @@ def fit_logistic(run: Run, data: TrainingData, *, progress: Progress = silent) -
         predictions=predictions,
         dynamics={},
         weights=arrays,
-        timing={
-            "seconds": time.perf_counter() - began,
-            "engine": "loop",
-            "device": "cpu",
-            "together": 1,
-            "machine": machine("cpu"),
-        },
+        timing=timed(time.perf_counter() - began, engine="loop", device="cpu", together=1),
         failed=why_failed(run, data, before=before, after=after, loss=loss_by_strength, weights=arrays),
     )
 

@@ -24,7 +24,7 @@ from dissensus_train.training.run import Run, RunResult, class_weights, delivery
 from dissensus_train.training.together import Together, train_together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from dissensus.arrays import Floats, Mask
@@ -62,12 +62,55 @@ def own_draws(run: Run, place: torch.device) -> Iterator[None]:
         yield
 
 
-class SingleRun(Together):
+class OwnNetwork:
+    """The network of one run on a device, the weights that are kept of it, and what it is selected on."""
+
+    def __init__(self, run: Run, data: TrainingData, place: torch.device, *, checked: bool = True) -> None:
+        self.model = placed(network_of(run, data, checked=checked), data.shape, place)
+        self.kept, self.compared = snapshot(self.model), selection_of(run, data, place)
+
+
+class EachByItself(Together):
+    """Runs that have a network each: they are asked, kept and restored one after the other."""
+
+    singles: Sequence[OwnNetwork]
+    features: Any
+    loss: Loss = staticmethod(cross_entropy)
+
+    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
+        metrics = [
+            measured(one.model, self.features, one.compared, self.settings, loss=self.loss, shares=shares)
+            for one in self.singles
+            if one.compared is not None
+        ]
+        return np.stack(metrics, axis=1) if metrics else None
+
+    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
+        log_q = [log_probabilities(one.model, self.features, rows, self.settings, who=who) for one in self.singles]
+        return torch.stack(log_q).exp()
+
+    def keep(self, chosen: Mask) -> None:
+        for one, now in zip(self.singles, chosen, strict=True):
+            if now:
+                one.kept = snapshot(one.model)
+
+    def trust(self, share: Floats) -> None:
+        for one, own in zip(self.singles, share.tolist(), strict=True):
+            one.kept["deviation"] *= own
+
+    def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
+        for one in self.singles:
+            one.model.load_state_dict(one.kept)
+        return [{name: value.cpu().numpy() for name, value in one.kept.items()} for one in self.singles]
+
+
+class SingleRun(EachByItself):
     """One run, its batches one after the other as PyTorch has them."""
 
     def __init__(self, run: Run, data: TrainingData, place: torch.device) -> None:
         self.run, self.settings, self.classes, self.place = run, run.training, data.classes, place
-        self.model = placed(network_of(run, data), data.shape, place)
+        self.singles = [OwnNetwork(run, data, place)]
+        self.model = self.singles[0].model
         self.features = network_inputs(self.model, data, place)
         self.members = {name: torch.from_numpy(rows).to(place) for name, rows in data.splits.items()}
         self.train_features = rows_of(self.features, self.members[TRAIN])
@@ -79,8 +122,7 @@ class SingleRun(Together):
         self.optimiser = make_optimiser(self.model, self.settings, rate=rate, folder=data.folder)
         self.loss, by_class = loss_of(self.settings, data.folder), class_weights(run, data)
         self.by_class = None if by_class is None else torch.from_numpy(by_class).to(place)
-        self.selection = selection_of(run, data, place)
-        self.kept, self.total = snapshot(self.model), torch.zeros((), device=place)
+        self.total = torch.zeros((), device=place)
 
     def train_epoch(self, epoch: int, rate: Floats) -> None:
         settings = self.settings
@@ -108,27 +150,6 @@ class SingleRun(Together):
 
     def train_loss(self) -> Floats:
         return np.array([float(self.total) / self.n_examples])
-
-    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
-        if self.selection is None:
-            return None
-        return measured(self.model, self.features, self.selection, self.settings, loss=self.loss, shares=shares)[
-            :, None
-        ]
-
-    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
-        return log_probabilities(self.model, self.features, rows, self.settings, who=who).exp()[None]
-
-    def keep(self, chosen: Mask) -> None:
-        if chosen[0]:
-            self.kept = snapshot(self.model)
-
-    def trust(self, share: Floats) -> None:
-        self.kept["deviation"] *= float(share[0])
-
-    def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
-        self.model.load_state_dict(self.kept)
-        return [{name: value.cpu().numpy() for name, value in self.kept.items()}]
 
 
 def warmed_up(step: int, steps_an_epoch: int, settings: Training) -> float:

@@ -19,6 +19,7 @@ from dissensus_train.training.annotator_side import panel_of, with_people
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.fine_tuning import is_pretrained, pretrained, pretrained_source
 from dissensus_train.training.inputs import prepared
+from dissensus_train.training.last_layer import in_evaluation_mode
 from dissensus_train.training.pairs import pair, pair_linear, pair_spread
 
 if TYPE_CHECKING:
@@ -249,18 +250,14 @@ def _check_width(model: nn.Module, name: str, shape: Shape, *, classes: int, ite
     if reads and items is None:
         # Where there are no items to try it on, its first batch tells.
         return
-    training = model.training
-    model.eval()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), in_evaluation_mode(model):
             out = model(_two_items(model, shape, items))
     except (RuntimeError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         first = str(error).splitlines()[0]
         raise InputError(f"model {name} does not take items of shape {shape}: {first}") from error
-    finally:
-        model.train(training)
     if not isinstance(out, torch.Tensor):
         raise InputError(
             f"model {name}: it answers with a {type(out).__name__}, not a tensor of logits; return that alone"

@@ -58,6 +58,18 @@ def machine(device: torch.device | str) -> str:
     return f"{available_cores()} cores, {platform.machine()}"
 
 
+def key_of(values: Any) -> str:
+    """A hash of plain values, by which what they decide is stored and found."""
+    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:20]
+
+
+def timed(seconds: float, *, engine: str, device: torch.device | str, together: int) -> dict[str, Any]:
+    """The `timing` of each of so many runs that were trained together."""
+    about = {"engine": engine, "device": str(device), "together": together, "machine": machine(device)}
+    return {"seconds": seconds, **about}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """One model trained on one target by one delivery with one seed (of weights, batches, draws and augmentation).
@@ -89,8 +101,7 @@ class Run:
     @cached_property
     def key(self) -> str:
         """The hash of the spec: what the run is stored and found by."""
-        canonical = json.dumps(self.spec(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()[:20]
+        return key_of(self.spec())
 
     @property
     def network(self) -> str:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, stack_module_state, vmap
 
 from dissensus_train.training.annotator_side import PeopleNetwork, trusted
-from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs, stacked_epoch
+from dissensus_train.training.batches import Epoch, each_part, inputs, placed_epoch, stacked_epoch
 from dissensus_train.training.inputs import evaluation_parts
 from dissensus_train.training.loop import autocast, selection_metric
 from dissensus_train.training.losses import cross_entropy
@@ -72,10 +72,7 @@ class StackedRuns(Captured):
         self._measure: dict[tuple[float, ...], tuple[Callable[[], None], Tensor]] = {}
 
     def _begin(self, plan: Epoch, rate: Floats) -> None:
-        if self.plan is None:
-            self.plan = each_part(plan, lambda part: part.to(self.place, copy=True))
-        else:
-            copy_epoch(plan, self.plan)
+        self.plan = placed_epoch(plan, self.plan, self.place)
         self.rate.copy_(torch.from_numpy(rate))
         self.total.zero_()
         self.cursor.zero_()
@@ -84,8 +81,7 @@ class StackedRuns(Captured):
         return np.asarray(self.total.double().cpu().numpy() / self.n_examples)
 
     def _prepare(self, epoch: int) -> Epoch:
-        pairs = zip(self.runs, self.deliveries, strict=True)
-        epochs = [epoch_of(run, given, epoch, classes=self.classes) for run, given in pairs]
+        epochs = self._drawn(epoch)
         if self.place.type != "cuda":
             return stacked_epoch(epochs)
         # Two, in turn: one is filled while the device may still read the other.

@@ -18,7 +18,6 @@ the same time: a writer (`RunWriter`) sweeps only what dead writers left, and tr
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -48,7 +47,7 @@ from dissensus_train.training.claims import (
     owner_of,
     remove_claims,
 )
-from dissensus_train.training.run import Run, RunResult
+from dissensus_train.training.run import Run, RunResult, key_of
 from dissensus_train.training.settings import Training
 
 if TYPE_CHECKING:
@@ -344,8 +343,7 @@ def write_run(folder: Path, result: RunResult) -> None:
 
 def measurement_key(*of: Any) -> str:
     """The hash of what was measured and how: keys of runs, settings, fingerprints, as plain values."""
-    canonical = json.dumps(of, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()[:20]
+    return key_of(of)
 
 
 def _json_in(path: Path) -> dict[str, Any]:

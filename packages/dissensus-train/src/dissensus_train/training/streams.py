@@ -8,25 +8,24 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from shutil import which
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from dissensus_train.training.annotator_side import shrink
-from dissensus_train.training.batches import Epoch, copy_epoch, each_part, epoch_of, inputs
-from dissensus_train.training.loop import autocast, log_probabilities, make_optimiser, measured, placed, snapshot
+from dissensus_train.training.batches import Epoch, each_part, inputs, placed_epoch
+from dissensus_train.training.loop import EachByItself, OwnNetwork, autocast, make_optimiser
 from dissensus_train.training.losses import cross_entropy
-from dissensus_train.training.models import MODELS, network_of
-from dissensus_train.training.run import Run, selection_of
+from dissensus_train.training.models import MODELS
 from dissensus_train.training.together import Captured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dissensus.arrays import Floats, Mask
+    from dissensus.arrays import Floats
     from dissensus_train.training.data import TrainingData
+    from dissensus_train.training.run import Run
 
 
 WORTH_COMPILING: Final = 40_000
@@ -38,8 +37,10 @@ def can_compile(place: torch.device) -> bool:
     return place.type == "cuda" and find_spec("triton") is not None and any(map(which, ("cc", "gcc", "clang")))
 
 
-class StreamedRuns(Captured):
+class StreamedRuns(Captured, EachByItself):
     """R runs side by side on streams."""
+
+    singles: list[_Streamed]
 
     def __init__(self, runs: Sequence[Run], data: TrainingData, place: torch.device) -> None:
         features = torch.from_numpy(data.normalised()).to(place)
@@ -64,8 +65,7 @@ class StreamedRuns(Captured):
         return [value for one in self.singles for value in one.state()]
 
     def _prepare(self, epoch: int) -> list[Epoch]:
-        pairs = zip(self.runs, self.deliveries, strict=True)
-        plans = [epoch_of(run, delivery, epoch, classes=self.classes) for run, delivery in pairs]
+        plans = self._drawn(epoch)
         return [each_part(plan, Tensor.pin_memory) for plan in plans] if self.place.type == "cuda" else plans
 
     def _step(self, count: int) -> None:
@@ -85,54 +85,23 @@ class StreamedRuns(Captured):
     def train_loss(self) -> Floats:
         return torch.stack([one.total for one in self.singles]).double().cpu().numpy() / self.n_examples
 
-    def select(self, shares: tuple[float, ...] | None = None) -> Floats | None:
-        metrics = [
-            measured(one.model, self.features, one.compared, self.settings, shares=shares)
-            for one in self.singles
-            if one.compared is not None
-        ]
-        return np.stack(metrics, axis=1) if metrics else None
 
-    def predict(self, rows: Tensor, who: Tensor | None = None) -> Tensor:
-        log_q = [log_probabilities(one.model, self.features, rows, self.settings, who=who) for one in self.singles]
-        return torch.stack(log_q).exp()
-
-    def keep(self, chosen: Mask) -> None:
-        for one, now in zip(self.singles, chosen, strict=True):
-            if now:
-                one.kept = snapshot(one.model)
-
-    def trust(self, share: Floats) -> None:
-        for one, own in zip(self.singles, share.tolist(), strict=True):
-            one.kept["deviation"] *= own
-
-    def restore(self) -> list[dict[str, np.ndarray[Any, Any]]]:
-        for one in self.singles:
-            one.model.load_state_dict(one.kept)
-        return [{name: value.cpu().numpy() for name, value in one.kept.items()} for one in self.singles]
-
-
-class _Streamed:
+class _Streamed(OwnNetwork):
     """One run: its model, optimiser and the tensors that its captured step reads and writes."""
 
     def __init__(self, run: Run, data: TrainingData, train_features: Tensor, place: torch.device) -> None:
         self.run, self.place, self.train_features = run, place, train_features
-        self.model = placed(network_of(run, data, checked=False), data.shape, place)
+        super().__init__(run, data, place, checked=False)
         self.whole_batch: Callable[..., Tensor] = self.model
         self.rate = torch.zeros((), device=place)
         self.optimiser = make_optimiser(self.model, run.training, rate=self.rate)
         begin_from_zero(self.optimiser)
         self.total = torch.zeros((), device=place)
         self.cursor = torch.zeros((), dtype=torch.long, device=place)
-        self.compared = selection_of(run, data, place)
-        self.kept = snapshot(self.model)
         self.plan: Epoch | None = None
 
     def begin(self, plan: Epoch, rate: float) -> None:
-        if self.plan is None:
-            self.plan = each_part(plan, lambda part: part.to(self.place, copy=True))
-        else:
-            copy_epoch(plan, self.plan)
+        self.plan = placed_epoch(plan, self.plan, self.place)
         self.model.train()
         self.rate.fill_(rate)
         self.total.zero_()

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dissensus.progress import silent
 from dissensus_train.training.annotator_side import TRUST, most_trusted
-from dissensus_train.training.batches import padded
+from dissensus_train.training.batches import epoch_of, padded
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.run import (
     FEW,
@@ -23,7 +23,7 @@ from dissensus_train.training.run import (
     answers_by_vote,
     delivery_of,
     held_out_votes,
-    machine,
+    timed,
     why_failed,
 )
 from dissensus_train.training.schedule import Schedule, ended
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Mask
     from dissensus.progress import Progress
+    from dissensus_train.training.batches import Epoch
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
     from dissensus_train.training.settings import Training
@@ -140,13 +141,7 @@ def train_together(
             ),
             dynamics={name: values[r, : lengths[r]] for name, values in recorded.items()},
             weights=weights[r],
-            timing={
-                "seconds": seconds,
-                "engine": engine,
-                "device": str(device),
-                "together": len(runs),
-                "machine": machine(device),
-            },
+            timing=timed(seconds, engine=engine, device=device, together=len(runs)),
             failed=why_failed(
                 run,
                 data,
@@ -184,6 +179,10 @@ class Captured(Together):
             self.step[count]()
         # While the device works through the queue, this side draws the next epoch.
         self._prepared = self._prepare(epoch + 1) if epoch + 1 < self.settings.epochs else None
+
+    def _drawn(self, epoch: int) -> list[Epoch]:
+        pairs = zip(self.runs, self.deliveries, strict=True)
+        return [epoch_of(run, delivery, epoch, classes=self.classes) for run, delivery in pairs]
 
     @abstractmethod
     def _prepare(self, epoch: int) -> Any:

@@ -11,6 +11,7 @@ from dissensus.parts import installed
 from dissensus_train.delivery.deliveries import Fixed
 from dissensus_train.integrations.loading import Delivered, Loader
 from dissensus_train.training.data import TRAIN
+from dissensus_train.training.last_layer import in_evaluation_mode
 
 installed("lightning", "lightning", wanted_by="dis.lightning")
 
@@ -32,11 +33,6 @@ class DeliveryCallback(Callback):  # type: ignore[misc]
     Recording calls the module itself with the inputs of a batch, in evaluation mode and without gradients; it must
     answer with what the recorder was made for (logits, unless said otherwise). Where several processes train, the
     first of them records all items.
-
-    Attributes:
-        loader: that of training.
-        recorder: None records nothing.
-        datasets: by split of the recorder, what inputs are taken from, in the order of the recorder's items.
     """
 
     def __init__(
@@ -46,8 +42,9 @@ class DeliveryCallback(Callback):  # type: ignore[misc]
 
         Args:
             loader: as `dis.loader` makes it; give the same to the `Trainer`.
-            recorder: of the items; call its `save` after training.
-            datasets: by split of the recorder; None is the loader's own dataset as the split `train`.
+            recorder: of the items; call its `save` after training. None records nothing.
+            datasets: by split of the recorder, what inputs are taken from, in the order of the recorder's items; None
+                is the loader's own dataset as the split `train`.
         """
         super().__init__()
         if not hasattr(loader, "set_epoch"):
@@ -82,9 +79,7 @@ class DeliveryCallback(Callback):  # type: ignore[misc]
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         if self.recorder is None or not trainer.is_global_zero:
             return
-        modes = [(part, part.training) for part in pl_module.modules()]
-        pl_module.eval()
-        with torch.no_grad():
+        with torch.no_grad(), in_evaluation_mode(pl_module):
             for split, dataset in self.datasets.items():
                 names, every = self.recorder.items[split], torch.arange(len(dataset))
                 batches = Loader(
@@ -94,8 +89,6 @@ class DeliveryCallback(Callback):  # type: ignore[misc]
                 )
                 for inputs, _, item in batches:
                     self.recorder.record(names[item.numpy()], pl_module(trainer.strategy.batch_to_device(inputs)))
-        for part, training in modes:
-            part.training = training
         self.recorder.end_epoch()
 
 

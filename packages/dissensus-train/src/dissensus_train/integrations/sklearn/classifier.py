@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from dissensus.arrays import Names, Table
 
 
-def _has_probabilities(classifier: VotesClassifier) -> bool:
-    return hasattr(getattr(classifier, "estimator_", classifier.estimator), "predict_proba")
-
-
 class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Fits a classifier on every item once for each class that somebody voted for, weighted by those votes.
 
@@ -97,7 +93,7 @@ class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # ty
         said = np.ravel(self._asked(X).predict(X))
         return self.classes_[self._voted[said]]
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Table:
         """(items, classes) probabilities; 0 for a class that nobody voted for."""
         said = self._asked(X).predict_proba(X)
