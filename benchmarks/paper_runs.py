@@ -32,6 +32,7 @@ import tarfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -244,8 +245,9 @@ def complete(
     first = kept_summary(folder, paper.name, name)
     assert first is not None, f"{folder}: it keeps no summary of {name} to join"
     fewer = replace(study, methods=tuple(each for each in study.methods if str(each) not in kept), reference=None)
-    opened = tuple(open_study(on_own_split(fewer, seed), store) for seed in seeds)
-    new = summarise(with_fields(paper, claims=()), name, Evidence(opened=opened, own_splits=True, resamples=0))
+    opened = (open_study(on_own_split(fewer, seed), store) for seed in seeds)
+    alone = (Evidence(opened=(one,), resamples=0) for one in opened)
+    new = reduce(joined, [summarise(with_fields(paper, claims=()), name, each, own_split=True) for each in alone])
     values: dict[tuple[str, str, str], list[float]] = {}
     items: dict[str, int] = {}
     for row in new.scores:
@@ -260,7 +262,7 @@ def complete(
     answers: dict[str, Any] = {}
     for claim in (claim for claim in paper.claims if claim.study == name):
         like, asked = first.answers[claim.id], of_scores(claim.quantity, claim.about, values).tolist()
-        answers[claim.id] = {**like, "measured": measured_over_splits(like, asked, tested_share=share)}
+        answers[claim.id] = measured_over_splits(like, asked, tested_share=share)
     whole = planned(paper, name, open_study(on_own_split(study, seeds[0]), store), quick=False, instead=False)
     scores = tuple(
         row_over_splits({**row, "items": items[row["stratum"]]}, values[what], tested_share=share)
