@@ -14,8 +14,16 @@ from dissensus_collect.results.live import is_complete, live, warnings
 from dissensus_collect.results.overview import overview, overview_apart
 from dissensus_collect.store.events import is_simulated, log_event
 from dissensus_collect.web.logins import RESEARCHER
-from dissensus_collect.web.security import DOOR_COOKIE, RESEARCHER_COOKIE, address_of, csrf_token, keyed_name, new_token
-from dissensus_collect.web.site import Refusal, Site, draw, posted_form, researcher_of, site_of
+from dissensus_collect.web.security import (
+    DOOR_COOKIE,
+    RESEARCHER_COOKIE,
+    Refusal,
+    address_of,
+    csrf_token,
+    keyed_name,
+    new_token,
+)
+from dissensus_collect.web.site import Site, draw, posted_form, researcher_of, site_of
 from dissensus_collect.work.door import shut_by_researcher
 
 if TYPE_CHECKING:

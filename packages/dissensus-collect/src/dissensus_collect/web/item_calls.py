@@ -12,8 +12,8 @@ from starlette.routing import Route
 from dissensus_collect.store.events import BROWSER_EVENTS, log_bounded
 from dissensus_collect.web.annotator_pages import screens_of
 from dissensus_collect.web.item_screen import named_classes, shown
-from dissensus_collect.web.security import csrf_token
-from dissensus_collect.web.site import Refusal, Site, known, language_of, posted_json, session_of, site_of, text_of
+from dissensus_collect.web.security import Refusal, csrf_token
+from dissensus_collect.web.site import Site, known, language_of, posted_json, session_of, site_of, text_of
 from dissensus_collect.work import assignment, choosing
 from dissensus_collect.work.answers import check_answers, check_values
 from dissensus_collect.work.assignment import Assigned, Elsewhere, Finished
@@ -59,6 +59,12 @@ class Call:
             return work(cursor, annotator.id)
 
         return await self.site.database.write(for_annotator)
+
+    async def record(self, step: Callable[..., T], **what: Any) -> T:
+        """Takes a step of the annotator's work (`assignment.heartbeat`), and returns what it does."""
+        return await self.write(
+            lambda cursor, annotator: step(cursor, self.site.project, annotator, now=self.now, **what)
+        )
 
     def after(self, cursor: Cursor, annotator: int, *, tab: str) -> dict[str, Any]:
         """What comes next, and the picture that will most likely come after it, so that it can be fetched ahead."""
@@ -151,10 +157,7 @@ async def save(request: Request) -> Response:
 async def heartbeat(request: Request) -> Response:
     """A sign of life: the lease is prolonged."""
     call = await called(request)
-    about: dict[str, Any] = {"now": call.now, "assignment": call.text("assignment"), "tab": call.text("tab")}
-    lease = await call.write(
-        lambda cursor, annotator: assignment.heartbeat(cursor, call.site.project, annotator, **about)
-    )
+    lease = await call.record(assignment.heartbeat, assignment=call.text("assignment"), tab=call.text("tab"))
     return JSONResponse({"expires_in": max(0.0, lease.expires - call.now), "mine": lease.mine, "held": lease.held})
 
 
@@ -172,12 +175,8 @@ async def draft(request: Request) -> Response:
 async def problem(request: Request) -> Response:
     """Something is wrong with the item: it is put aside without a vote."""
     call = await called(request)
-    about: dict[str, Any] = {
-        "now": call.now,
-        "assignment": call.text("assignment"),
-        "reason": call.text("reason", longest=600),
-    }
-    await call.write(lambda cursor, annotator: assignment.report_problem(cursor, call.site.project, annotator, **about))
+    about = {"assignment": call.text("assignment"), "reason": call.text("reason", longest=600)}
+    await call.record(assignment.report_problem, **about)
     return JSONResponse({"reported": True})
 
 
@@ -185,9 +184,7 @@ async def back(request: Request) -> Response:
     """Go back one item, where the project allows it."""
     call = await called(request)
     call.text("tab")
-    item = await call.write(
-        lambda cursor, annotator: assignment.back(cursor, call.site.project, annotator, now=call.now)
-    )
+    item = await call.record(assignment.back)
     if item is None:
         sentence = language_of(request).say("There is nothing to go back to.")
         return JSONResponse({"state": "none", "error": sentence})

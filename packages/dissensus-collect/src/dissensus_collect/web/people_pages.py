@@ -14,8 +14,8 @@ from dissensus_collect.results.pay import PayLine, bulk_files, decide_pay, pay_s
 from dissensus_collect.results.quality import AnnotatorQuality, annotator_facts
 from dissensus_collect.web.desk import Desk, desk_of, required, whole_numbers
 from dissensus_collect.web.listing import LongList
-from dissensus_collect.web.security import keyed_name
-from dissensus_collect.web.site import Decided, Refusal
+from dissensus_collect.web.security import Refusal, keyed_name
+from dissensus_collect.web.site import Decided
 from dissensus_collect.work import leaving
 
 if TYPE_CHECKING:

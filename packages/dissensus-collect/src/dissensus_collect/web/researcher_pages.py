@@ -23,8 +23,8 @@ from dissensus_collect.web import people_pages
 from dissensus_collect.web.desk import Desk, desk_of, enter, entrance, leave, login, required, whole_numbers
 from dissensus_collect.web.listing import LongList
 from dissensus_collect.web.people_pages import zip_file
-from dissensus_collect.web.security import keyed_name
-from dissensus_collect.web.site import Refusal, draw
+from dissensus_collect.web.security import Refusal, keyed_name
+from dissensus_collect.web.site import draw
 from dissensus_collect.work.recruitment import codes_made
 from dissensus_collect.work.reports import use_again
 

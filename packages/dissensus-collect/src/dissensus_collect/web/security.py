@@ -137,6 +137,32 @@ class Limits:
     logins: Buckets = field(default_factory=lambda: Buckets(rate=1 / 30, burst=8))
 
 
+class Refusal(Exception):  # noqa: N818
+    """A request that is refused with a sentence and an HTTP status; after `wait` seconds it may be tried again."""
+
+    def __init__(
+        self, sentence: str, status: int, kind: str, *, heading: str = "This did not work", wait: int | None = None
+    ) -> None:
+        super().__init__(sentence)
+        self.sentence, self.status, self.kind, self.heading, self.wait = sentence, status, kind, heading, wait
+
+
+def too_large() -> Refusal:
+    """The refusal of a body that is larger than any honest one."""
+    return Refusal("This request is larger than any page of this project sends.", 413, "size")
+
+
+def too_many(wait: float) -> Refusal:
+    """The refusal of one request more than there may be at a time."""
+    return Refusal(
+        "Too many requests come from your network at once. Please wait a moment and try again; nothing is lost.",
+        429,
+        "rate",
+        heading="One moment, please",
+        wait=max(1, round(wait)),
+    )
+
+
 def content_policy(*, framed_by: tuple[str, ...]) -> str:
     """The Content-Security-Policy of every page: nothing but our own files, no inline script or style."""
     frames, no_frame = " ".join(framed_by), "'none'"
@@ -157,7 +183,7 @@ class Guard:
         limits: Limits | None,
         clock: Callable[[], float],
         https: bool,
-        refuse: Callable[[Scope, TurnedAway], Response],
+        refuse: Callable[[Scope, Refusal], Response],
         heard: Callable[[str, str], None],
         framed_by: tuple[str, ...] = (),
     ) -> None:
@@ -204,16 +230,16 @@ class Guard:
             message = await receive()
             taken += len(message.get("body", b""))
             if taken > LARGEST_BODY:
-                raise BodyTooLarge
+                raise too_large()
             return message
 
         await self.app(scope, measured, with_headers)
 
-    def _refused(self, scope: Scope) -> TurnedAway | None:
+    def _refused(self, scope: Scope) -> Refusal | None:
         headers = Headers(scope=scope)
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > LARGEST_BODY:
-            return TOO_LARGE
+            return too_large()
         forwarded = headers.get("x-forwarded-for")
         if forwarded is not None:
             self.heard(address_of(scope), forwarded)
@@ -227,28 +253,7 @@ class Guard:
         return too_many(wait) if wait else None
 
 
-class BodyTooLarge(Exception):  # noqa: N818
-    """A body that did not give its length turned out larger than any honest one."""
-
-
 def address_of(scope: Scope) -> str:
     """The network address of a request, as the server (or its trusted proxy) reports it."""
     client = scope.get("client")
     return str(client[0]) if client else "unknown"
-
-
-@dataclass(frozen=True)
-class TurnedAway:
-    """A request that is refused before a page has seen it; after `wait` seconds it may be tried again."""
-
-    status: int
-    kind: str
-    wait: int | None = None
-
-
-TOO_LARGE: Final = TurnedAway(413, "size")
-
-
-def too_many(wait: float) -> TurnedAway:
-    """TurnedAway for now, with the seconds to wait."""
-    return TurnedAway(429, "rate", max(1, round(wait)))

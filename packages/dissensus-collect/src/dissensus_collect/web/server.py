@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,8 +20,8 @@ from dissensus.errors import InputError
 from dissensus_collect.store.database import DiskFull
 from dissensus_collect.web import annotator_pages, item_calls, researcher_pages
 from dissensus_collect.web.logins import Logins
-from dissensus_collect.web.security import ANNOTATOR_COOKIE, TOO_LARGE, BodyTooLarge, Guard, Limits, address_of
-from dissensus_collect.web.site import Refusal, ServerSettings, Site, refuse, site_of, turned_away
+from dissensus_collect.web.security import ANNOTATOR_COOKIE, Guard, Limits, Refusal, address_of
+from dissensus_collect.web.site import ServerSettings, Site, refuse, site_of
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.door import shut_by_researcher
 from dissensus_collect.work.recruitment import MTURK_FRAMES, NotInvited, key_set_of
@@ -67,7 +67,7 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
                 limits=site.limits,
                 clock=settings.clock,
                 https=site.https,
-                refuse=lambda scope, refusal: turned_away(Request(scope), refusal),
+                refuse=lambda scope, refusal: refuse(Request(scope), refusal),
                 heard=lambda address, forwarded: _heard(site, address, forwarded),
                 framed_by=framed_by,
             )
@@ -75,8 +75,8 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
         # One for each, since Starlette asks for the nearest class of an error.
         exception_handlers=dict.fromkeys(
             (
-                Refusal, annotator_pages.NotDue, Refused, NotInvited, DiskFull, InputError, BodyTooLarge,
-                ClientDisconnect, HTTPException, Exception,
+                Refusal, annotator_pages.NotDue, Refused, NotInvited, DiskFull, InputError, ClientDisconnect,
+                HTTPException, Exception,
             ),
             answer_to,
         ),
@@ -105,49 +105,42 @@ async def answer_to(request: Request, error: Exception) -> Response:
     """What a visitor reads whose request was refused or failed."""
     if isinstance(error, annotator_pages.NotDue):
         return RedirectResponse(error.screen, 303)
-    if isinstance(error, BodyTooLarge):
-        return turned_away(request, TOO_LARGE)
     if isinstance(error, ClientDisconnect):
         # Whoever went away reads no answer, and it is nobody's fault.
         return Response(status_code=400)
+    # By its address alone, without a link from a platform, people find into some projects only.
+    plain = site_of(request).project.recruitment.kind == "plain"
     if isinstance(error, Refusal):
-        about: dict[str, Any] = {"status": error.status, "kind": error.kind}
-        if error.status != 401:
-            return refuse(request, error.sentence, **about)
-        if request.url.path.startswith("/researcher") and "/api/" not in request.url.path:
+        ended = error.status == 401
+        if ended and request.url.path.startswith("/researcher") and "/api/" not in request.url.path:
             return RedirectResponse("/researcher/login", 303)
-        plain = site_of(request).project.recruitment.kind == "plain"
-        return refuse(request, error.sentence, heading="Your session has ended", start=plain, **about)
+        return refuse(request, error, start=ended and plain)
     if isinstance(error, Refused):
-        return refuse(request, _sentence(error), status=STATUS[error.kind], kind=error.kind)
+        return refuse(request, Refusal(_sentence(error), STATUS[error.kind], error.kind))
     if isinstance(error, NotInvited):
-        about = {"status": 403, "kind": "not-invited", "values": error.values}
-        return refuse(request, error.template, heading="This link does not work", **about)
+        away = Refusal(error.template, 403, "not-invited", heading="This link does not work")
+        return refuse(request, away, values=error.values)
     if isinstance(error, DiskFull):
         _log_full(site_of(request), error)
-        return refuse(
-            request,
+        full = Refusal(
             "The server's disk is full and nothing was stored; what was stored before is safe, please try again later.",
+            507,
+            "disk-full",
             heading="The server has no room",
-            status=507,
-            kind="disk-full",
         )
+        return refuse(request, full)
     if isinstance(error, InputError):
-        return refuse(request, _sentence(error), status=400, kind="input")
+        return refuse(request, Refusal(_sentence(error), 400, "input"))
     if isinstance(error, HTTPException) and error.status_code == 404:
-        # By its address alone, without a link from a platform, people find into some projects only.
-        start = site_of(request).project.recruitment.kind == "plain" or ANNOTATOR_COOKIE in request.cookies
-        about = {"status": 404, "kind": "missing", "start": start}
-        return refuse(request, "There is no such page.", heading="Not here", **about)
+        missing = Refusal("There is no such page.", 404, "missing", heading="Not here")
+        return refuse(request, missing, start=plain or ANNOTATOR_COOKIE in request.cookies)
     if isinstance(error, HTTPException):
-        return refuse(request, f"{error.detail}.", status=error.status_code, kind="http")
+        return refuse(request, Refusal(f"{error.detail}.", error.status_code, "http"))
     # Starlette logs the error; the visitor learns nothing about the machine.
-    return refuse(
-        request,
-        "Something went wrong on our side; please try again in a moment. What was saved stays saved.",
-        status=500,
-        kind="failure",
+    ours = Refusal(
+        "Something went wrong on our side; please try again in a moment. What was saved stays saved.", 500, "failure"
     )
+    return refuse(request, ours)
 
 
 def _log_full(site: Site, error: Exception) -> None:

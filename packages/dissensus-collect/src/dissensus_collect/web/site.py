@@ -18,6 +18,7 @@ from dissensus_collect.web.security import (
     ANNOTATOR_COOKIE,
     RESEARCHER_COOKIE,
     Limits,
+    Refusal,
     csrf_token,
     same_origin,
     same_secret,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from dissensus_collect.results.overview import Overview
     from dissensus_collect.store.database import Cursor, Database
     from dissensus_collect.web.logins import Account, Logins
-    from dissensus_collect.web.security import TurnedAway
     from dissensus_collect.work.participants import Annotator
     from dissensus_collect.work.recruitment import KeySet
 
@@ -119,17 +119,14 @@ LANGUAGE_COOKIE: Final = "dissensus_language"
 """The language that a visitor chose."""
 
 
-class Refusal(Exception):  # noqa: N818
-    """A request that is refused with a sentence and an HTTP status."""
-
-    def __init__(self, sentence: str, status: int, kind: str) -> None:
-        super().__init__(sentence)
-        self.sentence, self.status, self.kind = sentence, status, kind
-
-
 def signed_out() -> Refusal:
     """The refusal of a session that we do not know: the cookie is missing, or its participant was deleted."""
-    return Refusal("Your session has ended; please open the link that brought you here again.", 401, "session")
+    return Refusal(
+        "Your session has ended; please open the link that brought you here again.",
+        401,
+        "session",
+        heading="Your session has ended",
+    )
 
 
 def site_of(request: Request) -> Site:
@@ -270,38 +267,20 @@ def message(
 
 
 def refuse(
-    request: Request,
-    sentence: str,
-    *,
-    status: int,
-    kind: str,
-    heading: str = "This did not work",
-    start: bool = False,
-    values: Mapping[str, str] | None = None,
+    request: Request, refusal: Refusal, *, start: bool = False, values: Mapping[str, str] | None = None
 ) -> Response:
     """A refusal in the visitor's language, as JSON for a script and as a page for a person.
 
-    The sentence and the heading are English; `values` fills the sentence's braces. Where `start` is true, the first
-    page of the project is a way on.
+    `values` fills the braces of its sentence. Where `start` is true, the first page of the project is a way on.
     """
-    tongue = language_of(request)
+    tongue, sentence = language_of(request), refusal.sentence
     text = tongue.say(sentence, **values) if values else tongue.told(sentence)
+    response: Response
     if "/api/" in request.url.path:
-        return JSONResponse({"error": text, "kind": kind, "start": start}, status)
-    link = ("/", tongue.say("Open the project again")) if start else ("", "")
-    return message(request, tongue.told(heading), text, status=status, link=link[0], link_text=link[1])
-
-
-def turned_away(request: Request, refusal: TurnedAway) -> Response:
-    """The answer to a request that was refused before a page has seen it."""
-    about: dict[str, Any] = {"status": refusal.status, "kind": refusal.kind}
-    if refusal.wait is None:
-        return refuse(request, "This request is larger than any page of this project sends.", **about)
-    response = refuse(
-        request,
-        "Too many requests come from your network at once. Please wait a moment and try again; nothing is lost.",
-        heading="One moment, please",
-        **about,
-    )
-    response.headers["Retry-After"] = str(refusal.wait)
+        response = JSONResponse({"error": text, "kind": refusal.kind, "start": start}, refusal.status)
+    else:
+        link = {"link": "/", "link_text": tongue.say("Open the project again")} if start else {}
+        response = message(request, tongue.told(refusal.heading), text, status=refusal.status, **link)
+    if refusal.wait is not None:
+        response.headers["Retry-After"] = str(refusal.wait)
     return response

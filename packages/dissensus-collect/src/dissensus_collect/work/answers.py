@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -223,4 +222,4 @@ def _seconds(raw: Mapping[str, Any], name: str) -> float | None:
 def _measure(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST * 1000:
         raise Refused("illegal", f"{name} must be a number from 0")
-    return float(value) if math.isfinite(value) else 0.0
+    return float(value)

@@ -301,8 +301,8 @@ def _mine(cursor: Cursor, annotator: int, assignment: str, columns: str, *parame
     return row
 
 
-def _seen(cursor: Cursor, annotator: int, *, now: float, tab: str | None = None) -> None:
-    cursor.execute("UPDATE annotator SET seen_at = ?, tab = coalesce(?, tab) WHERE id = ?", (now, tab, annotator))
+def _seen(cursor: Cursor, annotator: int, *, now: float, tab: str) -> None:
+    cursor.execute("UPDATE annotator SET seen_at = ?, tab = ? WHERE id = ?", (now, tab, annotator))
 
 
 def _assigned(worker: Worker, row: Any, *, expires: float) -> Assigned:
