@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
+import msgspec
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from dissensus.toml_file import fits
 from dissensus_collect.store.events import BROWSER_EVENTS, log_bounded
 from dissensus_collect.web.annotator_pages import screens_of
 from dissensus_collect.web.item_screen import named_classes, shown
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     from dissensus_collect.store.database import Cursor
 
 T = TypeVar("T")
-DETAIL: Final = re.compile(r"[a-z-]{1,20}")
-"""Words in the detail of an event: nothing can be deleted from the log, so nobody's own text may go into it."""
-LARGEST_NUMBER: Final = 1_000_000
-"""Numbers in it are widths, counts and places."""
+_Word = Annotated[str, msgspec.Meta(pattern=r"^[a-z-]{1,20}(?![\s\S])")]
+_Number = Annotated[int, msgspec.Meta(gt=-1_000_000, lt=1_000_000)]
+Detail = Annotated[dict[_Word, _Number | bool | _Word | None], msgspec.Meta(max_length=4)]
+"""The detail of an event: nothing can be deleted from the log, so nobody's own text may go into it."""
 PAUSE_SECONDS: Final = 15
 
 
@@ -199,18 +200,11 @@ async def take_over(request: Request) -> Response:
     return JSONResponse({"taken": True})
 
 
-def _is_plain(name: str, value: Any) -> bool:
-    short = isinstance(value, int) and abs(value) < LARGEST_NUMBER
-    known_kind = value is None or short or (isinstance(value, str) and bool(DETAIL.fullmatch(value)))
-    return bool(DETAIL.fullmatch(name)) and known_kind
-
-
 async def event(request: Request) -> Response:
     """Something that a browser reports about itself, for the log."""
     call = await called(request)
     kind, detail = call.text("kind", longest=200), call.body.get("detail")
-    plain = isinstance(detail, dict) and len(detail) <= 4 and all(_is_plain(*entry) for entry in detail.items())
-    if kind not in BROWSER_EVENTS or not plain:
+    if kind not in BROWSER_EVENTS or fits(detail, Detail):
         raise Refusal(
             f"An event is one of {', '.join(BROWSER_EVENTS)}, with numbers and short words for detail.", 422, "illegal"
         )

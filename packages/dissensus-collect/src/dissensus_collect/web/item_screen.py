@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from dissensus.responses import RESPONSES
 from dissensus_collect.project.orders import class_order
 from dissensus_collect.web.media import inside
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
 def is_practised(project: Project, answers: str, *, rounds: int) -> bool:
     """Whether the practice was answered in full, by the rule that holds for saved answers."""
     try:
-        given = json.loads(answers)
+        given = msgspec.json.decode(answers, type=list[Any])
         for answer in given:
             check_answers(project, answer)
-    except (ValueError, TypeError, RecursionError, Refused):
+    except (ValueError, RecursionError, Refused):
         return False
     return len(given) == rounds
 

@@ -47,11 +47,6 @@ def keyed_name(session: str, about: str) -> str:
     return base64.urlsafe_b64encode(digest[:18]).decode()
 
 
-def same_secret(secret: str, right: str) -> bool:
-    """Whether two secrets are equal, taking a time that does not reveal where they differ."""
-    return hmac.compare_digest(secret.encode(), right.encode())
-
-
 def same_origin(headers: Mapping[str, str], *, base_url: str | None) -> bool:
     """Whether a post comes from one of our own pages, by ``Origin`` or, if a browser leaves that out, ``Referer``.
 
