@@ -31,13 +31,7 @@ USER: Final = "dissensus"
 
 @dataclass(frozen=True)
 class Deployment:
-    """What was written.
-
-    Attributes:
-        folder: where.
-        files: by name, what each is for.
-        steps: commands to run, in their order, with what they do.
-    """
+    """What was written: a folder, by name what its files are for, and commands to run, with what they do."""
 
     folder: Path
     files: dict[str, str]
@@ -47,16 +41,11 @@ class Deployment:
 def write_deployment(
     project: Project, folder: Path, *, kind: str, host: str, port: int = 8000, packages: Path | None = None
 ) -> Deployment:
-    """Write the files for a deployment into a new folder.
+    """Write the files for a deployment, of the kind ``docker`` or ``systemd``, into a folder that is new or empty.
 
-    Args:
-        project: the project.
-        folder: for the files; new or empty.
-        kind: ``docker`` or ``systemd``.
-        host: the name under which people reach the machine, such as study.example.org.
-        port: on which the server listens; with systemd, several projects on one machine need different ones.
-        packages: a checkout of dissensus, or a folder of its wheels, that the image is built from; by default the
-            checkout that this program runs from, or else the package index.
+    People reach the machine under the name `host`, such as study.example.org. With systemd, several projects on one
+    machine need different ports. `packages` is a checkout of dissensus, or a folder of its wheels, that the image is
+    built from; by default the checkout that this program runs from, or else the package index.
     """
     base_url, home = checked_base_url(f"https://{host}"), project.folder.resolve()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

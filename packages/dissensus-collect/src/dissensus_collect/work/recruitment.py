@@ -63,11 +63,7 @@ class KeySet:
 
 
 def read_key_set(path: Path, *, audience: str) -> KeySet:
-    """Read a cached JSON Web Key Set, so that signed links are checked without a network.
-
-    Raises:
-        InputError: if PyJWT is not installed, or the file holds no RSA key.
-    """
+    """Read a cached JSON Web Key Set, so that signed links are checked without a network."""
     try:
         import jwt
     except ImportError:
@@ -163,13 +159,7 @@ def invited(cursor: Cursor, code: str) -> External | None:
 
 @dataclass(frozen=True)
 class WayBack:
-    """How a participant returns to the platform with a code.
-
-    Attributes:
-        link: an address to follow, or None.
-        post_to: an address to post ``fields`` to (MTurk), or None.
-        fields: names and values to post.
-    """
+    """How a participant returns to the platform with a code: by a link, or by posting fields to an address (MTurk)."""
 
     link: str | None = None
     post_to: str | None = None
