@@ -72,9 +72,9 @@ def write_deployment(
     }
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
     # JSON is YAML, and needs no thought about what must be quoted.
-    environment.filters |= {
-        "json": partial(json.dumps, ensure_ascii=False), "unit_path": _unit_path, "unit_word": _unit_word,
-    }  # fmt: skip
+    environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
+    # Where systemd takes no quotation marks, and where it does.
+    environment.filters |= {"unit_path": lambda path: str(path).replace("%", "%%"), "unit_word": _unit_word}
 
     def filled(template: str) -> str:
         return environment.from_string(template).render(words)
@@ -113,11 +113,6 @@ def _installs(given: Path | None, into: Path) -> list[str]:
             "nor wheels of dissensus and dissensus_collect; give a folder that has them with packages="
         )
     return [f"dissensus[collect,fast]=={RUNNING}"]
-
-
-def _unit_path(path: str | Path) -> str:
-    """A path as systemd reads it where it takes no quotation marks."""
-    return str(path).replace("%", "%%")
 
 
 def _unit_word(text: str | int | Path) -> str:

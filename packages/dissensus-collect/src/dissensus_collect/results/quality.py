@@ -47,9 +47,7 @@ class AnnotatorQuality:
     """One annotator compared with the rest of the panel. None means that nothing is known yet.
 
     Attributes:
-        state: how far they have come.
         counts: whether their judgements count towards k.
-        reason: why they are excluded, if they are.
         gold_missed: gold items answered wrongly, or reported where none was left to replace them.
         reported: items reported instead of judged, not including the gold items in `gold_reported`, of which some were
             `gold_replaced` by others.

@@ -181,12 +181,9 @@ class Visit:
 
 
 async def due(request: Request) -> Visit:
-    """The visit, if the screen that was asked for is one that the annotator may see now.
+    """The visit, if the screen that was asked for is one that the annotator may see now, or else `NotDue`.
 
     Of a post, the token is checked before anything else.
-
-    Raises:
-        NotDue: the annotator has to be on another screen, which the exception names.
     """
     site, session = site_of(request), session_of(request)
     form = await posted_form(request, session) if request.method == "POST" else None

@@ -14,7 +14,7 @@ from dissensus_collect.store.events import BROWSER_EVENTS, log_bounded
 from dissensus_collect.web.annotator_pages import screens_of
 from dissensus_collect.web.item_screen import named_classes, shown
 from dissensus_collect.web.security import Refusal, csrf_token
-from dissensus_collect.web.site import Site, known, language_of, posted_json, session_of, site_of, text_of
+from dissensus_collect.web.site import Site, known, language_of, posted_json, session_of, site_of
 from dissensus_collect.work import assignment, choosing
 from dissensus_collect.work.answers import check_answers, check_values
 from dissensus_collect.work.assignment import Assigned, Elsewhere, Finished
@@ -48,7 +48,10 @@ class Call:
 
     def text(self, name: str, *, longest: int = 64) -> str:
         """A text of the object, or a refusal."""
-        return text_of(self.body, name, longest=longest)
+        value = self.body.get(name)
+        if not isinstance(value, str) or not 0 < len(value) <= longest:
+            raise Refusal(f"'{name}' must be text of 1 to {longest} characters.", 422, "illegal")
+        return value
 
     async def write(self, work: Callable[[Cursor, int], T]) -> T:
         """Runs a request in the name of the session's annotator, who must be at work."""

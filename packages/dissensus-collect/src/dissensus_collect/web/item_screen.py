@@ -36,23 +36,18 @@ def is_practised(project: Project, answers: str, *, rounds: int) -> bool:
 
 def practice_items(cursor: Cursor, visit: Visit) -> list[dict[str, Any]]:
     """The project's practice items, or one neutral item where it names none."""
-    project, say = visit.project, visit.tongue.say
+    project = visit.project
     rows = cursor.execute("SELECT name, media, text FROM item WHERE role = 'practice' ORDER BY id").fetchall()
     feedback = {entry.item: entry for entry in project.feedback}
-    rounds = [
-        {
-            "item": shown(visit.site, visit.session, media=media, text=text),
-            "feedback": _feedback(project, feedback.get(name)),
-        }
-        for name, media, text in rows
-    ]
+    items = [shown(visit.site, visit.session, media=media, text=text) for _, media, text in rows]
+    told = [_feedback(project, feedback.get(name)) for name, _, _ in rows]
+    text = {"text": visit.tongue.say("This is a text to practise with. It says nothing about the task.")}
     neutral: dict[str, Any] = {"kind": "image", "src": "/static/practice.svg"}
     if project.items.pairs:
-        sides = [{"text": say("This is a text to practise with. It says nothing about the task.")}] * 2
-        neutral = {"kind": "pair", "prompt": "", "sides": sides}
+        neutral = {"kind": "pair", "prompt": "", "sides": [text, text]}
     elif project.images is None:
-        neutral = {"kind": "text", "text": say("This is a text to practise with. It says nothing about the task.")}
-    return rounds or [{"item": neutral, "feedback": None}]
+        neutral = {"kind": "text", **text}
+    return [{"item": item, "feedback": said} for item, said in zip(items or [neutral], told or [None], strict=True)]
 
 
 def _feedback(project: Project, feedback: Gold | None) -> dict[str, Any] | None:

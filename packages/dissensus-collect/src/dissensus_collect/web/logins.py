@@ -34,6 +34,8 @@ SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
 """About 16 MB and 50 ms per guess."""
 NOBODY: Final = f"{'0' * 32}${'0' * 128}"
 """What the password of an account that does not exist is compared with, so that this takes as long."""
+LASTING: Final = 24 * 3600
+"""Seconds that a session or an unused link lasts."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,10 @@ class Logins:
     Attributes:
         folder: the project's.
         clock: gives UNIX seconds.
-        lasting: how many seconds a session or an unused link lasts.
     """
 
     folder: Path
     clock: Callable[[], float] = time.time
-    lasting: float = 24 * 3600
 
     @property
     def has_password(self) -> bool:
@@ -132,7 +132,7 @@ class Logins:
         with self._changed() as kept:
             if name not in kept["accounts"]:
                 raise _no_account(name)
-            kept["links"][token_hash(token)] = [self.clock() + self.lasting, name]
+            kept["links"][token_hash(token)] = [self.clock() + LASTING, name]
         return f"/researcher/enter/{token}"
 
     def enter_by_link(self, token: str) -> str | None:
@@ -162,7 +162,7 @@ class Logins:
     def _begin(self, name: str) -> str:
         session = new_token()
         with self._changed() as kept:
-            kept["sessions"][token_hash(session)] = [self.clock() + self.lasting, name]
+            kept["sessions"][token_hash(session)] = [self.clock() + LASTING, name]
         return session
 
     def _log_out(self, kept: dict[str, Any], name: str) -> None:

@@ -15,12 +15,15 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
 from dissensus.errors import InputError
+from dissensus_collect.work.recruitment import MTURK_FRAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from dissensus_collect.web.site import Site
 
 ANNOTATOR_COOKIE: Final = "dissensus_session"
 RESEARCHER_COOKIE: Final = "dissensus_researcher"
@@ -171,22 +174,10 @@ def content_policy(*, framed_by: tuple[str, ...]) -> str:
 class Guard:
     """The guard around the app: limits the size of bodies and the rate of requests, and adds headers to responses."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        limits: Limits | None,
-        clock: Callable[[], float],
-        https: bool,
-        refuse: Callable[[Scope, Refusal], Response],
-        heard: Callable[[str, str], None],
-        framed_by: tuple[str, ...] = (),
-    ) -> None:
-        """`refuse` draws a refusal; `heard` is told the address and the X-Forwarded-For of requests that have one."""
-        self.app = app
-        self.limits = limits
-        self.clock = clock
-        self.refuse, self.heard = refuse, heard
+    def __init__(self, app: ASGIApp, *, site: Site, refuse: Callable[[Scope, Refusal], Response]) -> None:
+        """`refuse` draws a refusal."""
+        self.app, self.site, self.refuse = app, site, refuse
+        framed_by = MTURK_FRAMES if site.project.recruitment.kind == "mturk" else ()
         headers = {
             "Content-Security-Policy": content_policy(framed_by=framed_by),
             "X-Content-Type-Options": "nosniff",
@@ -196,7 +187,7 @@ class Guard:
             "Cross-Origin-Resource-Policy": "same-origin",
             "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
             **({} if framed_by else {"X-Frame-Options": "DENY"}),
-            **({"Strict-Transport-Security": "max-age=31536000"} if https else {}),
+            **({"Strict-Transport-Security": "max-age=31536000"} if site.https else {}),
         }
         # Encoded once, not for every response: an answer is stored in less than a millisecond.
         self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
@@ -231,20 +222,21 @@ class Guard:
         await self.app(scope, measured, with_headers)
 
     def _refused(self, scope: Scope) -> Refusal | None:
-        headers = Headers(scope=scope)
+        headers, address, limits = Headers(scope=scope), address_of(scope), self.site.limits
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > LARGEST_BODY:
             return too_large()
         forwarded = headers.get("x-forwarded-for")
-        if forwarded is not None:
-            self.heard(address_of(scope), forwarded)
-        if self.limits is None:
+        if forwarded is not None and self.site.settings.base_url is not None and address not in forwarded:
+            # A proxy whose word on its visitors' addresses was not taken: to us they are all one visitor.
+            self.site.untrusted = address
+        if limits is None:
             return None
-        now = self.clock()
-        wait = self.limits.address.wait(address_of(scope), now)
+        now = self.site.now()
+        wait = limits.address.wait(address, now)
         session = cookie_parser(headers.get("cookie", "")).get(ANNOTATOR_COOKIE)
         if session is not None and not wait:
-            wait = self.limits.session.wait(session, now)
+            wait = limits.session.wait(session, now)
         return too_many(wait) if wait else None
 
 

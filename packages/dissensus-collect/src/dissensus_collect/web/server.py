@@ -24,7 +24,7 @@ from dissensus_collect.web.security import ANNOTATOR_COOKIE, Guard, Limits, Refu
 from dissensus_collect.web.site import ServerSettings, Site, refuse, site_of
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.door import shut_by_researcher
-from dissensus_collect.work.recruitment import MTURK_FRAMES, NotInvited, key_set_of
+from dissensus_collect.work.recruitment import NotInvited, key_set_of
 
 if TYPE_CHECKING:
     from dissensus_collect.project.reading import Project
@@ -38,9 +38,8 @@ STATUS = {"incomplete": 422, "illegal": 422, "foreign": 404, "closed": 409}
 """The HTTP status of each kind of refusal."""
 
 
-def create_app(project: Project, database: Database, *, settings: ServerSettings | None = None) -> Starlette:
+def create_app(project: Project, database: Database, *, settings: ServerSettings) -> Starlette:
     """The server of a project, as one ASGI app for one process; the caller closes the database."""
-    settings = settings or ServerSettings()
     logins = Logins(project.folder, settings.clock)
     logins.set_password(settings.password)
     site = Site(
@@ -52,7 +51,6 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
         keys=key_set_of(project.recruitment, base_url=settings.base_url),
         paused=database.read_now(shut_by_researcher) == "paused",
     )
-    framed_by = MTURK_FRAMES if project.recruitment.kind == "mturk" else ()
     app = Starlette(
         routes=[
             *item_calls.ROUTES,
@@ -61,17 +59,7 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
             Route("/health", health, methods=["GET"]),
             Mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static"),
         ],
-        middleware=[
-            Middleware(
-                Guard,
-                limits=site.limits,
-                clock=settings.clock,
-                https=site.https,
-                refuse=lambda scope, refusal: refuse(Request(scope), refusal),
-                heard=lambda address, forwarded: _heard(site, address, forwarded),
-                framed_by=framed_by,
-            )
-        ],
+        middleware=[Middleware(Guard, site=site, refuse=lambda scope, refusal: refuse(Request(scope), refusal))],
         # One for each, since Starlette asks for the nearest class of an error.
         exception_handlers=dict.fromkeys(
             (
@@ -150,12 +138,6 @@ def _log_full(site: Site, error: Exception) -> None:
             sys.stderr.write(f"dissensus collect: {time.strftime('%Y-%m-%d %H:%M:%S')}: {error}\n")
             sys.stderr.flush()
             site.said_full_at = time.monotonic()
-
-
-def _heard(site: Site, address: str, forwarded: str) -> None:
-    """Remembers a proxy whose word on its visitors' addresses was not taken: to us they are all one visitor."""
-    if site.settings.base_url is not None and address not in forwarded:
-        site.untrusted = address
 
 
 def _sentence(error: Exception) -> str:

@@ -63,11 +63,9 @@ class ServerSettings:
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision on annotators that can be taken back.
+    """A decision on annotators, "exclude" or "include", that can be taken back.
 
-    Attributes:
-        what: "exclude" or "include".
-        before: of each whom it changed, the id, whether a researcher had kept them before, and why they were out.
+    Of each whom it changed, `before` has the id, whether a researcher had kept them before, and why they were out.
     """
 
     what: str
@@ -182,14 +180,6 @@ async def posted_form(request: Request, session: str | None, *, fields: int = 50
     form = await request.form(max_files=0, max_fields=fields)
     _check_post(request, session, str(form.get("csrf", "")))
     return form
-
-
-def text_of(body: Mapping[str, Any], name: str, *, longest: int = 200) -> str:
-    """A text field of a posted object, or a refusal."""
-    value = body.get(name)
-    if not isinstance(value, str) or not 0 < len(value) <= longest:
-        raise Refusal(f"'{name}' must be text of 1 to {longest} characters.", 422, "illegal")
-    return value
 
 
 def paragraphs(text: str) -> list[str]:

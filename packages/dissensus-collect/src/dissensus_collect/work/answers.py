@@ -26,16 +26,11 @@ _ByClass: TypeAlias = dict[str, _Measure | None]
 
 
 class Refused(Exception):  # noqa: N818
-    """Something an annotator may not do, in one sentence.
+    """Something an annotator may not do: "incomplete" or "illegal" answers, a "foreign" or "closed" assignment."""
 
-    Attributes:
-        kind: "incomplete" or "illegal" for answers, "foreign" or "closed" for an assignment.
-        classes: the unanswered ones, where answers are incomplete.
-    """
-
-    def __init__(self, kind: str, sentence: str, *, classes: tuple[int, ...] = ()) -> None:
+    def __init__(self, kind: str, sentence: str) -> None:
         super().__init__(sentence)
-        self.kind, self.classes = kind, classes
+        self.kind = kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +173,7 @@ def _check_complete(question: ItemQuestion, values: dict[int, int | float], plac
     if missing := tuple(place for place in places if place not in values):
         named = ", ".join(question.classes[place - places.start] for place in missing[:10])
         left = "1 class" if len(missing) == 1 else f"{len(missing)} classes"
-        raise Refused("incomplete", f"{left} left: {named}", classes=missing)
+        raise Refused("incomplete", f"{left} left: {named}")
     chosen = sum(values[place] == YES for place in places)
     if question.layout == "single-choice" and chosen != 1:
         raise Refused("incomplete" if not chosen else "illegal", f"choose one class; {chosen} are chosen")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dissensus_collect.store.database import Cursor
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Shown:
     """An item as an annotator may see it: an image file or a text. Nothing gives away that it is gold."""
 
@@ -85,7 +85,7 @@ def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int
     if gold_is_due(cursor, project, worker, number):
         item = next(iter(unseen_gold(cursor, project, worker.id)), None)
     item = item or open_item(cursor, project, worker, number)
-    return None if item is None else Shown(id=item[0], media=item[1], text=item[2])
+    return None if item is None else Shown(*item)
 
 
 def worker_of(cursor: Cursor, annotator: int) -> Worker:

@@ -60,13 +60,11 @@ class Annotator:
             "deleted".
         eligible: whether the questions before consent let them in; None if they were not asked.
         counts: whether their votes count towards k.
-        reason: why they are excluded, if they are.
         done: items judged, not including gold items.
         attempts: failed attempts at the practice.
         misunderstood: failed attempts at the comprehension questions.
         asked: whether the final questions were handed in.
         promised: the pay of a whole session, in the project's currency; None before consent.
-        withdrawn: whether they have withdrawn.
     """
 
     id: int

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from dissensus.errors import InputError
-from dissensus.parts import install_line
+from dissensus.parts import installed
 from dissensus_collect.store.events import log_event
 from dissensus_collect.work.participants import External
 
@@ -64,12 +64,9 @@ class KeySet:
 
 def read_key_set(path: Path, *, audience: str) -> KeySet:
     """Read a cached JSON Web Key Set, so that signed links are checked without a network."""
-    try:
-        import jwt
-    except ImportError:
-        raise InputError(
-            f"Signed Prolific links need PyJWT, which is not installed: {install_line('prolific')}"
-        ) from None
+    installed("jwt", "prolific", wanted_by="Signed Prolific links")
+    import jwt
+
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))["keys"]
         keys = {str(key["kid"]): jwt.PyJWK(key, "RS256").key for key in entries if key.get("kty") == "RSA"}
@@ -86,10 +83,7 @@ def external_of(
     """Who a link says that somebody is: a participant, a preview, or None for a plain link, which names nobody.
 
     With the platform's id of this study, only its participants are let in; with keys, only links signed by one of
-    them, which may have expired `now`.
-
-    Raises:
-        NotInvited: a parameter is missing or malformed, the link is for another study, or it is not properly signed.
+    them, which may have expired `now`. Everybody else is `NotInvited`.
     """
     if kind == "plain":
         return None
