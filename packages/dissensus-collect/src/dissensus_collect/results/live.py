@@ -215,14 +215,11 @@ def _pace(cursor: Cursor, *, now: float) -> float:
 
 
 def _median_seconds(cursor: Cursor) -> float | None:
-    (count,) = cursor.execute("SELECT count(*) FROM judgement WHERE current = 1 AND seconds IS NOT NULL").fetchone()
-    if not count:
-        return None
+    timed = "FROM judgement WHERE current = 1 AND seconds IS NOT NULL"
     row = cursor.execute(
-        "SELECT seconds FROM judgement WHERE current = 1 AND seconds IS NOT NULL ORDER BY seconds LIMIT 1 OFFSET ?",
-        (count // 2,),
+        f"SELECT seconds {timed} ORDER BY seconds LIMIT 1 OFFSET (SELECT count(*) / 2 {timed})"
     ).fetchone()
-    return float(row[0])
+    return None if row is None else float(row[0])
 
 
 def warnings(cursor: Cursor) -> Iterator[str]:

@@ -356,12 +356,6 @@ async def _run(
     async def live(bot: _Bot) -> None:
         tally.outcomes[await bot.take_part()] += 1
 
-    def arrive() -> None:
-        browser = Browser("127.0.0.1", server.port)
-        bot = _Bot(tally.annotators, crowd, behaviour, browser, server.pace, tally)
-        tally.annotators += 1
-        active.add(asyncio.create_task(live(bot)))
-
     counted, changed = -1, time.monotonic()
     while True:
         missing, places, now_counted = _missing(server)
@@ -380,7 +374,10 @@ async def _run(
         await researcher.carry_out()
         # As many come as are needed for what nobody is expected to answer.
         for _ in range(min(annotators - len(active), -(-places // server.project.items_per_annotator))):
-            arrive()
+            browser = Browser("127.0.0.1", server.port)
+            bot = _Bot(tally.annotators, crowd, behaviour, browser, server.pace, tally)
+            tally.annotators += 1
+            active.add(asyncio.create_task(live(bot)))
             if tally.annotators % 25 == 0:
                 await asyncio.sleep(0)
         await asyncio.sleep(0.1)

@@ -81,10 +81,8 @@ _TAKE: Final = tuple(
 def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int) -> Shown | None:
     """The item that an annotator would get under a number if it were handed out now, so that it can be loaded ahead."""
     worker = worker_of(cursor, annotator)
-    item = None
-    if gold_is_due(cursor, project, worker, number):
-        item = next(iter(unseen_gold(cursor, project, worker.id)), None)
-    item = item or open_item(cursor, project, worker, number)
+    gold = unseen_gold(cursor, project, worker.id) if gold_is_due(cursor, project, worker, number) else []
+    item = next(iter(gold), None) or open_item(cursor, project, worker, number)
     return None if item is None else Shown(*item)
 
 
