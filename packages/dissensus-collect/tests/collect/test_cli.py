@@ -131,7 +131,7 @@ def test_without_the_extra_the_remedy_is_told(tmp_path: Path, texts: Path) -> No
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith(install_line("collect"))
+    assert done.stderr.splitlines()[-1].endswith(f"`{install_line('collect')}`")
 
 
 def test_what_was_collected_is_exported(tmp_path: Path) -> None:

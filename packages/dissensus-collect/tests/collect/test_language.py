@@ -31,8 +31,8 @@ ROOM = Path(dissensus_collect.__file__).parent
 TEMPLATES = sorted(path for path in (ROOM / "web/templates").glob("*.jinja") if not path.name.startswith("researcher"))
 SCRIPTS = sorted(path for path in (ROOM / "web/static").glob("*.js") if path.name not in ("progress.js", "quality.js"))
 SPEAKING = (
-    "web/annotator_pages.py", "web/item_screen.py", "web/item_calls.py", "web/site.py", "web/server.py",
-    "work/recruitment.py", "project/reading.py",
+    "web/annotator_pages.py", "web/item_screen.py", "web/item_calls.py", "web/site.py", "web/security.py",
+    "web/server.py", "work/recruitment.py", "project/reading.py",
 )  # fmt: skip
 """The modules whose sentences annotators read."""
 CALLS = {"say": 0, "marked": 0, "Refusal": 0, "NotInvited": 0, "refuse": 1}

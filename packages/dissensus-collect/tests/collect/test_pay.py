@@ -56,7 +56,7 @@ def test_the_sheet_tells_time_completeness_code_and_pay(collecting: Make) -> Non
     one = session(project, "P1", minutes=5)
     project.worker()
     line, other = project.write(pay_sheet)
-    assert (line.annotator, line.items, line.of, line.completeness) == (one, 6, 6, 1.0)
+    assert (line.annotator, line.items, line.of) == (one, 6, 6)
     assert (line.minutes, line.pay, line.due, line.decision) == (5.0, 1.2, True, None)
     assert line.code == project.project.recruitment.codes["complete"]
     assert (other.due, other.code, other.minutes, other.pay) == (False, None, None, 0.0)

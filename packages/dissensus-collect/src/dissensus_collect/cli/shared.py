@@ -71,13 +71,15 @@ def read_project(folder: Path) -> Project:
 
 def password_in(file: Path | None) -> str | None:
     """The password in a file; None for none."""
+    if file is None:
+        return None
     try:
-        lines = [] if file is None else file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: the password cannot be read ({error}); give a file with one line") from error
-    if file is not None and not (lines and lines[0]):
+    if not (lines and lines[0]):
         raise InputError(f"{file}: its first line is empty; write the password there")
-    return lines[0] if lines else None
+    return lines[0]
 
 
 def beside(folder: Path, database: str | None, work: Callable[[Any], T]) -> T:

@@ -31,13 +31,7 @@ USER: Final = "dissensus"
 
 @dataclass(frozen=True)
 class Deployment:
-    """What was written.
-
-    Attributes:
-        folder: where.
-        files: by name, what each is for.
-        steps: commands to run, in their order, with what they do.
-    """
+    """What was written: a folder, by name what its files are for, and commands to run, with what they do."""
 
     folder: Path
     files: dict[str, str]
@@ -47,16 +41,11 @@ class Deployment:
 def write_deployment(
     project: Project, folder: Path, *, kind: str, host: str, port: int = 8000, packages: Path | None = None
 ) -> Deployment:
-    """Write the files for a deployment into a new folder.
+    """Write the files for a deployment, of the kind ``docker`` or ``systemd``, into a folder that is new or empty.
 
-    Args:
-        project: the project.
-        folder: for the files; new or empty.
-        kind: ``docker`` or ``systemd``.
-        host: the name under which people reach the machine, such as study.example.org.
-        port: on which the server listens; with systemd, several projects on one machine need different ones.
-        packages: a checkout of dissensus, or a folder of its wheels, that the image is built from; by default the
-            checkout that this program runs from, or else the package index.
+    People reach the machine under the name `host`, such as study.example.org. With systemd, several projects on one
+    machine need different ports. `packages` is a checkout of dissensus, or a folder of its wheels, that the image is
+    built from; by default the checkout that this program runs from, or else the package index.
     """
     base_url, home = checked_base_url(f"https://{host}"), project.folder.resolve()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -83,9 +72,9 @@ def write_deployment(
     }
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
     # JSON is YAML, and needs no thought about what must be quoted.
-    environment.filters |= {
-        "json": partial(json.dumps, ensure_ascii=False), "unit_path": _unit_path, "unit_word": _unit_word,
-    }  # fmt: skip
+    environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
+    # Where systemd takes no quotation marks, and where it does.
+    environment.filters |= {"unit_path": lambda path: str(path).replace("%", "%%"), "unit_word": _unit_word}
 
     def filled(template: str) -> str:
         return environment.from_string(template).render(words)
@@ -124,11 +113,6 @@ def _installs(given: Path | None, into: Path) -> list[str]:
             "nor wheels of dissensus and dissensus_collect; give a folder that has them with packages="
         )
     return [f"dissensus[collect,fast]=={RUNNING}"]
-
-
-def _unit_path(path: str | Path) -> str:
-    """A path as systemd reads it where it takes no quotation marks."""
-    return str(path).replace("%", "%%")
 
 
 def _unit_word(text: str | int | Path) -> str:

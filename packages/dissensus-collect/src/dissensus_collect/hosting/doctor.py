@@ -12,7 +12,6 @@ import ssl
 import stat
 import subprocess
 import time
-import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -77,16 +76,15 @@ def _address(project: Project, base_url: str | None, *, now: float) -> Iterator[
         )
     try:
         with urllib.request.urlopen(f"{address}/health", timeout=PATIENCE) as answer:
-            health: dict[str, Any] = json.loads(answer.read(10_000))
-            there = isinstance(health, dict) and "dissensus" in health
-    except (OSError, ValueError, urllib.error.URLError) as error:
+            health = json.loads(answer.read(10_000))
+    except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         yield wrong(
             f"{address} does not answer as this project ({reason}); look whether the server runs "
             "and the proxy leads to it"
         )
         return
-    if not there:
+    if not isinstance(health, dict) or "dissensus" not in health:
         yield wrong(f"{address} answers, but not with this project; look at where the proxy leads to")
         return
     yield ok(f"{address} answers")

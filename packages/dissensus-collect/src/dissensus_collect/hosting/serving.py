@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import importlib.util
 import signal
 import socket
 import sys
 import time
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
-from dissensus.parts import install_line
+from dissensus.parts import installed
 from dissensus_collect.results.adaptive import decide, plan_allocation
 from dissensus_collect.store.backup import back_up
 from dissensus_collect.store.opening import open_database
@@ -115,13 +114,14 @@ def serve_project(
         server = uvicorn.Server(config)
 
         async def serve() -> None:
-            chores: list[tuple[float, Callable[[], Awaitable[None]]]] = [
-                (EXPIRY_SECONDS / pace, lambda: _expire(database, clock)),
-                (BACKUP_SECONDS / pace, lambda: _back_up(project, database)),
+            chores: list[tuple[float, Callable[[], Awaitable[Any]]]] = [
+                (EXPIRY_SECONDS, lambda: database.write(lambda cursor: expire_leases(cursor, now=clock())))
             ]
+            if database.path is not None:
+                chores.append((BACKUP_SECONDS, lambda: asyncio.to_thread(back_up, database, project)))
             if project.adaptive.on:
-                chores.append((ROUND_SECONDS / pace, lambda: _round(project, database, clock)))
-            beside = [asyncio.create_task(_every(seconds, chore)) for seconds, chore in chores]
+                chores.append((ROUND_SECONDS, lambda: _round(project, database, clock)))
+            beside = [asyncio.create_task(_every(seconds / pace, chore)) for seconds, chore in chores]
             ready(Links(annotator=f"{address}/", researcher=f"{address}{one_time_link(app)}"))
             try:
                 await server.serve(sockets=[listening])
@@ -189,10 +189,7 @@ def serving_warnings(*, host: str, base_url: str | None, password: str | None) -
 def require_server() -> None:
     """Refuse, naming the remedy, if the packages of the server are not installed."""
     for name in ("starlette", "uvicorn", "jinja2", "python_multipart"):
-        if importlib.util.find_spec(name) is None:
-            raise InputError(
-                f"the annotation server needs the package {name}; install it with: {install_line('collect')}"
-            )
+        installed(name, "collect", wanted_by="the annotation server")
 
 
 def _address(host: str, port: int) -> str:
@@ -218,7 +215,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+async def _every(seconds: float, work: Callable[[], Awaitable[Any]]) -> None:
     """Do something again and again; a failure is reported and does not end it."""
     while True:
         await asyncio.sleep(seconds)
@@ -226,15 +223,6 @@ async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
             await work()
         except Exception as error:
             sys.stderr.write(f"dissensus collect: {type(error).__name__}: {error}\n")
-
-
-async def _expire(database: Database, clock: Callable[[], float]) -> None:
-    await database.write(lambda cursor: expire_leases(cursor, now=clock()))
-
-
-async def _back_up(project: Project, database: Database) -> None:
-    if database.path is not None:
-        await asyncio.to_thread(back_up, database, project)
 
 
 async def _round(project: Project, database: Database, clock: Callable[[], float]) -> None:

@@ -88,10 +88,8 @@ def project_budget(project: Project) -> Budget:
 def check_setup(project: Project, *, annotators: int | None = None, codes: bool = False) -> list[Check]:
     """What is in order and what is not, the worst first.
 
-    Args:
-        project: the project.
-        annotators: how many people will come, if that is known; supply is then compared with demand.
-        codes: whether links that work once were made, so that nobody comes by a plain one.
+    Where it is known how many `annotators` will come, supply is compared with demand. `codes` says that links that work
+    once were made, so that nobody comes by a plain one.
     """
     try:
         budget = project_budget(project)

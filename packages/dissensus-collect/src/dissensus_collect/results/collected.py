@@ -11,6 +11,7 @@ from dissensus.errors import InputError
 from dissensus.responses import NO, UNSURE
 from dissensus.votes.columns import SYNONYMS
 from dissensus.votes.table import NONE, Annotators, Votes
+from dissensus_collect.work.answers import questions_of
 from dissensus_collect.work.attributes import final_answers
 
 if TYPE_CHECKING:
@@ -81,20 +82,12 @@ class Judgements:
 def read_judgements(
     cursor: Any, project: Project, *, question: int = 0, exported: bool = True, counted: bool = True, used: bool = True
 ) -> Judgements:
-    """The finished judgements of items to vote on.
+    """The finished judgements of items to vote on; the columns are the classes of the question at a place.
 
-    Args:
-        cursor: a cursor that reads the database.
-        project: the project.
-        question: the place of the question among those about an item; its classes are the columns.
-        exported: only those of annotators whose answers are exported.
-        counted: only those that are among the k votes of their item.
-        used: those that are used; false gives the others: voided ones, and those of items that were set aside.
+    They are only those of annotators whose answers are `exported`, only those that are `counted` among the k votes of
+    their item, and those that are `used`; false gives the others: voided ones, and those of items that were set aside.
     """
-    first, n_classes = (
-        sum(len(asked.classes) for asked in project.asked[:question]),
-        len(project.asked[question].classes),
-    )
+    places = [places for _, places in questions_of(project)][question]
     where = (
         f"WHERE a.state = 'done' AND {_USED if used else f'NOT ({_USED})'} AND i.role = 'vote' AND n.exported >= ? "
         "AND a.counts >= ?"
@@ -107,14 +100,14 @@ def read_judgements(
         name: np.array(values, dtype=kind) for (name, (_, kind)), values in zip(_COLUMNS.items(), rows, strict=True)
     }
     cursor.execute(
-        f"SELECT r.judgement, r.class - {first}, r.value, r.amount, r.first_seconds, r.last_seconds, r.changes "
+        f"SELECT r.judgement, r.class - {places.start}, r.value, r.amount, r.first_seconds, r.last_seconds, r.changes "
         f"{_DONE} JOIN response r ON r.judgement = j.id AND r.class >= ? AND r.class < ? {where}",
-        (first, first + n_classes, *which),
+        (places.start, places.stop, *which),
     )
     cells = np.array(cursor.fetchall(), dtype=np.float64).reshape(-1, 7)
     order = np.argsort(columns["judgement"])
     row = order[np.searchsorted(columns["judgement"], cells[:, 0], sorter=order)]
-    grids = np.full((5, order.size, n_classes), np.nan)
+    grids = np.full((5, order.size, len(places)), np.nan)
     grids[:, row, cells[:, 1].astype(np.int64)] = cells[:, 2:].T
     response, amount, first_seconds, last_seconds, changes = grids
     return Judgements(

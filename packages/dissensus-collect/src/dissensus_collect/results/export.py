@@ -8,6 +8,7 @@ item others had filled already) are in a separate file too, so that `answers` ho
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +28,7 @@ from dissensus_collect.project.reading import FILE
 from dissensus_collect.results.adaptive import inclusion_of_votes
 from dissensus_collect.results.collected import collected_votes, names_of_items, pseudonyms, read_judgements
 from dissensus_collect.store.events import is_simulated
+from dissensus_collect.work.answers import questions_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -62,15 +64,10 @@ class Export:
 def export_project(
     cursor: Any, project: Project, folder: str | Path, *, identities: bool = False, formats: Sequence[str] = FORMATS
 ) -> Export:
-    """Write everything that was collected into a new folder, whole or not at all.
+    """Write everything that was collected into a folder that is new or empty, whole or not at all.
 
-    Args:
-        cursor: a cursor that reads the database.
-        project: the project.
-        folder: a folder that does not exist yet, or is empty.
-        identities: also write who the annotators are on the recruitment platform, into `identities`.
-        formats: of the tables: csv, jsonl, parquet. In CSV, an apostrophe is put before text that a spreadsheet would
-            run as a formula.
+    With `identities`, who the annotators are on the recruitment platform is written, too, into a table of that name. In
+    CSV, an apostrophe is put before text that a spreadsheet would run as a formula.
     """
     target = Path(folder)
     unknown = [kind for kind in formats if kind not in FORMATS]
@@ -202,14 +199,13 @@ def _answers(cursor: Any, project: Project, *, counting: bool = True, used: bool
 
     apart = [] if used else ["voided", "retired"]
     tables = []
-    first = 0
-    for question, asked in enumerate(project.asked):
+    for question, (asked, places) in enumerate(questions_of(project)):
         judgements = read_judgements(cursor, project, question=question, counted=counting and used, used=used)
         if used and not counting:
             judgements = judgements.where(~judgements.counts)
-        n_classes = len(asked.classes)
+        n_classes = len(places)
         at = np.searchsorted(ids, judgements.assignment).tolist()
-        orders = np.array([json.loads(rows[row][1])[first : first + n_classes] for row in at], dtype=np.int64)
+        orders = np.array([json.loads(rows[row][1])[places.start : places.stop] for row in at], dtype=np.int64)
         place, inclusion = inclusion_of_votes(cursor, project, judgements)
         judged = {
             "annotator": _named(pseudonyms(cursor), judgements.annotator),
@@ -241,7 +237,6 @@ def _answers(cursor: Any, project: Project, *, counting: bool = True, used: bool
             }
         )
         tables.append(table.hstack(responses).select(*CODEBOOK["answers"], *apart))
-        first += n_classes
     return pl.concat(tables).with_columns(pl.selectors.float().fill_nan(None))
 
 
@@ -270,19 +265,10 @@ def _codebook(cursor: Any, project: Project, tables: Sequence[str], formats: Seq
         f"Every table is written as {', '.join(formats)}; `sha256sum -c manifest.sha256` checks the files.",
     ]
     for name in tables:
-        # The votes and labels of a further question are what those of the first are.
-        columns = CODEBOOK.get(name) or CODEBOOK[next(table for table in _BY_QUESTION if _is_of(name, table))]
+        # The votes and labels of a further question, such as `votes-clear`, are what those of the first are.
+        columns = CODEBOOK.get(name) or CODEBOOK[re.sub(r"^(votes|labels)-\w+", r"\1", name)]
         lines += ["", f"## {name}"]
         lines += [f"- {f'`{column}`: ' if column else ''}{meaning}" for column, meaning in columns.items()]
     if votes is not None and not is_simulated(cursor):
         lines.append(f"- {votes.n_model_votes:,} of the {len(votes):,} votes are from models")
     return "\n".join(lines) + "\n"
-
-
-_BY_QUESTION: Final = ("votes", *(f"labels-{scheme}" for scheme in SCHEMES))
-
-
-def _is_of(name: str, table: str) -> bool:
-    """Whether a table of a further question, such as `votes-clear`, is of the same kind as one of the first."""
-    first, _, rest = table.partition("-")
-    return name.startswith(f"{first}-") and name.endswith(rest)

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from dissensus.votes.echo import number
 from dissensus_collect.results.pay import pay_sheet, realised
 from dissensus_collect.store.events import is_simulated
 from dissensus_collect.work.door import away_since, quotas_so_far
@@ -168,7 +169,7 @@ def status_of(cursor: Cursor, project: Project, *, now: float) -> Status:
         by_votes=dict(sorted(by_votes.items())),
         annotators=dict(annotators),
         # The sum of nothing is no number in SQL, and not a Python int on PostgreSQL.
-        **{name: int(number or 0) for name, number in sums.items()},
+        **{name: int(count or 0) for name, count in sums.items()},
     )
 
 
@@ -214,14 +215,11 @@ def _pace(cursor: Cursor, *, now: float) -> float:
 
 
 def _median_seconds(cursor: Cursor) -> float | None:
-    (count,) = cursor.execute("SELECT count(*) FROM judgement WHERE current = 1 AND seconds IS NOT NULL").fetchone()
-    if not count:
-        return None
+    timed = "FROM judgement WHERE current = 1 AND seconds IS NOT NULL"
     row = cursor.execute(
-        "SELECT seconds FROM judgement WHERE current = 1 AND seconds IS NOT NULL ORDER BY seconds LIMIT 1 OFFSET ?",
-        (count // 2,),
+        f"SELECT seconds {timed} ORDER BY seconds LIMIT 1 OFFSET (SELECT count(*) / 2 {timed})"
     ).fetchone()
-    return float(row[0])
+    return None if row is None else float(row[0])
 
 
 def warnings(cursor: Cursor) -> Iterator[str]:
@@ -232,27 +230,24 @@ def warnings(cursor: Cursor) -> Iterator[str]:
         (BY_REPORTS,),
     ).fetchone()
     if aside:
-        yield f"Reports have set {_count(aside, 'item')} aside; look at them and put back what is sound: see Items."
+        yield f"Reports have set {number(aside, 'item')} aside; look at them and put back what is sound: see Items."
     if gold:
-        yield f"Gold items were reported {_count(gold, 'time')}; see Quality for who did, and whether one is broken."
+        yield f"Gold items were reported {number(gold, 'time')}; see Quality for who did, and whether one is broken."
     people, reported = cursor.execute(
         "SELECT count(*), sum(reported + gold_reported) FROM annotator WHERE counts = 1 "
         "AND reported + gold_reported > ? AND reported + gold_reported > done + gold_done",
         (MANY_REPORTS,),
     ).fetchone()
     if people:
-        yield f"{_count(people, 'person')} reported more items than they answered ({reported:,}); see Quality."
+        who = "1 person" if people == 1 else f"{people:,} people"
+        yield f"{who} reported more items than they answered ({reported:,}); see Quality."
     elif reports:
-        yield f"{_count(reports, 'problem')} reported; see Items."
+        yield f"{number(reports, 'problem')} reported; see Items."
     if shared := shared_devices(cursor):
         yield (
-            f"{_count(sum(shared.values()), 'session')} share an address and a device with another: one person may be "
+            f"{number(sum(shared.values()), 'session')} share an address and a device with another: one person may be "
             "several annotators; see Quality."
         )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{int(number):,} {what if number == 1 else 'people' if what == 'person' else f'{what}s'}"
 
 
 def _alerts(cursor: Cursor, project: Project, so_far: Status, *, now: float, simulated: bool) -> Iterator[str]:

@@ -78,11 +78,6 @@ class PayLine:
         """Whether something is due that nobody has decided about, be it a rest."""
         return self.due and (self.decision is None or (self.decision == "approved" and self.owed > self.approved))
 
-    @property
-    def completeness(self) -> float:
-        """Share of a whole session that was done, at most 1."""
-        return min(1.0, self.items / self.of) if self.of else 1.0
-
 
 @dataclass(frozen=True, kw_only=True)
 class Realised:
@@ -221,18 +216,18 @@ def decide_pay(
             "AND cancelled_at IS NULL ORDER BY id",
             (annotator,),
         ).fetchall()
-        pay = 0.0
+        pay, extra = 0.0, 0.0
         if decision == "rejected":
             _refuse_to_reject(line, before)
         else:
             pay = _to_approve(line, before, bonus=bonus, reason=reason, currency=project.cost.currency)
+            extra = bonus
         if decision == "rejected" or line.decision == "rejected":
             # What was decided before and never left the house does not count.
             cursor.execute(
                 "UPDATE payment SET cancelled_at = ? WHERE annotator = ? AND sent_at IS NULL AND cancelled_at IS NULL",
                 (now, annotator),
             )
-        extra = 0.0 if decision == "rejected" else bonus
         cursor.execute(
             "INSERT INTO payment (at, annotator, decision, pay, bonus, currency, reason) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (now, annotator, decision, pay, extra, project.cost.currency, reason),

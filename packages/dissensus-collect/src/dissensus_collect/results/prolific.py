@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from typing import TYPE_CHECKING, Any, Final
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from dissensus.errors import InputError
@@ -52,6 +52,6 @@ def _post(url: str, body: Mapping[str, Any], token: str, *, left: str) -> Any:
             return json.loads(answer.read() or b"{}")
     except HTTPError as error:
         said = f"{error.code}: {error.read(300).decode(errors='replace')}"
-    except (URLError, OSError, ValueError) as error:
+    except (OSError, ValueError) as error:
         said = str(error)
     raise InputError(f"Prolific did not take it ({said}); still to be uploaded by hand: {left}")

@@ -6,7 +6,7 @@ decided by the project's rule, when the answer is saved.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -47,9 +47,7 @@ class AnnotatorQuality:
     """One annotator compared with the rest of the panel. None means that nothing is known yet.
 
     Attributes:
-        state: how far they have come.
         counts: whether their judgements count towards k.
-        reason: why they are excluded, if they are.
         gold_missed: gold items answered wrongly, or reported where none was left to replace them.
         reported: items reported instead of judged, not including the gold items in `gold_reported`, of which some were
             `gold_replaced` by others.
@@ -104,12 +102,12 @@ class AnnotatorQuality:
     flags: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ItemQuality:
     """What the panel said about one item. None means that nobody has judged it yet.
 
     Attributes:
-        counted: judgements that count, of those that are `wanted`; `missing` are still to come.
+        counted: judgements that count, of those that are `wanted`.
         problems: reports of a problem with the item.
         answers: for each class, how many said yes, no and unsure.
         equal_weighted: the label distribution where an unsure weighs as much as a yes; the last entry is `none`,
@@ -123,7 +121,6 @@ class ItemQuality:
     name: str
     counted: int
     wanted: int
-    missing: int
     problems: int
     answers: tuple[tuple[int, int, int], ...]
     equal_weighted: tuple[float, ...] | None = None
@@ -131,6 +128,11 @@ class ItemQuality:
     entropy: float | None = None
     entropy_low: float | None = None
     entropy_high: float | None = None
+
+    @property
+    def missing(self) -> int:
+        """How many votes are still to come."""
+        return max(self.wanted - self.counted, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,18 +150,13 @@ class ClassAgreement:
     without_unsure: Estimate | None = None
 
 
-_BESIDE: Final = (
-    "agreement", "agreement_low", "agreement_high", "expected_agreement", "reliability", "reliability_low",
-    "reliability_high",
-)  # fmt: skip
+_NAMES: Final = tuple(field.name for field in fields(AnnotatorQuality))
+_FACTS, _BESIDE = _NAMES[: _NAMES.index("judgements")], _NAMES[_NAMES.index("agreement") : -1]
+"""What the database says of a person, and what comes of comparing them with the others."""
 
 
 def annotator_facts(cursor: Any, annotator: int | None = None) -> list[dict[str, Any]]:
     """What the database itself says of everybody who has judged or reported an item, or of one; by rising id."""
-    names = (
-        "annotator", "pseudonym", "state", "paid", "counts", "exported", "reason", "gold_seen", "gold_missed",
-        "reported", "gold_reported", "gold_replaced", "events", "sessions",
-    )  # fmt: skip
     shared = shared_devices(cursor)
     people = cursor.execute(
         "SELECT id, pseudonym, state, paid, counts, exported, reason, gold_done, gold_missed, reported, gold_reported, "
@@ -172,7 +169,7 @@ def annotator_facts(cursor: Any, annotator: int | None = None) -> list[dict[str,
         [*(f"browser {kind}" for kind in BROWSER_EVENTS), *(() if annotator is None else (annotator,))],
     ).fetchall()
     return [
-        dict(zip(names, (*row[:3], *map(bool, row[3:6]), *row[6:-1], shared.get(row[-1], 1)), strict=True))
+        dict(zip(_FACTS, (*row[:3], *map(bool, row[3:6]), *row[6:-1], shared.get(row[-1], 1)), strict=True))
         for row in people
     ]
 
@@ -189,7 +186,8 @@ def annotator_quality(cursor: Any, project: Project) -> list[AnnotatorQuality]:
     judgements = read_judgements(cursor, project, exported=False, counted=False)
     counting = np.array([person["counts"] for person in known])
     columns = _behaviour(judgements, ids) | _standing(cursor, project, judgements, ids, counting=counting)
-    panel = {name: _median(columns[name]) for name in ("seconds", "straight_lining")}
+    everybody = np.zeros(ids.size, dtype=np.int64)
+    panel = {name: group_medians(columns[name], everybody, groups=1)[0] for name in ("seconds", "straight_lining")}
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     measured = [person | dict(zip(columns, row, strict=True)) for person, row in zip(known, rows, strict=True)]
     return [AnnotatorQuality(**_as_known(person), flags=_flags(person, panel)) for person in measured]
@@ -200,13 +198,8 @@ def _as_known(person: dict[str, Any]) -> dict[str, Any]:
     return {name: None if value != value else value for name, value in person.items()}
 
 
-def item_quality(
-    cursor: Any, project: Project, *, judgements: Judgements | None = None, draws: int = 200, seed: int = 0
-) -> list[ItemQuality]:
-    """Every item that votes are collected for, by rising id; `judgements` are those that count, if they were read.
-
-    The interval of the entropy is made from so many posterior draws, with a random seed.
-    """
+def item_quality(cursor: Any, project: Project, *, judgements: Judgements | None = None) -> list[ItemQuality]:
+    """Every item that votes are collected for, by rising id; `judgements` are those that count, if they were read."""
     rows = cursor.execute(
         "SELECT id, name, counted, wanted, problems FROM item WHERE role = 'vote' AND retired_at IS NULL ORDER BY id"
     ).fetchall()
@@ -220,23 +213,14 @@ def item_quality(
         names = {row[0]: row[1] for row in rows}
         votes = votes_of_judgements(judgements, project, items=names, annotators=pseudonyms(cursor))
         equal, unequal = (weighted(votes, name).probabilities for name in ("equal-weighted", "uncertainty-weighted"))
-        entropies = np.stack(entropy_interval(unequal * votes.panel_size[:, None], draws=draws, seed=seed))
+        entropies = np.stack(entropy_interval(unequal * votes.panel_size[:, None], draws=200, seed=0))
         for at, same, half, (mean, low, high) in zip(
             np.unique(place).tolist(), equal.tolist(), unequal.tolist(), entropies.T.tolist(), strict=True
         ):
             shares = {"equal_weighted": tuple(same), "uncertainty_weighted": tuple(half)}
             soft[at] = shares | {"entropy": mean, "entropy_low": low, "entropy_high": high}
     return [
-        ItemQuality(
-            item=item,
-            name=name,
-            counted=counted,
-            wanted=wanted,
-            missing=max(wanted - counted, 0),
-            problems=problems,
-            answers=tuple((yes, no, unsure) for yes, no, unsure in answers[at].tolist()),
-            **soft.get(at, {}),
-        )
+        ItemQuality(item, name, counted, wanted, problems, tuple(map(tuple, answers[at].tolist())), **soft.get(at, {}))
         for at, (item, name, counted, wanted, problems) in enumerate(rows)
     ]
 
@@ -255,14 +239,10 @@ def agreement_of(judgements: Judgements, project: Project, **names: Any) -> list
     ]
 
 
-def entropy_interval(mass: Table, *, draws: int, seed: int, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
-    """(items,) mean and interval of the entropy, in nats, under the Dirichlet posterior of each label distribution.
+def entropy_interval(mass: Table, *, draws: int, seed: int) -> tuple[Floats, Floats, Floats]:
+    """(items,) mean and 95 % interval of the entropy, in nats, by so many draws from each item's Dirichlet posterior.
 
-    Args:
-        mass: (items, classes) judgements for each class, a judgement spread over its votes.
-        draws: how many from each posterior.
-        seed: of the draws.
-        level: of the interval.
+    The mass is (items, classes) judgements for each class, a judgement spread over its votes.
     """
     shape = mass + panel_concentration(mass)
     generator = np.random.default_rng(seed)
@@ -271,7 +251,7 @@ def entropy_interval(mass: Table, *, draws: int, seed: int, level: float = 0.95)
         # Gammas divided by their sum are Dirichlet; a class without mass may draw 0, and 0 ln 0 is 0.
         gammas = generator.standard_gamma(shape)
         entropies[draw] = entr(gammas / gammas.sum(axis=1, keepdims=True)).sum(axis=1)
-    low, high = np.quantile(entropies, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(entropies, [0.025, 0.975], axis=0)
     return entropies.mean(axis=0), low, high
 
 
@@ -369,8 +349,3 @@ def _means(values: Any, group: Ints, groups: int) -> Floats:
     size = np.bincount(group[known], minlength=groups)
     total = np.bincount(group[known], weights=values[known], minlength=groups)
     return np.asarray(np.divide(total, size, out=np.full(groups, np.nan), where=size > 0))
-
-
-def _median(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if known.size else np.nan

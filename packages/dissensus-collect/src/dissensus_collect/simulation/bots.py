@@ -65,13 +65,10 @@ class Simulation:
         folder: of the simulated project.
         truth: (items, classes) the label distributions that bots perceived.
         items: their names, in the same order.
-        annotators: how many bots came.
         outcomes: how many finished, left, came late, were turned away at the door, found nothing left (and are paid),
             were screened out, were excluded; how many judgements were voided and items retired.
         acknowledged: the UUIDs of all answers that the server said it had saved.
         sent_twice: saves that were sent a second time.
-        reloads: how often a page was reloaded.
-        second_tabs: how often a second tab was opened.
         retries: requests that were sent again because the server had gone away.
         votes_per_item: for each number of counted votes, how many items have it that were not set aside.
         surplus: finished judgements that do not count.
@@ -173,7 +170,7 @@ class _Bot:
                 f"answer-{place}": question.eligible[int(self.draw.integers(len(question.eligible)))]
                 for place, question in enumerate(project.eligibility)
             }
-            await self._ask(partial(self.browser.submit, "/eligibility", {"csrf": self.browser.csrf, **answers}))
+            await self._ask(partial(self.browser.submit, "/eligibility", answers))
         nothing = np.zeros(len(project.classes.names), dtype=np.int64)
         screens = [answers_of(project, nothing, milliseconds=1000.0)] * max(len(project.practice_items), 1)
         right = {f"answer-{place}": question.right for place, question in enumerate(project.comprehension)}
@@ -184,7 +181,7 @@ class _Bot:
             "/comprehension": right,
         }
         for path, fields in forms.items():
-            reply = await self._ask(partial(self.browser.submit, path, {"csrf": self.browser.csrf, **fields}))
+            reply = await self._ask(partial(self.browser.submit, path, fields))
             if reply.status != 303:
                 self._complain(f"{path} answered {reply.status}", reply)
                 return "screened out"
@@ -254,7 +251,7 @@ class _Bot:
             else "simulated"
             for place, question in enumerate(self.crowd.project.questions)
         }
-        await self._ask(partial(self.browser.submit, "/questions", {"csrf": self.browser.csrf, **answers}))
+        await self._ask(partial(self.browser.submit, "/questions", answers))
         return await self._ask(lambda: self.browser.get("/finish"))
 
     async def _disturb(self, step: dict[str, Any]) -> dict[str, Any]:
@@ -359,12 +356,6 @@ async def _run(
     async def live(bot: _Bot) -> None:
         tally.outcomes[await bot.take_part()] += 1
 
-    def arrive() -> None:
-        browser = Browser("127.0.0.1", server.port)
-        bot = _Bot(tally.annotators, crowd, behaviour, browser, server.pace, tally)
-        tally.annotators += 1
-        active.add(asyncio.create_task(live(bot)))
-
     counted, changed = -1, time.monotonic()
     while True:
         missing, places, now_counted = _missing(server)
@@ -383,7 +374,10 @@ async def _run(
         await researcher.carry_out()
         # As many come as are needed for what nobody is expected to answer.
         for _ in range(min(annotators - len(active), -(-places // server.project.items_per_annotator))):
-            arrive()
+            browser = Browser("127.0.0.1", server.port)
+            bot = _Bot(tally.annotators, crowd, behaviour, browser, server.pace, tally)
+            tally.annotators += 1
+            active.add(asyncio.create_task(live(bot)))
             if tally.annotators % 25 == 0:
                 await asyncio.sleep(0)
         await asyncio.sleep(0.1)
@@ -418,8 +412,7 @@ class _Researcher:
                     self.tally.orders.pop()
                     continue
                 chosen = dict(zip(names, map(str, there[drawn % len(there)]), strict=True))
-                fields = {"csrf": self.browser.csrf, "reason": f"simulated: {what}", **chosen}
-                reply = await self.browser.submit(path, fields)
+                reply = await self.browser.submit(path, {"reason": f"simulated: {what}", **chosen})
             except (ConnectionLost, OSError):
                 # The server is being killed; the link of the next one will do.
                 self.browser.close()
@@ -433,7 +426,7 @@ class _Researcher:
     async def _enter(self) -> None:
         self.link = self.server.researcher
         await self._read(self.link)
-        await self.browser.submit(self.link, {"csrf": self.browser.csrf})
+        await self.browser.submit(self.link, {})
         await self._read("/researcher/progress")
 
     async def _read(self, path: str) -> None:

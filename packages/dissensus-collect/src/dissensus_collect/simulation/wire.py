@@ -65,10 +65,9 @@ class Browser:
         return await self._send(b"POST", path, kind, json.dumps(value, separators=(",", ":")).encode())
 
     async def submit(self, path: str, fields: dict[str, str]) -> Reply:
-        """POST the fields of a form."""
-        return await self._send(
-            b"POST", path, b"Content-Type: application/x-www-form-urlencoded\r\n", urlencode(fields).encode()
-        )
+        """POST the fields of a form, with the CSRF token."""
+        kind = b"Content-Type: application/x-www-form-urlencoded\r\n"
+        return await self._send(b"POST", path, kind, urlencode({"csrf": self.csrf, **fields}).encode())
 
     def close(self) -> None:
         """Close the connection; the next request opens a new one."""

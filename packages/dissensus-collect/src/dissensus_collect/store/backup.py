@@ -42,7 +42,7 @@ def back_up(
     if not source.is_file():
         raise InputError(f"{source}: there is nothing to back up yet; start 'dissensus collect serve {project.folder}'")
     place = project.folder / "backups" if to is None else to
-    target = place / f"collect-{_stamp(clock)}.sqlite"
+    target = place / f"collect-{_stamp(clock())}.sqlite"
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         with whole_file(target) as part:
@@ -62,7 +62,7 @@ def back_up(
     return target
 
 
-def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = time.time) -> Path | None:
+def restore(project: Project, path: str | Path) -> Path | None:
     """Replace the project's database by a backup.
 
     A backup that is broken or belongs to another project is refused, and so is a project that is being served. The
@@ -83,7 +83,7 @@ def restore(project: Project, path: str | Path, *, clock: Callable[[], float] = 
             part.touch(mode=0o600)
             shutil.copyfile(backup, part)
             _to_disk(part)
-            return _put_aside(target, stamp=_stamp(clock))
+            return _put_aside(target)
     finally:
         release()
 
@@ -114,11 +114,11 @@ def _refuse_other_project(backup: Path, project: Project) -> None:
         )
 
 
-def _put_aside(database: Path, *, stamp: str) -> Path | None:
+def _put_aside(database: Path) -> Path | None:
     """Renames a database that is there, with what lies beside it, and returns its new name."""
     if not database.exists():
         return None
-    kept = database.with_name(f"collect-replaced-{stamp}-{secrets.token_hex(3)}.sqlite")
+    kept = database.with_name(f"collect-replaced-{_stamp(time.time())}-{secrets.token_hex(3)}.sqlite")
     # The write-ahead log goes with it: it holds answers that are not in the main file yet.
     for ending in ("-wal", "-shm", ""):
         old = Path(f"{database}{ending}")
@@ -127,8 +127,8 @@ def _put_aside(database: Path, *, stamp: str) -> Path | None:
     return kept
 
 
-def _stamp(clock: Callable[[], float]) -> str:
-    return datetime.fromtimestamp(clock(), tz=UTC).strftime("%Y%m%d-%H%M%S")
+def _stamp(now: float) -> str:
+    return datetime.fromtimestamp(now, tz=UTC).strftime("%Y%m%d-%H%M%S")
 
 
 def _to_disk(path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 
@@ -73,15 +73,6 @@ class _Request:
     result: Any = None
     error: BaseException | None = None
 
-    def resolve(self) -> None:
-        # A request is carried out even if whoever made it has gone away; then nobody is told.
-        if self.future.cancelled():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
-
 
 class Database:
     """A project's database: one writer, several readers; its `path` is the SQLite file, and None on PostgreSQL."""
@@ -124,12 +115,21 @@ class Database:
 
     def read_now(self, work: Callable[[Cursor], T]) -> T:
         """The same, from a thread that may wait."""
-        with self._reader() as connection:
+        connection = self._readers.get()
+        try:
             connection.begin()
             try:
                 return work(connection.cursor())
             finally:
                 connection.rollback()
+        except Exception as error:
+            if connection.failure(error) is not None:
+                with contextlib.suppress(Exception):
+                    connection.close()
+                connection = self._connect(True)
+            raise
+        finally:
+            self._readers.put(connection)
 
     def close(self) -> None:
         """Finishes the requests that were made, closes, and lets another process in."""
@@ -158,20 +158,6 @@ class Database:
             if self._closed:
                 raise InputError("the project's database is closed; start the server again")
             self._requests.put(request)
-
-    @contextlib.contextmanager
-    def _reader(self) -> Iterator[Connection]:
-        connection = self._readers.get()
-        try:
-            yield connection
-        except Exception as error:
-            if connection.failure(error) is not None:
-                with contextlib.suppress(Exception):
-                    connection.close()
-                connection = self._connect(True)
-            raise
-        finally:
-            self._readers.put(connection)
 
     def _write_batches(self, connection: Connection) -> None:
         ended = False
@@ -242,4 +228,10 @@ def _run(batch: list[_Request], connection: Connection, *, guarded: bool) -> Non
 
 def _resolve(requests: list[_Request]) -> None:
     for request in requests:
-        request.resolve()
+        # A request is carried out even if whoever made it has gone away; then nobody is told.
+        if request.future.cancelled():
+            continue
+        if request.error is not None:
+            request.future.set_exception(request.error)
+        else:
+            request.future.set_result(request.result)

@@ -51,15 +51,8 @@ def load_items(
 ) -> list[str]:
     """Puts new items into the database and returns their names; refused if items that were there are gone or changed.
 
-    Args:
-        cursor: the writer's cursor.
-        project: the project.
-        items: from `project_items`.
-        hashes: from `hashes_of`.
-        now: the time.
-        replaced: names of items whose new content replaces the old one: the old item is kept, with its votes, under
-            the name `NAME#1` (or a higher number), and is set aside.
-        by: who asked for it, for the log.
+    Of the items named in `replaced`, the new content replaces the old: the old item is kept, with its votes, under the
+    name `NAME#1` (or a higher number), and is set aside. `by` is who asked for it, for the log.
     """
     by_name = {item.name: item for item in items}
     roles = _roles(project, by_name)

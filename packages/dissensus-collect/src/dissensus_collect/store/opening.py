@@ -8,7 +8,6 @@ import secrets
 import sqlite3
 import time
 import tomllib
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from dissensus.errors import InputError
@@ -139,7 +138,7 @@ def check_schema(cursor: Cursor) -> None:
         )
 
 
-@contextmanager
+@contextlib.contextmanager
 def _beside(project: Project, url: str | None, *, read_only: bool) -> Iterator[Connection]:
     """A transaction beside the process that serves a project, if there is one."""
     path = project.folder / FILE
@@ -164,7 +163,7 @@ def _beside(project: Project, url: str | None, *, read_only: bool) -> Iterator[C
         raise InputError(f"{path}: {trouble} ({error}); {remedy}") from error
 
 
-@contextmanager
+@contextlib.contextmanager
 def snapshot(project: Project, url: str | None = None) -> Iterator[Cursor]:
     """A cursor that sees one state of a project's database and cannot change it, even while a server is writing.
 

@@ -101,12 +101,12 @@ def claim(folder: Path) -> Callable[[], None]:
     lock = FileLock(folder / "collect.lock", timeout=0, thread_local=False)
     try:
         lock.acquire()
+    except Timeout as error:
+        raise InputError(
+            f"{folder}: another process serves this project; stop the server first (one process is enough for all "
+            "annotators)"
+        ) from error
     except OSError as error:
-        if isinstance(error, Timeout):
-            raise InputError(
-                f"{folder}: another process serves this project; stop the server first (one process is enough for all "
-                "annotators)"
-            ) from error
         raise InputError(
             f"{folder / 'collect.lock'} cannot be written ({error.strerror or error}); the server needs a "
             "folder that it may write to"

@@ -29,7 +29,6 @@ from dissensus_collect.web.site import (
     posted_form,
     session_of,
     site_of,
-    turned_away,
 )
 from dissensus_collect.work import leaving, participants, steps
 from dissensus_collect.work.door import door, wait
@@ -112,7 +111,7 @@ async def arrival(request: Request) -> Response:
         if known_screen is not None:
             return RedirectResponse(known_screen, 303)
     if site.limits is not None and (wait := site.limits.arrivals.wait(address_of(request.scope), now)):
-        return turned_away(request, too_many(wait))
+        raise too_many(wait)
     questions = {question.name for question in project.eligibility}
     groups = {name: query.get(name, "") for name in project.quotas if name not in questions}
     parameters = {name: group for name, group in groups.items() if group and group.isprintable()}
@@ -136,7 +135,7 @@ async def arrival(request: Request) -> Response:
     return response
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Visit:
     """An annotator on a screen that is due; `form` is what a post has sent, and None if it is none."""
 
@@ -182,12 +181,9 @@ class Visit:
 
 
 async def due(request: Request) -> Visit:
-    """The visit, if the screen that was asked for is one that the annotator may see now.
+    """The visit, if the screen that was asked for is one that the annotator may see now, or else `NotDue`.
 
     Of a post, the token is checked before anything else.
-
-    Raises:
-        NotDue: the annotator has to be on another screen, which the exception names.
     """
     site, session = site_of(request), session_of(request)
     form = await posted_form(request, session) if request.method == "POST" else None
@@ -200,15 +196,7 @@ async def due(request: Request) -> Visit:
     annotator, screens = await site.database.read(look)
     if request.url.path not in screens:
         raise NotDue(screens[0])
-    return Visit(
-        request=request,
-        site=site,
-        session=session,
-        annotator=annotator,
-        tongue=language_of(request),
-        form=form,
-        now=now,
-    )
+    return Visit(request, site, session, annotator, language_of(request), form, now)
 
 
 async def small_screen(request: Request) -> Response:

@@ -14,12 +14,20 @@ from dissensus_collect.results.live import is_complete, live, warnings
 from dissensus_collect.results.overview import overview, overview_apart
 from dissensus_collect.store.events import is_simulated, log_event
 from dissensus_collect.web.logins import RESEARCHER
-from dissensus_collect.web.security import DOOR_COOKIE, RESEARCHER_COOKIE, address_of, csrf_token, keyed_name, new_token
-from dissensus_collect.web.site import Refusal, Site, draw, posted_form, researcher_of, site_of
+from dissensus_collect.web.security import (
+    DOOR_COOKIE,
+    RESEARCHER_COOKIE,
+    Refusal,
+    address_of,
+    csrf_token,
+    keyed_name,
+    new_token,
+)
+from dissensus_collect.web.site import Site, draw, posted_form, researcher_of, site_of
 from dissensus_collect.work.door import shut_by_researcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from starlette.requests import Request
 
@@ -68,9 +76,16 @@ class Desk:
         """The project."""
         return self.site.project
 
+    def numbers(self, name: str, otherwise: str) -> tuple[int, ...]:
+        """Whole numbers of the form, which a list of ours has offered and of which there must be one, or a refusal."""
+        texts = [str(value) for value in self.form.getlist(name)]
+        if not texts or not all(text.isascii() and text.isdigit() and len(text) < 16 for text in texts):
+            raise Refusal(otherwise, 422, "illegal")
+        return tuple(map(int, texts))
+
     def number(self, name: str) -> int:
-        """A whole number of the form, which a list of ours has offered."""
-        return whole_numbers([str(self.form.get(name, ""))], "Choose from the list.")[0]
+        """One such number."""
+        return self.numbers(name, "Choose from the list.")[0]
 
     def reason(self) -> str:
         """The reason in the form; empty if none was written."""
@@ -172,13 +187,6 @@ async def _look(site: Site, *, beside: bool) -> None:
             site.overview = await site.database.read(lambda cursor: overview(cursor, site.project))
     finally:
         site.looking = None
-
-
-def whole_numbers(texts: Sequence[str], otherwise: str) -> tuple[int, ...]:
-    """Texts as numbers, of which there must be one at least, or a refusal."""
-    if not texts or not all(text.isascii() and text.isdigit() and len(text) < 16 for text in texts):
-        raise Refusal(otherwise, 422, "illegal")
-    return tuple(map(int, texts))
 
 
 def required(reason: str) -> str:

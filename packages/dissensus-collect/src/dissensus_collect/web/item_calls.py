@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
+import msgspec
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from dissensus.toml_file import fits
 from dissensus_collect.store.events import BROWSER_EVENTS, log_bounded
 from dissensus_collect.web.annotator_pages import screens_of
 from dissensus_collect.web.item_screen import named_classes, shown
-from dissensus_collect.web.security import csrf_token
-from dissensus_collect.web.site import Refusal, Site, known, language_of, posted_json, session_of, site_of, text_of
+from dissensus_collect.web.security import Refusal, csrf_token
+from dissensus_collect.web.site import Site, known, language_of, posted_json, session_of, site_of
 from dissensus_collect.work import assignment, choosing
 from dissensus_collect.work.answers import check_answers, check_values
 from dissensus_collect.work.assignment import Assigned, Elsewhere, Finished
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     from dissensus_collect.store.database import Cursor
 
 T = TypeVar("T")
-DETAIL: Final = re.compile(r"[a-z-]{1,20}")
-"""Words in the detail of an event: nothing can be deleted from the log, so nobody's own text may go into it."""
-LARGEST_NUMBER: Final = 1_000_000
-"""Numbers in it are widths, counts and places."""
+_Word = Annotated[str, msgspec.Meta(pattern=r"^[a-z-]{1,20}(?![\s\S])")]
+_Number = Annotated[int, msgspec.Meta(gt=-1_000_000, lt=1_000_000)]
+Detail = Annotated[dict[_Word, _Number | bool | _Word | None], msgspec.Meta(max_length=4)]
+"""The detail of an event: nothing can be deleted from the log, so nobody's own text may go into it."""
 PAUSE_SECONDS: Final = 15
 
 
@@ -47,7 +48,10 @@ class Call:
 
     def text(self, name: str, *, longest: int = 64) -> str:
         """A text of the object, or a refusal."""
-        return text_of(self.body, name, longest=longest)
+        value = self.body.get(name)
+        if not isinstance(value, str) or not 0 < len(value) <= longest:
+            raise Refusal(f"'{name}' must be text of 1 to {longest} characters.", 422, "illegal")
+        return value
 
     async def write(self, work: Callable[[Cursor, int], T]) -> T:
         """Runs a request in the name of the session's annotator, who must be at work."""
@@ -59,6 +63,12 @@ class Call:
             return work(cursor, annotator.id)
 
         return await self.site.database.write(for_annotator)
+
+    async def record(self, step: Callable[..., T], **what: Any) -> T:
+        """Takes a step of the annotator's work (`assignment.heartbeat`), and returns what it does."""
+        return await self.write(
+            lambda cursor, annotator: step(cursor, self.site.project, annotator, now=self.now, **what)
+        )
 
     def after(self, cursor: Cursor, annotator: int, *, tab: str) -> dict[str, Any]:
         """What comes next, and the picture that will most likely come after it, so that it can be fetched ahead."""
@@ -151,10 +161,7 @@ async def save(request: Request) -> Response:
 async def heartbeat(request: Request) -> Response:
     """A sign of life: the lease is prolonged."""
     call = await called(request)
-    about: dict[str, Any] = {"now": call.now, "assignment": call.text("assignment"), "tab": call.text("tab")}
-    lease = await call.write(
-        lambda cursor, annotator: assignment.heartbeat(cursor, call.site.project, annotator, **about)
-    )
+    lease = await call.record(assignment.heartbeat, assignment=call.text("assignment"), tab=call.text("tab"))
     return JSONResponse({"expires_in": max(0.0, lease.expires - call.now), "mine": lease.mine, "held": lease.held})
 
 
@@ -172,12 +179,8 @@ async def draft(request: Request) -> Response:
 async def problem(request: Request) -> Response:
     """Something is wrong with the item: it is put aside without a vote."""
     call = await called(request)
-    about: dict[str, Any] = {
-        "now": call.now,
-        "assignment": call.text("assignment"),
-        "reason": call.text("reason", longest=600),
-    }
-    await call.write(lambda cursor, annotator: assignment.report_problem(cursor, call.site.project, annotator, **about))
+    about = {"assignment": call.text("assignment"), "reason": call.text("reason", longest=600)}
+    await call.record(assignment.report_problem, **about)
     return JSONResponse({"reported": True})
 
 
@@ -185,9 +188,7 @@ async def back(request: Request) -> Response:
     """Go back one item, where the project allows it."""
     call = await called(request)
     call.text("tab")
-    item = await call.write(
-        lambda cursor, annotator: assignment.back(cursor, call.site.project, annotator, now=call.now)
-    )
+    item = await call.record(assignment.back)
     if item is None:
         sentence = language_of(request).say("There is nothing to go back to.")
         return JSONResponse({"state": "none", "error": sentence})
@@ -202,18 +203,11 @@ async def take_over(request: Request) -> Response:
     return JSONResponse({"taken": True})
 
 
-def _is_plain(name: str, value: Any) -> bool:
-    short = isinstance(value, int) and abs(value) < LARGEST_NUMBER
-    known_kind = value is None or short or (isinstance(value, str) and bool(DETAIL.fullmatch(value)))
-    return bool(DETAIL.fullmatch(name)) and known_kind
-
-
 async def event(request: Request) -> Response:
     """Something that a browser reports about itself, for the log."""
     call = await called(request)
     kind, detail = call.text("kind", longest=200), call.body.get("detail")
-    plain = isinstance(detail, dict) and len(detail) <= 4 and all(_is_plain(*entry) for entry in detail.items())
-    if kind not in BROWSER_EVENTS or not plain:
+    if kind not in BROWSER_EVENTS or fits(detail, Detail):
         raise Refusal(
             f"An event is one of {', '.join(BROWSER_EVENTS)}, with numbers and short words for detail.", 422, "illegal"
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from dissensus.responses import RESPONSES
 from dissensus_collect.project.orders import class_order
 from dissensus_collect.web.media import inside
@@ -24,33 +26,28 @@ if TYPE_CHECKING:
 def is_practised(project: Project, answers: str, *, rounds: int) -> bool:
     """Whether the practice was answered in full, by the rule that holds for saved answers."""
     try:
-        given = json.loads(answers)
+        given = msgspec.json.decode(answers, type=list[Any])
         for answer in given:
             check_answers(project, answer)
-    except (ValueError, TypeError, RecursionError, Refused):
+    except (ValueError, RecursionError, Refused):
         return False
     return len(given) == rounds
 
 
 def practice_items(cursor: Cursor, visit: Visit) -> list[dict[str, Any]]:
     """The project's practice items, or one neutral item where it names none."""
-    project, say = visit.project, visit.tongue.say
+    project = visit.project
     rows = cursor.execute("SELECT name, media, text FROM item WHERE role = 'practice' ORDER BY id").fetchall()
     feedback = {entry.item: entry for entry in project.feedback}
-    rounds = [
-        {
-            "item": shown(visit.site, visit.session, media=media, text=text),
-            "feedback": _feedback(project, feedback.get(name)),
-        }
-        for name, media, text in rows
-    ]
+    items = [shown(visit.site, visit.session, media=media, text=text) for _, media, text in rows]
+    told = [_feedback(project, feedback.get(name)) for name, _, _ in rows]
+    text = {"text": visit.tongue.say("This is a text to practise with. It says nothing about the task.")}
     neutral: dict[str, Any] = {"kind": "image", "src": "/static/practice.svg"}
     if project.items.pairs:
-        sides = [{"text": say("This is a text to practise with. It says nothing about the task.")}] * 2
-        neutral = {"kind": "pair", "prompt": "", "sides": sides}
+        neutral = {"kind": "pair", "prompt": "", "sides": [text, text]}
     elif project.images is None:
-        neutral = {"kind": "text", "text": say("This is a text to practise with. It says nothing about the task.")}
-    return rounds or [{"item": neutral, "feedback": None}]
+        neutral = {"kind": "text", **text}
+    return [{"item": item, "feedback": said} for item, said in zip(items or [neutral], told or [None], strict=True)]
 
 
 def _feedback(project: Project, feedback: Gold | None) -> dict[str, Any] | None:

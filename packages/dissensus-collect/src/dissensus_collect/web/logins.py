@@ -16,6 +16,7 @@ from filelock import FileLock
 from dissensus.errors import InputError
 from dissensus.whole_file import whole_file
 from dissensus_collect.web.security import new_token
+from dissensus_collect.work.participants import token_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +34,8 @@ SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
 """About 16 MB and 50 ms per guess."""
 NOBODY: Final = f"{'0' * 32}${'0' * 128}"
 """What the password of an account that does not exist is compared with, so that this takes as long."""
+LASTING: Final = 24 * 3600
+"""Seconds that a session or an unused link lasts."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,10 @@ class Logins:
     Attributes:
         folder: the project's.
         clock: gives UNIX seconds.
-        lasting: how many seconds a session or an unused link lasts.
     """
 
     folder: Path
     clock: Callable[[], float] = time.time
-    lasting: float = 24 * 3600
 
     @property
     def has_password(self) -> bool:
@@ -131,13 +132,13 @@ class Logins:
         with self._changed() as kept:
             if name not in kept["accounts"]:
                 raise _no_account(name)
-            kept["links"][_digest(token)] = [self.clock() + self.lasting, name]
+            kept["links"][token_hash(token)] = [self.clock() + LASTING, name]
         return f"/researcher/enter/{token}"
 
     def enter_by_link(self, token: str) -> str | None:
         """The new session, or None if the link was used, is too old or never existed."""
         with self._changed() as kept:
-            _, name = kept["links"].pop(_digest(token), (0.0, None))
+            _, name = kept["links"].pop(token_hash(token), (0.0, None))
         return None if name is None else self._begin(name)
 
     def enter_by_password(self, name: str, password: str) -> str | None:
@@ -150,18 +151,18 @@ class Logins:
     def account_of(self, session: str | None) -> Account | None:
         """Who is logged in by a cookie; None for nobody."""
         kept = self._kept()
-        _, name = kept["sessions"].get(_digest(session or ""), (0.0, None))
+        _, name = kept["sessions"].get(token_hash(session or ""), (0.0, None))
         return Account(name, kept["accounts"][name]["role"]) if name in kept["accounts"] else None
 
     def leave(self, session: str) -> None:
         """Forget a session."""
         with self._changed() as kept:
-            kept["sessions"].pop(_digest(session), None)
+            kept["sessions"].pop(token_hash(session), None)
 
     def _begin(self, name: str) -> str:
         session = new_token()
         with self._changed() as kept:
-            kept["sessions"][_digest(session)] = [self.clock() + self.lasting, name]
+            kept["sessions"][token_hash(session)] = [self.clock() + LASTING, name]
         return session
 
     def _log_out(self, kept: dict[str, Any], name: str) -> None:
@@ -204,7 +205,3 @@ class Logins:
 def _no_account(name: str) -> InputError:
     how = f"dissensus collect login FOLDER --name {name} --role reviewer"
     return InputError(f"account '{name}': there is none; make it: {how}")
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

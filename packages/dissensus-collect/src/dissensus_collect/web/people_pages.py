@@ -12,10 +12,10 @@ from starlette.responses import RedirectResponse, Response
 from dissensus_collect.results.overview import said
 from dissensus_collect.results.pay import PayLine, bulk_files, decide_pay, pay_sheet, realised, realised_by_group
 from dissensus_collect.results.quality import AnnotatorQuality, annotator_facts
-from dissensus_collect.web.desk import Desk, desk_of, required, whole_numbers
+from dissensus_collect.web.desk import Desk, desk_of, required
 from dissensus_collect.web.listing import LongList
-from dissensus_collect.web.security import keyed_name
-from dissensus_collect.web.site import Decided, Refusal
+from dissensus_collect.web.security import Refusal, keyed_name
+from dissensus_collect.web.site import Decided
 from dissensus_collect.work import leaving
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _chosen(desk: Desk, name: str, whole: Iterable[Any]) -> tuple[int, ...]:
     """The people whom a form is about: those who are ticked, or all of the list that it was sent from."""
     if desk.form.get("whole") == "yes":
         return tuple(row.annotator for row in whole)
-    return whole_numbers([str(value) for value in desk.form.getlist(name)], "Tick the people whom you decide about.")
+    return desk.numbers(name, "Tick the people whom you decide about.")
 
 
 def _asked_for(desk: Desk) -> dict[str, str]:

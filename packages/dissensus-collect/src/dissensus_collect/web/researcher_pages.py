@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,11 +21,11 @@ from dissensus_collect.results.quality import ItemQuality
 from dissensus_collect.store.items import changed_items, load_items
 from dissensus_collect.store.slots import retire, unvoid, void
 from dissensus_collect.web import people_pages
-from dissensus_collect.web.desk import Desk, desk_of, enter, entrance, leave, login, required, whole_numbers
+from dissensus_collect.web.desk import Desk, desk_of, enter, entrance, leave, login, required
 from dissensus_collect.web.listing import LongList
 from dissensus_collect.web.people_pages import zip_file
-from dissensus_collect.web.security import keyed_name
-from dissensus_collect.web.site import Refusal, draw
+from dissensus_collect.web.security import Refusal, keyed_name
+from dissensus_collect.web.site import draw
 from dissensus_collect.work.recruitment import codes_made
 from dissensus_collect.work.reports import use_again
 
@@ -83,17 +84,9 @@ async def progress_now(request: Request) -> Response:
     """The same, for the page to refresh itself."""
     desk = await desk_of(request)
     moment = await desk.live()
-    status = moment.status
-    counts = {name: getattr(status, name) for name in ("items", "complete", "counted", "needed", "leases")}
-    more = {
-        "by_votes": {str(votes): items for votes, items in status.by_votes.items()},
-        "annotators": dict(status.annotators),
-        "paused": desk.site.paused,
-        "simulated": moment.simulated,
-        "alerts": list(moment.alerts),
-        "html": draw("researcher_live", now=moment, project=desk.project, step=_step(desk, moment)),
-    }
-    return JSONResponse(counts | more)
+    html = draw("researcher_live", now=moment, project=desk.project, step=_step(desk, moment))
+    about = {"paused": desk.site.paused, "simulated": moment.simulated, "alerts": moment.alerts, "html": html}
+    return JSONResponse({**asdict(moment.status), **about})
 
 
 async def items(request: Request) -> Response:
@@ -183,8 +176,7 @@ async def refresh_items(request: Request) -> Response:
 async def put_back(request: Request) -> Response:
     """Use items again that were set aside, all that are ticked."""
     desk = await desk_of(request)
-    ticked = [str(value) for value in desk.form.getlist("item")]
-    chosen = whole_numbers(ticked, "Tick the items that are to be used again.")
+    chosen = desk.numbers("item", "Tick the items that are to be used again.")
 
     def work(cursor: Cursor) -> None:
         for item in chosen:

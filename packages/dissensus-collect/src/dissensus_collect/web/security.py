@@ -15,12 +15,15 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
 from dissensus.errors import InputError
+from dissensus_collect.work.recruitment import MTURK_FRAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from dissensus_collect.web.site import Site
 
 ANNOTATOR_COOKIE: Final = "dissensus_session"
 RESEARCHER_COOKIE: Final = "dissensus_researcher"
@@ -45,11 +48,6 @@ def keyed_name(session: str, about: str) -> str:
     """A name that only the holder of ``session`` is given and that nobody can reverse: HMAC-SHA-256, 144 bits."""
     digest = hmac.digest(session.encode(), about.encode(), "sha256")
     return base64.urlsafe_b64encode(digest[:18]).decode()
-
-
-def same_secret(secret: str, right: str) -> bool:
-    """Whether two secrets are equal, taking a time that does not reveal where they differ."""
-    return hmac.compare_digest(secret.encode(), right.encode())
 
 
 def same_origin(headers: Mapping[str, str], *, base_url: str | None) -> bool:
@@ -137,6 +135,32 @@ class Limits:
     logins: Buckets = field(default_factory=lambda: Buckets(rate=1 / 30, burst=8))
 
 
+class Refusal(Exception):  # noqa: N818
+    """A request that is refused with a sentence and an HTTP status; after `wait` seconds it may be tried again."""
+
+    def __init__(
+        self, sentence: str, status: int, kind: str, *, heading: str = "This did not work", wait: int | None = None
+    ) -> None:
+        super().__init__(sentence)
+        self.sentence, self.status, self.kind, self.heading, self.wait = sentence, status, kind, heading, wait
+
+
+def too_large() -> Refusal:
+    """The refusal of a body that is larger than any honest one."""
+    return Refusal("This request is larger than any page of this project sends.", 413, "size")
+
+
+def too_many(wait: float) -> Refusal:
+    """The refusal of one request more than there may be at a time."""
+    return Refusal(
+        "Too many requests come from your network at once. Please wait a moment and try again; nothing is lost.",
+        429,
+        "rate",
+        heading="One moment, please",
+        wait=max(1, round(wait)),
+    )
+
+
 def content_policy(*, framed_by: tuple[str, ...]) -> str:
     """The Content-Security-Policy of every page: nothing but our own files, no inline script or style."""
     frames, no_frame = " ".join(framed_by), "'none'"
@@ -150,22 +174,10 @@ def content_policy(*, framed_by: tuple[str, ...]) -> str:
 class Guard:
     """The guard around the app: limits the size of bodies and the rate of requests, and adds headers to responses."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        limits: Limits | None,
-        clock: Callable[[], float],
-        https: bool,
-        refuse: Callable[[Scope, TurnedAway], Response],
-        heard: Callable[[str, str], None],
-        framed_by: tuple[str, ...] = (),
-    ) -> None:
-        """`refuse` draws a refusal; `heard` is told the address and the X-Forwarded-For of requests that have one."""
-        self.app = app
-        self.limits = limits
-        self.clock = clock
-        self.refuse, self.heard = refuse, heard
+    def __init__(self, app: ASGIApp, *, site: Site, refuse: Callable[[Scope, Refusal], Response]) -> None:
+        """`refuse` draws a refusal."""
+        self.app, self.site, self.refuse = app, site, refuse
+        framed_by = MTURK_FRAMES if site.project.recruitment.kind == "mturk" else ()
         headers = {
             "Content-Security-Policy": content_policy(framed_by=framed_by),
             "X-Content-Type-Options": "nosniff",
@@ -175,7 +187,7 @@ class Guard:
             "Cross-Origin-Resource-Policy": "same-origin",
             "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
             **({} if framed_by else {"X-Frame-Options": "DENY"}),
-            **({"Strict-Transport-Security": "max-age=31536000"} if https else {}),
+            **({"Strict-Transport-Security": "max-age=31536000"} if site.https else {}),
         }
         # Encoded once, not for every response: an answer is stored in less than a millisecond.
         self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
@@ -204,51 +216,31 @@ class Guard:
             message = await receive()
             taken += len(message.get("body", b""))
             if taken > LARGEST_BODY:
-                raise BodyTooLarge
+                raise too_large()
             return message
 
         await self.app(scope, measured, with_headers)
 
-    def _refused(self, scope: Scope) -> TurnedAway | None:
-        headers = Headers(scope=scope)
+    def _refused(self, scope: Scope) -> Refusal | None:
+        headers, address, limits = Headers(scope=scope), address_of(scope), self.site.limits
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > LARGEST_BODY:
-            return TOO_LARGE
+            return too_large()
         forwarded = headers.get("x-forwarded-for")
-        if forwarded is not None:
-            self.heard(address_of(scope), forwarded)
-        if self.limits is None:
+        if forwarded is not None and self.site.settings.base_url is not None and address not in forwarded:
+            # A proxy whose word on its visitors' addresses was not taken: to us they are all one visitor.
+            self.site.untrusted = address
+        if limits is None:
             return None
-        now = self.clock()
-        wait = self.limits.address.wait(address_of(scope), now)
+        now = self.site.now()
+        wait = limits.address.wait(address, now)
         session = cookie_parser(headers.get("cookie", "")).get(ANNOTATOR_COOKIE)
         if session is not None and not wait:
-            wait = self.limits.session.wait(session, now)
+            wait = limits.session.wait(session, now)
         return too_many(wait) if wait else None
-
-
-class BodyTooLarge(Exception):  # noqa: N818
-    """A body that did not give its length turned out larger than any honest one."""
 
 
 def address_of(scope: Scope) -> str:
     """The network address of a request, as the server (or its trusted proxy) reports it."""
     client = scope.get("client")
     return str(client[0]) if client else "unknown"
-
-
-@dataclass(frozen=True)
-class TurnedAway:
-    """A request that is refused before a page has seen it; after `wait` seconds it may be tried again."""
-
-    status: int
-    kind: str
-    wait: int | None = None
-
-
-TOO_LARGE: Final = TurnedAway(413, "size")
-
-
-def too_many(wait: float) -> TurnedAway:
-    """TurnedAway for now, with the seconds to wait."""
-    return TurnedAway(429, "rate", max(1, round(wait)))

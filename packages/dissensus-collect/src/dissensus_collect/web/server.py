@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,11 +20,11 @@ from dissensus.errors import InputError
 from dissensus_collect.store.database import DiskFull
 from dissensus_collect.web import annotator_pages, item_calls, researcher_pages
 from dissensus_collect.web.logins import Logins
-from dissensus_collect.web.security import ANNOTATOR_COOKIE, TOO_LARGE, BodyTooLarge, Guard, Limits, address_of
-from dissensus_collect.web.site import Refusal, ServerSettings, Site, refuse, site_of, turned_away
+from dissensus_collect.web.security import ANNOTATOR_COOKIE, Guard, Limits, Refusal, address_of
+from dissensus_collect.web.site import ServerSettings, Site, refuse, site_of
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.door import shut_by_researcher
-from dissensus_collect.work.recruitment import MTURK_FRAMES, NotInvited, key_set_of
+from dissensus_collect.work.recruitment import NotInvited, key_set_of
 
 if TYPE_CHECKING:
     from dissensus_collect.project.reading import Project
@@ -38,9 +38,8 @@ STATUS = {"incomplete": 422, "illegal": 422, "foreign": 404, "closed": 409}
 """The HTTP status of each kind of refusal."""
 
 
-def create_app(project: Project, database: Database, *, settings: ServerSettings | None = None) -> Starlette:
+def create_app(project: Project, database: Database, *, settings: ServerSettings) -> Starlette:
     """The server of a project, as one ASGI app for one process; the caller closes the database."""
-    settings = settings or ServerSettings()
     logins = Logins(project.folder, settings.clock)
     logins.set_password(settings.password)
     site = Site(
@@ -52,7 +51,6 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
         keys=key_set_of(project.recruitment, base_url=settings.base_url),
         paused=database.read_now(shut_by_researcher) == "paused",
     )
-    framed_by = MTURK_FRAMES if project.recruitment.kind == "mturk" else ()
     app = Starlette(
         routes=[
             *item_calls.ROUTES,
@@ -61,22 +59,12 @@ def create_app(project: Project, database: Database, *, settings: ServerSettings
             Route("/health", health, methods=["GET"]),
             Mount("/static", StaticFiles(directory=Path(__file__).with_name("static")), name="static"),
         ],
-        middleware=[
-            Middleware(
-                Guard,
-                limits=site.limits,
-                clock=settings.clock,
-                https=site.https,
-                refuse=lambda scope, refusal: turned_away(Request(scope), refusal),
-                heard=lambda address, forwarded: _heard(site, address, forwarded),
-                framed_by=framed_by,
-            )
-        ],
+        middleware=[Middleware(Guard, site=site, refuse=lambda scope, refusal: refuse(Request(scope), refusal))],
         # One for each, since Starlette asks for the nearest class of an error.
         exception_handlers=dict.fromkeys(
             (
-                Refusal, annotator_pages.NotDue, Refused, NotInvited, DiskFull, InputError, BodyTooLarge,
-                ClientDisconnect, HTTPException, Exception,
+                Refusal, annotator_pages.NotDue, Refused, NotInvited, DiskFull, InputError, ClientDisconnect,
+                HTTPException, Exception,
             ),
             answer_to,
         ),
@@ -105,49 +93,42 @@ async def answer_to(request: Request, error: Exception) -> Response:
     """What a visitor reads whose request was refused or failed."""
     if isinstance(error, annotator_pages.NotDue):
         return RedirectResponse(error.screen, 303)
-    if isinstance(error, BodyTooLarge):
-        return turned_away(request, TOO_LARGE)
     if isinstance(error, ClientDisconnect):
         # Whoever went away reads no answer, and it is nobody's fault.
         return Response(status_code=400)
+    # By its address alone, without a link from a platform, people find into some projects only.
+    plain = site_of(request).project.recruitment.kind == "plain"
     if isinstance(error, Refusal):
-        about: dict[str, Any] = {"status": error.status, "kind": error.kind}
-        if error.status != 401:
-            return refuse(request, error.sentence, **about)
-        if request.url.path.startswith("/researcher") and "/api/" not in request.url.path:
+        ended = error.status == 401
+        if ended and request.url.path.startswith("/researcher") and "/api/" not in request.url.path:
             return RedirectResponse("/researcher/login", 303)
-        plain = site_of(request).project.recruitment.kind == "plain"
-        return refuse(request, error.sentence, heading="Your session has ended", start=plain, **about)
+        return refuse(request, error, start=ended and plain)
     if isinstance(error, Refused):
-        return refuse(request, _sentence(error), status=STATUS[error.kind], kind=error.kind)
+        return refuse(request, Refusal(_sentence(error), STATUS[error.kind], error.kind))
     if isinstance(error, NotInvited):
-        about = {"status": 403, "kind": "not-invited", "values": error.values}
-        return refuse(request, error.template, heading="This link does not work", **about)
+        away = Refusal(error.template, 403, "not-invited", heading="This link does not work")
+        return refuse(request, away, values=error.values)
     if isinstance(error, DiskFull):
         _log_full(site_of(request), error)
-        return refuse(
-            request,
+        full = Refusal(
             "The server's disk is full and nothing was stored; what was stored before is safe, please try again later.",
+            507,
+            "disk-full",
             heading="The server has no room",
-            status=507,
-            kind="disk-full",
         )
+        return refuse(request, full)
     if isinstance(error, InputError):
-        return refuse(request, _sentence(error), status=400, kind="input")
+        return refuse(request, Refusal(_sentence(error), 400, "input"))
     if isinstance(error, HTTPException) and error.status_code == 404:
-        # By its address alone, without a link from a platform, people find into some projects only.
-        start = site_of(request).project.recruitment.kind == "plain" or ANNOTATOR_COOKIE in request.cookies
-        about = {"status": 404, "kind": "missing", "start": start}
-        return refuse(request, "There is no such page.", heading="Not here", **about)
+        missing = Refusal("There is no such page.", 404, "missing", heading="Not here")
+        return refuse(request, missing, start=plain or ANNOTATOR_COOKIE in request.cookies)
     if isinstance(error, HTTPException):
-        return refuse(request, f"{error.detail}.", status=error.status_code, kind="http")
+        return refuse(request, Refusal(f"{error.detail}.", error.status_code, "http"))
     # Starlette logs the error; the visitor learns nothing about the machine.
-    return refuse(
-        request,
-        "Something went wrong on our side; please try again in a moment. What was saved stays saved.",
-        status=500,
-        kind="failure",
+    ours = Refusal(
+        "Something went wrong on our side; please try again in a moment. What was saved stays saved.", 500, "failure"
     )
+    return refuse(request, ours)
 
 
 def _log_full(site: Site, error: Exception) -> None:
@@ -157,12 +138,6 @@ def _log_full(site: Site, error: Exception) -> None:
             sys.stderr.write(f"dissensus collect: {time.strftime('%Y-%m-%d %H:%M:%S')}: {error}\n")
             sys.stderr.flush()
             site.said_full_at = time.monotonic()
-
-
-def _heard(site: Site, address: str, forwarded: str) -> None:
-    """Remembers a proxy whose word on its visitors' addresses was not taken: to us they are all one visitor."""
-    if site.settings.base_url is not None and address not in forwarded:
-        site.untrusted = address
 
 
 def _sentence(error: Exception) -> str:

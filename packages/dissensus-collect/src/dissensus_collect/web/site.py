@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
 import re
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from dissensus_collect.project.language import NAMES, language, preferred
@@ -18,9 +20,9 @@ from dissensus_collect.web.security import (
     ANNOTATOR_COOKIE,
     RESEARCHER_COOKIE,
     Limits,
+    Refusal,
     csrf_token,
     same_origin,
-    same_secret,
 )
 from dissensus_collect.work.participants import annotator_of
 
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from dissensus_collect.results.overview import Overview
     from dissensus_collect.store.database import Cursor, Database
     from dissensus_collect.web.logins import Account, Logins
-    from dissensus_collect.web.security import TurnedAway
     from dissensus_collect.work.participants import Annotator
     from dissensus_collect.work.recruitment import KeySet
 
@@ -62,11 +63,9 @@ class ServerSettings:
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision on annotators that can be taken back.
+    """A decision on annotators, "exclude" or "include", that can be taken back.
 
-    Attributes:
-        what: "exclude" or "include".
-        before: of each whom it changed, the id, whether a researcher had kept them before, and why they were out.
+    Of each whom it changed, `before` has the id, whether a researcher had kept them before, and why they were out.
     """
 
     what: str
@@ -119,17 +118,14 @@ LANGUAGE_COOKIE: Final = "dissensus_language"
 """The language that a visitor chose."""
 
 
-class Refusal(Exception):  # noqa: N818
-    """A request that is refused with a sentence and an HTTP status."""
-
-    def __init__(self, sentence: str, status: int, kind: str) -> None:
-        super().__init__(sentence)
-        self.sentence, self.status, self.kind = sentence, status, kind
-
-
 def signed_out() -> Refusal:
     """The refusal of a session that we do not know: the cookie is missing, or its participant was deleted."""
-    return Refusal("Your session has ended; please open the link that brought you here again.", 401, "session")
+    return Refusal(
+        "Your session has ended; please open the link that brought you here again.",
+        401,
+        "session",
+        heading="Your session has ended",
+    )
 
 
 def site_of(request: Request) -> Site:
@@ -162,14 +158,10 @@ def researcher_of(request: Request) -> Account | None:
 def _check_post(request: Request, session: str | None, token: str) -> None:
     """Refuses a post that did not come from one of our pages."""
     honest = same_origin(request.headers, base_url=site_of(request).settings.base_url)
-    if not session or not honest or not same_secret(token, csrf_token(session)):
+    if not session or not honest or not hmac.compare_digest(token.encode(), csrf_token(session).encode()):
         raise Refusal(
             "This did not come from a page of this project; please reload the page and try again.", 403, "forged"
         )
-
-
-HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-"""An escaped half of a pair of surrogates, as browsers write it in JSON."""
 
 
 async def posted_json(request: Request, session: str) -> dict[str, Any]:
@@ -177,16 +169,10 @@ async def posted_json(request: Request, session: str) -> dict[str, Any]:
     _check_post(request, session, request.headers.get("x-csrf-token", ""))
     sent = await request.body()
     try:
-        # Given bytes, it would let halves of pairs through that are not escaped.
-        body = json.loads(sent.decode())
-        if HALF.search(sent):
-            # Half a pair of surrogates is no character, and no database takes it.
-            json.dumps(body, ensure_ascii=False).encode()
+        # Half a pair of surrogates, which is no character and which no database takes, is refused here, too.
+        return msgspec.json.decode(sent, type=dict[str, Any])
     except (ValueError, RecursionError):
-        body = None
-    if not isinstance(body, dict):
-        raise Refusal("The request is not a JSON object; please reload the page.", 400, "illegal")
-    return body
+        raise Refusal("The request is not a JSON object; please reload the page.", 400, "illegal") from None
 
 
 async def posted_form(request: Request, session: str | None, *, fields: int = 50) -> FormData:
@@ -194,14 +180,6 @@ async def posted_form(request: Request, session: str | None, *, fields: int = 50
     form = await request.form(max_files=0, max_fields=fields)
     _check_post(request, session, str(form.get("csrf", "")))
     return form
-
-
-def text_of(body: Mapping[str, Any], name: str, *, longest: int = 200) -> str:
-    """A text field of a posted object, or a refusal."""
-    value = body.get(name)
-    if not isinstance(value, str) or not 0 < len(value) <= longest:
-        raise Refusal(f"'{name}' must be text of 1 to {longest} characters.", 422, "illegal")
-    return value
 
 
 def paragraphs(text: str) -> list[str]:
@@ -212,7 +190,7 @@ def paragraphs(text: str) -> list[str]:
 
 TEMPLATES: Final = Environment(
     loader=PackageLoader("dissensus_collect.web"),
-    autoescape=select_autoescape(enabled_extensions=("html.jinja",), default=True),
+    autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
@@ -270,38 +248,20 @@ def message(
 
 
 def refuse(
-    request: Request,
-    sentence: str,
-    *,
-    status: int,
-    kind: str,
-    heading: str = "This did not work",
-    start: bool = False,
-    values: Mapping[str, str] | None = None,
+    request: Request, refusal: Refusal, *, start: bool = False, values: Mapping[str, str] | None = None
 ) -> Response:
     """A refusal in the visitor's language, as JSON for a script and as a page for a person.
 
-    The sentence and the heading are English; `values` fills the sentence's braces. Where `start` is true, the first
-    page of the project is a way on.
+    `values` fills the braces of its sentence. Where `start` is true, the first page of the project is a way on.
     """
-    tongue = language_of(request)
+    tongue, sentence = language_of(request), refusal.sentence
     text = tongue.say(sentence, **values) if values else tongue.told(sentence)
+    response: Response
     if "/api/" in request.url.path:
-        return JSONResponse({"error": text, "kind": kind, "start": start}, status)
-    link = ("/", tongue.say("Open the project again")) if start else ("", "")
-    return message(request, tongue.told(heading), text, status=status, link=link[0], link_text=link[1])
-
-
-def turned_away(request: Request, refusal: TurnedAway) -> Response:
-    """The answer to a request that was refused before a page has seen it."""
-    about: dict[str, Any] = {"status": refusal.status, "kind": refusal.kind}
-    if refusal.wait is None:
-        return refuse(request, "This request is larger than any page of this project sends.", **about)
-    response = refuse(
-        request,
-        "Too many requests come from your network at once. Please wait a moment and try again; nothing is lost.",
-        heading="One moment, please",
-        **about,
-    )
-    response.headers["Retry-After"] = str(refusal.wait)
+        response = JSONResponse({"error": text, "kind": refusal.kind, "start": start}, refusal.status)
+    else:
+        link = {"link": "/", "link_text": tongue.say("Open the project again")} if start else {}
+        response = message(request, tongue.told(refusal.heading), text, status=refusal.status, **link)
+    if refusal.wait is not None:
+        response.headers["Retry-After"] = str(refusal.wait)
     return response

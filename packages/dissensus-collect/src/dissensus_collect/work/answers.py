@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+import msgspec
 
 from dissensus.responses import NO, RESPONSES, UNSURE, YES
 from dissensus_collect.project.tables import LONGEST_ANSWER
@@ -18,22 +19,18 @@ if TYPE_CHECKING:
 
 POINTS: Final = 100
 """How many points the layout `points` shares out among the classes."""
-INPUTS: Final = ("key", "mouse", "touch", "mixed")
-LONGEST: Final = 30 * 86400.0
-"""Seconds; a longer time means a broken clock."""
+Input = Literal["key", "mouse", "touch", "mixed"]
+_Measure = Annotated[float, msgspec.Meta(ge=0, le=30 * 86_400_000)]
+"""Milliseconds, counts and widths; a time of more than 30 days means a broken clock."""
+_ByClass: TypeAlias = dict[str, _Measure | None]
 
 
 class Refused(Exception):  # noqa: N818
-    """Something an annotator may not do, in one sentence.
+    """Something an annotator may not do: "incomplete" or "illegal" answers, a "foreign" or "closed" assignment."""
 
-    Attributes:
-        kind: "incomplete" or "illegal" for answers, "foreign" or "closed" for an assignment.
-        classes: the unanswered ones, where answers are incomplete.
-    """
-
-    def __init__(self, kind: str, sentence: str, *, classes: tuple[int, ...] = ()) -> None:
+    def __init__(self, kind: str, sentence: str) -> None:
         super().__init__(sentence)
-        self.kind, self.classes = kind, classes
+        self.kind = kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +44,6 @@ class Answer:
         changes: by class, how often the answer was changed.
         seconds: from the first frame to the submission of the item.
         hidden_seconds: how long the page was hidden in that time.
-        input: one of `INPUTS`.
         window: width and height in CSS pixels, and device pixels per CSS pixel.
         frame_ms: milliseconds between two frames.
         reason: why it was answered like this, in the annotator's words.
@@ -59,45 +55,52 @@ class Answer:
     changes: Mapping[int, int] = field(default_factory=dict)
     seconds: float | None = None
     hidden_seconds: float | None = None
-    input: str | None = None
+    input: Input | None = None
     window: tuple[float, float, float] | None = None
     frame_ms: float | None = None
     reason: str | None = None
 
 
-def check_answers(project: Project, raw: Any) -> Answer:
-    """The answer that a browser sent, or `Refused`.
+class _Sent(msgspec.Struct):
+    """What a browser sends of an answer, with its times in milliseconds."""
 
-    Args:
-        project: its layout and classes decide what is legal and complete.
-        raw: parsed JSON: values, first, last, changes by class; total_ms, hidden_ms, input, window, frame_ms, reason.
-            Classes are numbered through where there are several questions. The layouts `rows` and `one-at-a-time` need
-            "yes", "no" or "unsure" for every class; in `select-all` and `single-choice` a class that is not named is
-            "no"; `rating` needs a step of the scale for every class; `points` needs whole numbers that sum to 100.
+    values: dict[str, Any]
+    first: _ByClass | None = None
+    last: _ByClass | None = None
+    changes: _ByClass | None = None
+    total_ms: _Measure | None = None
+    hidden_ms: _Measure | None = None
+    input: Input | None = None
+    window: tuple[_Measure, _Measure, _Measure] | None = None
+    frame_ms: _Measure | None = None
+    reason: str | None = None
+
+
+def check_answers(project: Project, raw: Any) -> Answer:
+    """The answer that a browser sent, as parsed JSON, or `Refused`.
+
+    Classes are numbered through where there are several questions. The layouts `rows` and `one-at-a-time` need "yes",
+    "no" or "unsure" for every class; in `select-all` and `single-choice` a class that is not named is "no"; `rating`
+    needs a step of the scale for every class; `points` needs whole numbers that sum to 100.
     """
-    if not isinstance(raw, dict) or not isinstance(raw.get("values"), dict):
-        raise Refused("illegal", 'answers must be an object with "values" by class')
-    values = check_values(project, raw["values"])
+    try:
+        sent = msgspec.convert(raw, _Sent)
+    except msgspec.ValidationError as error:
+        raise Refused("illegal", f"answers: {error}") from error
+    values = check_values(project, sent.values)
     for question, places in questions_of(project):
         _check_complete(question, values, places)
-    window = raw.get("window")
-    if window is not None and not (isinstance(window, list) and len(window) == 3):
-        raise Refused("illegal", "the window must be its width, height and pixel ratio")
-    input_kind = raw.get("input")
-    if input_kind is not None and input_kind not in INPUTS:
-        raise Refused("illegal", f"the input must be one of {', '.join(INPUTS)}")
-    changes = {place: int(_measure(count, "changes")) for place, count in _by_class(project, raw, "changes").items()}
     return Answer(
         values=values,
-        first_seconds=_seconds_by_class(project, raw, "first"),
-        last_seconds=_seconds_by_class(project, raw, "last"),
-        changes=changes,
-        seconds=_seconds(raw, "total_ms"),
-        hidden_seconds=_seconds(raw, "hidden_ms"),
-        input=input_kind,
-        window=None if window is None else tuple(_measure(side, "window") for side in window),  # type: ignore[arg-type]
-        frame_ms=None if raw.get("frame_ms") is None else _measure(raw["frame_ms"], "frame_ms"),
-        reason=_reason(project, raw.get("reason")),
+        first_seconds=_seconds_by_class(project, sent.first),
+        last_seconds=_seconds_by_class(project, sent.last),
+        changes={place: int(count) for place, count in _by_class(project, sent.changes).items()},
+        seconds=None if sent.total_ms is None else sent.total_ms / 1000,
+        hidden_seconds=None if sent.hidden_ms is None else sent.hidden_ms / 1000,
+        input=sent.input,
+        window=sent.window,
+        frame_ms=sent.frame_ms,
+        reason=_reason(project, sent.reason),
     )
 
 
@@ -170,7 +173,7 @@ def _check_complete(question: ItemQuestion, values: dict[int, int | float], plac
     if missing := tuple(place for place in places if place not in values):
         named = ", ".join(question.classes[place - places.start] for place in missing[:10])
         left = "1 class" if len(missing) == 1 else f"{len(missing)} classes"
-        raise Refused("incomplete", f"{left} left: {named}", classes=missing)
+        raise Refused("incomplete", f"{left} left: {named}")
     chosen = sum(values[place] == YES for place in places)
     if question.layout == "single-choice" and chosen != 1:
         raise Refused("incomplete" if not chosen else "illegal", f"choose one class; {chosen} are chosen")
@@ -178,10 +181,10 @@ def _check_complete(question: ItemQuestion, values: dict[int, int | float], plac
         raise Refused("incomplete", f"the points sum to {total:g}; share out all {POINTS}")
 
 
-def _reason(project: Project, text: Any) -> str | None:
+def _reason(project: Project, text: str | None) -> str | None:
     if project.reason.ask == "off" or text is None:
         text = ""
-    if not isinstance(text, str) or len(text) > LONGEST_ANSWER:
+    if len(text) > LONGEST_ANSWER:
         raise Refused("illegal", f"the reason must be text of at most {LONGEST_ANSWER} characters")
     # Databases take no NUL.
     reason = text.replace("\0", "").strip()
@@ -199,28 +202,15 @@ def _places(classes: int) -> dict[str, int]:
 def _class(project: Project, key: Any) -> int:
     # Looked up, not read as a number: "007" is no class, nor are digits of other scripts, and it is done forty times an
     # answer.
-    place = _places(len(project.all_classes)).get(key) if isinstance(key, str) else None
+    place = _places(len(project.all_classes)).get(key)
     if place is None:
         raise Refused("illegal", f"'{str(key)[:40]}' is not a class of this project")
     return place
 
 
-def _by_class(project: Project, raw: Mapping[str, Any], name: str) -> dict[int, Any]:
-    values = raw.get(name)
-    if values is not None and not isinstance(values, dict):
-        raise Refused("illegal", f"{name} must be an object by class")
-    return {_class(project, key): value for key, value in (values or {}).items() if value is not None}
+def _by_class(project: Project, sent: _ByClass | None) -> dict[int, float]:
+    return {_class(project, key): value for key, value in (sent or {}).items() if value is not None}
 
 
-def _seconds_by_class(project: Project, raw: Mapping[str, Any], name: str) -> dict[int, float]:
-    return {place: _measure(value, name) / 1000 for place, value in _by_class(project, raw, name).items()}
-
-
-def _seconds(raw: Mapping[str, Any], name: str) -> float | None:
-    return None if raw.get(name) is None else _measure(raw[name], name) / 1000
-
-
-def _measure(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST * 1000:
-        raise Refused("illegal", f"{name} must be a number from 0")
-    return float(value) if math.isfinite(value) else 0.0
+def _seconds_by_class(project: Project, sent: _ByClass | None) -> dict[int, float]:
+    return {place: value / 1000 for place, value in _by_class(project, sent).items()}

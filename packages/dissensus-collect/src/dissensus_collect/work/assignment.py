@@ -33,7 +33,7 @@ MOST_REVISIONS: Final = 20
 """How often one answer may be changed after it was saved."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Assigned:
     """A lease of the item to look at.
 
@@ -301,21 +301,14 @@ def _mine(cursor: Cursor, annotator: int, assignment: str, columns: str, *parame
     return row
 
 
-def _seen(cursor: Cursor, annotator: int, *, now: float, tab: str | None = None) -> None:
-    cursor.execute("UPDATE annotator SET seen_at = ?, tab = coalesce(?, tab) WHERE id = ?", (now, tab, annotator))
+def _seen(cursor: Cursor, annotator: int, *, now: float, tab: str) -> None:
+    cursor.execute("UPDATE annotator SET seen_at = ?, tab = ? WHERE id = ?", (now, tab, annotator))
 
 
 def _assigned(worker: Worker, row: Any, *, expires: float) -> Assigned:
     _, token, number, order, _, draft, item, media, text, *_ = row
-    return Assigned(
-        assignment=token,
-        item=Shown(id=item, media=media, text=text),
-        number=number,
-        of=worker.total,
-        classes=tuple(json.loads(order)),
-        expires=expires,
-        draft=None if draft is None else json.loads(draft),
-    )
+    filled_in, classes = None if draft is None else json.loads(draft), tuple(json.loads(order))
+    return Assigned(token, Shown(item, media, text), number, worker.total, classes, expires, filled_in)
 
 
 def _resumed(cursor: Cursor, project: Project, worker: Worker, *, now: float) -> Assigned | None:
@@ -357,7 +350,7 @@ def _new_lease(cursor: Cursor, project: Project, worker: Worker, *, now: float) 
         item = next(iter(unseen_gold(cursor, project, worker.id)), item)
     if item is None:
         return None
-    place, media, text = item
+    place = item[0]
     holds = holds or (bool(worker.counts) and take_slot(cursor, place))
     token, order = secrets.token_urlsafe(16), class_order(project, worker.id, place)
     expires = now + project.lease.seconds
@@ -368,15 +361,7 @@ def _new_lease(cursor: Cursor, project: Project, worker: Worker, *, now: float) 
     )
     detail = {"assignment": worker.next_id, "item": place}
     log_event(cursor, "leased", worker.id, detail, now=now)
-    return Assigned(
-        assignment=token,
-        item=Shown(id=place, media=media, text=text),
-        number=number,
-        of=worker.total,
-        classes=order,
-        expires=expires,
-        draft=None,
-    )
+    return Assigned(token, Shown(*item), number, worker.total, order, expires, draft=None)
 
 
 def _finished_or_waiting(cursor: Cursor, project: Project, worker: Worker, *, now: float) -> Finished | Nothing:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dissensus_collect.store.database import Cursor
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Shown:
     """An item as an annotator may see it: an image file or a text. Nothing gives away that it is gold."""
 
@@ -81,11 +81,9 @@ _TAKE: Final = tuple(
 def likely_next(cursor: Cursor, project: Project, annotator: int, *, number: int) -> Shown | None:
     """The item that an annotator would get under a number if it were handed out now, so that it can be loaded ahead."""
     worker = worker_of(cursor, annotator)
-    item = None
-    if gold_is_due(cursor, project, worker, number):
-        item = next(iter(unseen_gold(cursor, project, worker.id)), None)
-    item = item or open_item(cursor, project, worker, number)
-    return None if item is None else Shown(id=item[0], media=item[1], text=item[2])
+    gold = unseen_gold(cursor, project, worker.id) if gold_is_due(cursor, project, worker, number) else []
+    item = next(iter(gold), None) or open_item(cursor, project, worker, number)
+    return None if item is None else Shown(*item)
 
 
 def worker_of(cursor: Cursor, annotator: int) -> Worker:

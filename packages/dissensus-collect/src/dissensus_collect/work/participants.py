@@ -60,13 +60,11 @@ class Annotator:
             "deleted".
         eligible: whether the questions before consent let them in; None if they were not asked.
         counts: whether their votes count towards k.
-        reason: why they are excluded, if they are.
         done: items judged, not including gold items.
         attempts: failed attempts at the practice.
         misunderstood: failed attempts at the comprehension questions.
         asked: whether the final questions were handed in.
         promised: the pay of a whole session, in the project's currency; None before consent.
-        withdrawn: whether they have withdrawn.
     """
 
     id: int
@@ -129,7 +127,7 @@ def arrive(
                 (annotator, external.platform, external.id, external.study, external.session),
             )
         remember(cursor, annotator, {name: value[:PARAMETER] for name, value in (parameters or {}).items()})
-    cursor.execute("INSERT INTO session (hash, annotator, since) VALUES (?, ?, ?)", (_hash(token), annotator, now))
+    cursor.execute("INSERT INTO session (hash, annotator, since) VALUES (?, ?, ?)", (token_hash(token), annotator, now))
     log_event(cursor, "arrived", annotator, {"returning": known is not None}, now=now)
     return Arrival(annotator=annotator, token=token, returning=known is not None)
 
@@ -167,7 +165,7 @@ def shared_devices(cursor: Cursor) -> dict[str, int]:
 def annotator_of(cursor: Cursor, token: str) -> Annotator | None:
     """The annotator whose session a token belongs to."""
     row = cursor.execute(
-        f"{_ANNOTATOR} JOIN session ON session.annotator = annotator.id WHERE session.hash = ?", (_hash(token),)
+        f"{_ANNOTATOR} JOIN session ON session.annotator = annotator.id WHERE session.hash = ?", (token_hash(token),)
     ).fetchone()
     return None if row is None else _annotator(row)
 
@@ -213,6 +211,6 @@ def _annotator(row: Any) -> Annotator:
     return Annotator(**values | {name: bool(values[name]) for name in _FLAGS if values[name] is not None})
 
 
-def _hash(token: str) -> str:
-    # A token has 192 random bits, so nobody can guess it from a plain hash.
+def token_hash(token: str) -> str:
+    """A token as it is stored: it has so many random bits that nobody can guess it from a plain hash."""
     return hashlib.sha256(token.encode()).hexdigest()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from dissensus.errors import InputError
-from dissensus.parts import install_line
+from dissensus.parts import installed
 from dissensus_collect.store.events import log_event
 from dissensus_collect.work.participants import External
 
@@ -63,17 +63,10 @@ class KeySet:
 
 
 def read_key_set(path: Path, *, audience: str) -> KeySet:
-    """Read a cached JSON Web Key Set, so that signed links are checked without a network.
+    """Read a cached JSON Web Key Set, so that signed links are checked without a network."""
+    installed("jwt", "prolific", wanted_by="Signed Prolific links")
+    import jwt
 
-    Raises:
-        InputError: if PyJWT is not installed, or the file holds no RSA key.
-    """
-    try:
-        import jwt
-    except ImportError:
-        raise InputError(
-            f"Signed Prolific links need PyJWT, which is not installed: {install_line('prolific')}"
-        ) from None
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))["keys"]
         keys = {str(key["kid"]): jwt.PyJWK(key, "RS256").key for key in entries if key.get("kty") == "RSA"}
@@ -90,10 +83,7 @@ def external_of(
     """Who a link says that somebody is: a participant, a preview, or None for a plain link, which names nobody.
 
     With the platform's id of this study, only its participants are let in; with keys, only links signed by one of
-    them, which may have expired `now`.
-
-    Raises:
-        NotInvited: a parameter is missing or malformed, the link is for another study, or it is not properly signed.
+    them, which may have expired `now`. Everybody else is `NotInvited`.
     """
     if kind == "plain":
         return None
@@ -163,13 +153,7 @@ def invited(cursor: Cursor, code: str) -> External | None:
 
 @dataclass(frozen=True)
 class WayBack:
-    """How a participant returns to the platform with a code.
-
-    Attributes:
-        link: an address to follow, or None.
-        post_to: an address to post ``fields`` to (MTurk), or None.
-        fields: names and values to post.
-    """
+    """How a participant returns to the platform with a code: by a link, or by posting fields to an address (MTurk)."""
 
     link: str | None = None
     post_to: str | None = None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, astuple
-from typing import TYPE_CHECKING, Final
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus_collect.project.promise import promise_of
 from dissensus_collect.store.events import log_event
@@ -12,7 +12,7 @@ from dissensus_collect.store.slots import vote_items
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.attributes import remember
 from dissensus_collect.work.door import door
-from dissensus_collect.work.participants import annotator_by_id
+from dissensus_collect.work.participants import ENDING_OF_STATE, annotator_by_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,10 +41,7 @@ def screen(cursor: Cursor, project: Project, annotator: int, *, now: float, answ
         cursor.execute("UPDATE annotator SET eligible = 1, seen_at = ? WHERE id = ?", (now, annotator))
     else:
         cursor.execute("DELETE FROM final_answer WHERE annotator = ?", (annotator,))
-        cursor.execute(
-            "UPDATE annotator SET eligible = 0, state = 'screened-out', seen_at = ?, finished_at = ? WHERE id = ?",
-            (now, now, annotator),
-        )
+        _reach(cursor, annotator, "screened-out", now=now, eligible=0)
     log_event(cursor, "eligible" if eligible else "ineligible", annotator, now=now)
     return eligible
 
@@ -67,14 +64,9 @@ def consent(cursor: Cursor, project: Project, annotator: int, *, now: float, agr
     state = "consented" if agreed else "no-consent"
     if not agreed:
         cursor.execute("DELETE FROM final_answer WHERE annotator = ?", (annotator,))
-    cursor.execute(
-        "UPDATE annotator SET state = ?, consented_at = ?, finished_at = ?, seen_at = ?, waiting_since = NULL, "
-        "promised = ?, promised_votes = ?, promised_gold = ? WHERE id = ?",
-        (
-            *((state, now, None, now, *astuple(promise)) if agreed else (state, None, now, now, None, None, None)),
-            annotator,
-        ),
-    )
+    promised = {"promised": promise.pay, "promised_votes": promise.votes, "promised_gold": promise.gold}
+    given = {"consented_at": now, **promised} if agreed else {}
+    _reach(cursor, annotator, state, now=now, waiting_since=None, **given)
     log_event(cursor, state, annotator, asdict(promise) if agreed else None, now=now)
     return state
 
@@ -91,11 +83,7 @@ def practised(cursor: Cursor, project: Project, annotator: int, *, now: float, p
         state = "practised" if project.comprehension else "working"
     else:
         state = "screened-out" if attempts >= project.practice.attempts else "consented"
-    ended = now if state == "screened-out" else None
-    cursor.execute(
-        "UPDATE annotator SET state = ?, attempts = ?, finished_at = ?, seen_at = ? WHERE id = ?",
-        (state, attempts, ended, now, annotator),
-    )
+    _reach(cursor, annotator, state, now=now, attempts=attempts)
     log_event(cursor, "practised", annotator, {"passed": passed, "state": state}, now=now)
     return state
 
@@ -119,10 +107,7 @@ def understood(
     wrong = [place for place, (question, answer) in enumerate(asked) if answer != question.right]
     failed = was.misunderstood + bool(wrong)
     state = "working" if not wrong else "screened-out" if failed >= COMPREHENSION_ATTEMPTS else "practised"
-    cursor.execute(
-        "UPDATE annotator SET state = ?, misunderstood = ?, finished_at = ?, seen_at = ? WHERE id = ?",
-        (state, failed, now if state == "screened-out" else None, now, annotator),
-    )
+    _reach(cursor, annotator, state, now=now, misunderstood=failed)
     chosen = [question.options.index(answer) for question, answer in asked]
     detail = {"chosen": chosen, "wrong": wrong, "state": state}
     log_event(cursor, "misunderstood" if wrong else "understood", annotator, detail, now=now)
@@ -168,3 +153,10 @@ def answer_questions(
     cursor.execute("UPDATE annotator SET asked_at = ? WHERE id = ?", (now, annotator))
     # Only how many: what people say about themselves must not be in a log from which nothing can be deleted.
     log_event(cursor, "final questions", annotator, {"answered": len(answers)}, now=now)
+
+
+def _reach(cursor: Cursor, annotator: int, state: str, *, now: float, **known: Any) -> None:
+    """Writes the state that an annotator has reached, which may be the end, and by column what else is known now."""
+    columns = {"state": state, "seen_at": now, "finished_at": now if state in ENDING_OF_STATE else None, **known}
+    assigned = ", ".join(f"{column} = ?" for column in columns)
+    cursor.execute(f"UPDATE annotator SET {assigned} WHERE id = ?", (*columns.values(), annotator))
