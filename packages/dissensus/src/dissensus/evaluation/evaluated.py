@@ -19,6 +19,7 @@ from dissensus.evaluation.finite_panel.shared_annotators import annotator_varian
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.frames import Framed
 from dissensus.pages import html, markdown
+from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -353,8 +354,7 @@ class Evaluation(Framed):
         }
 
     def __repr__(self) -> str:
-        models = f"{len(self.models)} {'model' if len(self.models) == 1 else 'models'}"
-        about = f"{self.items:,} items, {len(self.classes)} classes, {models}"
+        about = f"{self.items:,} items, {len(self.classes)} classes, {number(len(self.models), 'model')}"
         return f"Evaluation({about}, {len(self.metrics)} metrics)\n" + "\n".join(self.verdict)
 
     def _repr_html_(self) -> str:

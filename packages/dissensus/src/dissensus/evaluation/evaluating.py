@@ -214,8 +214,7 @@ def evaluate(
     linear: tuple[Ruled, ...] = ("soft_nll", second) if second else ("soft_nll",)
     corrected_entce = {row.system: row.corrected for row in overall if row.metric == "entce"}
     of_data = [*warnings, *_of_votes(panel, why, ruler)]
-    knowing = {} if panel is None else {name: knows_the_votes(panel, runs) for name, runs in models.items()}
-    knowing = {name: why for name, why in knowing.items() if why}
+    knowing = {name: why for name, runs in models.items() if panel and (why := knows_the_votes(panel, runs))}
     warnings = [
         *_in_sample(trained_on, len(labels)),
         *(f"{name}: {why}" for name, why in knowing.items()),
@@ -352,12 +351,10 @@ def _of_one_seed(systems: Mapping[str, Predictions]) -> list[str]:
 
 
 def _undefined(rows: Sequence[Score], models: Mapping[str, Runs]) -> list[str]:
-    """Why models lack a score, with their names."""
-    said: dict[str, list[str]] = {}
-    for row in rows:
-        for note in row.notes if row.system in models else ():
-            said.setdefault(note, []).append(f"{row.system}, {METRICS[row.metric].short}")
-    return [f"{note} ({'; '.join(where)})" for note, where in said.items()]
+    """Why models lack a score, which is one sentence, with their names."""
+    said = [row for row in rows if row.notes and row.system in models]
+    where = "; ".join(f"{row.system}, {METRICS[row.metric].short}" for row in said)
+    return [f"{said[0].notes[0]} ({where})"] if said else []
 
 
 def _metrics(names: str | Sequence[str] | None, labels: LabelDistribution, original: Any | None) -> tuple[Metric, ...]:

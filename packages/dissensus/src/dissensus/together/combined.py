@@ -144,8 +144,7 @@ def combine(
         True
     """
     refuse_swapped(human, model)
-    everyone, votes = people_in(human)
-    given = beside_votes(everyone, votes, model, classes=classes)
+    given = beside_votes(*people_in(human), model, classes=classes)
     labels, panel, models, teachers = given.labels, given.panel, given.models, given.teachers
     learnt = learn(panel.take(teachers), [model[:, teachers] for model in models], seed=seed)
     everybody = learn_combination(learnt.panel, learnt.models, seed=seed)
