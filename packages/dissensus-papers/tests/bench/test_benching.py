@@ -9,7 +9,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -21,11 +21,9 @@ from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
-from dissensus.labels import label
-from dissensus.votes import read_votes
 from dissensus_papers.bench import read_protocol, run_bench, standings
 from dissensus_papers.bench.pages import table, write_pages
-from dissensus_papers.bench.running import held_out, own_entry, refuse_unfit, scored_system, too_close
+from dissensus_papers.bench.running import held_out, own_entry, refuse_unfit, scored_system
 from dissensus_papers.bench.submitting import _copies, _refuse_copies, submit
 from dissensus_papers.papers import read_summaries
 from dissensus_papers.papers.running import Reproduction
@@ -556,67 +554,6 @@ def test_the_truth_is_no_copy_of_the_votes(votes: int, classes: int) -> None:
         varied = shares.max(axis=1) < 1
         assert not _copies(truth[varied], shares[varied])
         assert not _copies(others[varied], shares[varied])
-
-
-# --- predictions that know the votes --------------------------------------------------------------------------------
-
-
-def cautioned(counts: Any, said: Any, *, who: Any = None) -> bool:
-    """Whether predictions are too close to (items, classes) votes; `who` has the annotator of each vote, by class."""
-    items, classes = [f"i{n}" for n in range(len(counts))], [f"c{n}" for n in range(counts.shape[1])]
-    item, chosen = (np.repeat(each, counts.ravel()) for each in np.indices(counts.shape).reshape(2, -1))
-    names = np.arange(item.size) if who is None else who
-    votes = read_votes(
-        {
-            "item": np.array(items)[item],
-            "annotator": [f"a{name}" for name in names.tolist()],
-            "label": np.array(classes)[chosen],
-        },
-        classes=classes,
-    )
-    human = label(votes, "frequency")
-    assert human.items.tolist() == items
-    return bool(too_close(human, [said], votes=votes))
-
-
-@pytest.mark.parametrize("votes", [2, 3, 5, 20])
-@pytest.mark.parametrize("classes", [2, 5])
-def test_what_does_not_know_the_votes_has_no_caution_and_disguised_shares_have(votes: int, classes: int) -> None:
-    """The truth, other people, constants and a model that is off; shares with a weight of each item's own, or noise."""
-    generator = np.random.default_rng(votes)
-    for _ in range(10):
-        truth = generator.dirichlet(np.full(classes, 0.7), 200)
-        counts, others = generator.multinomial(votes, truth, (2, 200))
-        shares, weight = counts / votes, generator.uniform(0.45, 0.95, (200, 1))
-        off = 0.8 * truth + 0.2 * generator.dirichlet(np.ones(classes), 200)
-        for honest in (
-            truth,
-            others / votes,
-            off,
-            np.tile(shares.mean(axis=0), (200, 1)),
-            np.full_like(truth, 1 / classes),
-        ):
-            assert not cautioned(counts, honest)
-        noise = generator.dirichlet(np.ones(classes), 200)
-        # Of many votes little is won by knowing them, and noise hides it.
-        for known in (weight * shares + (1 - weight) / classes, 0.8 * shares + 0.2 * noise)[: 1 + (votes < 20)]:
-            assert cautioned(counts, known)
-
-
-def test_the_same_people_on_all_items_are_no_sample() -> None:
-    """A model that learnt their habits is closer to their votes than to those of others, and may be."""
-    generator = np.random.default_rng(0)
-    for people, votes in ((3, 3), (6, 6), (8, 3), (300, 5)):
-        habit = generator.dirichlet([0.3, 0.3], people)
-        who = np.argsort(generator.random((400, people)), axis=1)[:, :votes]
-        drawn = generator.random(who.shape) < habit[who][..., 1]
-        counts = np.stack([votes - drawn.sum(axis=1), drawn.sum(axis=1)], axis=1)
-        order = np.argsort(drawn, axis=1, kind="stable")
-        names = np.take_along_axis(who, order, axis=1).ravel()
-        near = habit.mean(axis=0) + generator.uniform(-0.01, 0.01, (400, 1)) * [1, -1]
-        assert not cautioned(counts, near, who=names)
-        shares, weight = counts / votes, generator.uniform(0.45, 0.95, (400, 1))
-        assert cautioned(counts, weight * shares + (1 - weight) / 2, who=names) == (people == 300)
 
 
 def test_disguised_shares_are_entered_with_a_caution_seed_by_seed(small: Path, entered: Path) -> None:

@@ -65,6 +65,11 @@ def places_of(wanted: Names, names: Names) -> Ints:
     return np.where(place < names.size, place, -1)[names.size :]
 
 
+def cross_counts(row: Any, column: Any, shape: tuple[int, int], *, weights: Any = None) -> np.ndarray[Any, Any]:
+    """(rows, columns) how often each pair of codes occurs, or the sum of its weights."""
+    return np.bincount(row.astype(np.int64) * shape[1] + column, weights, shape[0] * shape[1]).reshape(shape)
+
+
 def group_medians(values: Floats, group: Codes | Ints, *, groups: int) -> Floats:
     """(groups,) the median of each group's known values; NaN where it has none.
 

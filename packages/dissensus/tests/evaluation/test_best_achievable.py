@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
-from dissensus.bootstrap import Estimate
-from dissensus.evaluation.finite_panel.best_achievable import best_achievable, knows_the_votes
-from dissensus.evaluation.finite_panel.finding import Finding
+from dissensus.evaluation.finite_panel.best_achievable import best_achievable
 from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.patterns import OfTruth, bracket_patterns, chances, entropy_missed, leader_wins
 from dissensus.evaluation.metrics.registry import METRICS
@@ -152,15 +150,3 @@ def test_judgements_with_several_votes_have_a_best_brier() -> None:
     assert found["brier"].estimate is not None
     assert found["brier"].estimate.value == pytest.approx(np.mean(spread))
     assert "one vote each" in found["kl"].reason
-
-
-def test_predictions_that_know_the_votes_are_told_on() -> None:
-    labels = labels_of(true_distributions("sparse", 300), 5)
-    best = best_achievable(("brier", "tvd"), counted(labels.counts))
-    own = float(METRICS["brier"].per_item(labels.probabilities, 0.95 * labels.probabilities + 0.0125).mean())  # type: ignore[misc]
-    assert "seem to know the votes" in knows_the_votes("brier", Estimate(own), best["brier"])
-    assert knows_the_votes("brier", Estimate(0.5), best["brier"]) == ""
-    assert knows_the_votes("brier", Estimate(0.0), Finding(None, (), "too few")) == ""
-    assert knows_the_votes("brier", None, best["brier"]) == ""
-    # A model that is too sure does better than the truth here, without having seen a vote.
-    assert knows_the_votes("tvd", Estimate(0.0), best["tvd"]) == ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.evaluation import correct, evaluate, panel_of
+from dissensus.evaluation import evaluate
 from dissensus.own_code import source_files
 from dissensus.together import combine
 from dissensus_papers.bench.protocol import (
@@ -48,9 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Ints, Table
-    from dissensus.labels import LabelDistribution
-    from dissensus.votes import Votes
+    from dissensus.arrays import Ints
     from dissensus_papers.bench.protocol import BenchSet, Protocol
     from dissensus_papers.papers.running import Reproduction
     from dissensus_train.studies import OpenStudy, StudyPlan
@@ -310,51 +308,13 @@ def scored_system(
         training=data.human.take(np.asarray(trained)) if len(trained) else None,
         resamples=how.resamples,
     )
-    knowing = [
-        note for row in evaluation.overall.rows if row.system == name and row.value is not None for note in row.notes
-    ]
-    runs = np.asarray(getattr(predicted, "probabilities", predicted), dtype=np.float64)[..., : len(human.classes)]
-    knowing += filter(None, [too_close(human, runs.reshape(-1, *human.probabilities.shape), votes=data.votes)])
     return {
         "items": evaluation.items,
-        "cautions": (*evaluation.warnings[: bool(evaluation.trained_on)], *knowing[:1]),
+        "cautions": (*evaluation.warnings[: bool(evaluation.trained_on)], *evaluation.knowing.values()),
         "scores": tuple(row for row in scores_of(evaluation) if not row["baseline"]),
         "worth": {system: str(worth) for system, worth in evaluation.worth.items()},
         "ruler": RULER,
     }
-
-
-def too_close(human: LabelDistribution, runs: Iterable[Table], *, votes: Votes | None) -> str:
-    """The caution for predictions that are closer to the votes of their items than what does not know them could be.
-
-    Of k votes with shares s, |s - q|^2 - (1 - |s|^2) / (k - 1) is |p - q|^2 in the mean, and so not below 0, whatever
-    the votes were drawn from (corrected Brier): for any q that does not know them, and for q^2 made to sum to 1, which
-    finds shares that were flattened. Where n people of habits of their own cast them all, in turn, it may be lower by
-    what people differ, at most (1 - |s|^2) k / (k - 1), divided by n - 1: where all of them judged every item, no
-    prediction is too close. What is the same for all items knows no item's votes. By four standard errors, because by
-    three up to 2 % of simulated sets of 50 items call the truth too close.
-    """
-    try:
-        panel, people = panel_of(human, votes), np.inf
-    except InputError:
-        # The evaluation says why these are no votes that could be taken for a sample.
-        return ""
-    some = panel.take(panel.size >= 2)
-    if some.annotator is not None:
-        judged = np.bincount(some.annotator).astype(np.float64)
-        people = judged.sum() ** 2 / max((judged**2).sum(), 1.0)
-    differ = (some.squares.sum(axis=1) / some.size - (some.shares**2).sum(axis=1)) * some.size / (some.size - 1)
-    habits = float(differ.mean()) / max(people - 1, 1e-9) if len(some) else 0.0
-    for run, power in product(runs, (1, 2)):
-        surer = run**power / np.maximum((run**power).sum(axis=1, keepdims=True), 1e-12)
-        found = correct("brier", panel, surer).estimate if np.ptp(run, axis=0).max() > 0.005 else None
-        # Twice the half width of a 95 % interval is four standard errors.
-        if found and found.high is not None and 2 * found.high - found.value < -habits:
-            return (
-                "predictions lie closer to the votes of their items than these lie to what they were drawn from "
-                f"(squared distance {found.value:.3f}): the predictions seem to know the votes that they are scored on"
-            )
-    return ""
 
 
 def held_out(protocol: Protocol, bench_set: BenchSet) -> tuple[TrainingData, Ints, Ints]:

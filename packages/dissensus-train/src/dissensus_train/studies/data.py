@@ -322,5 +322,5 @@ def in_order_of_names(votes: Votes) -> Votes:
     said = np.random.default_rng(0).integers(2**62, size=2 * len(votes.classes))
     response = said[2 * votes.label + (0 if votes.unsure is None else votes.unsure)]
     content = np.zeros(votes.n_judgements, dtype=np.int64)
-    np.add.at(content, np.arange(len(votes)) if votes.judgement is None else votes.judgement, response)
+    np.add.at(content, votes.judgement_of_vote, response)
     return votes.take_judgements(np.lexsort((content, annotator, votes.judgement_item)))

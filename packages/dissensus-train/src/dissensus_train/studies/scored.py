@@ -193,6 +193,7 @@ def score_study(
             *([data.note] if data.note else []),
             *failures,
             *_different_machines(systems),
+            *evaluation.leaks,
         ),
     )
 

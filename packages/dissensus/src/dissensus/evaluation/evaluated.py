@@ -19,6 +19,7 @@ from dissensus.evaluation.finite_panel.shared_annotators import annotator_varian
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.frames import Framed
 from dissensus.pages import html, markdown
+from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -64,7 +65,9 @@ class Evaluation(Framed):
         second_worth: by system, how many people it is worth by that metric; empty where there is no such ruler.
         of_seeds: by model with two seeds or more, what these disagree about and are unsure of beside people.
         trained_on: by system, how many of these items were used to train or choose it, where any were.
-        warnings: sentences without which the numbers mislead; that models were trained on these items comes first.
+        knowing: by model that seems to know the votes that it is scored on, why.
+        warnings: sentences without which the numbers mislead; that models were trained on these items, or know
+            their votes, comes first.
         data_warnings: those of them that are about votes and items, and not about what systems score.
         notes: further sentences that belong under the tables: how they are read, and how baselines were made.
         resamples: behind each interval.
@@ -88,6 +91,7 @@ class Evaluation(Framed):
     second_worth: Mapping[str, Worth]
     of_seeds: Mapping[str, OfSeeds]
     trained_on: Mapping[str, int]
+    knowing: Mapping[str, str]
     warnings: tuple[str, ...]
     data_warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -113,6 +117,11 @@ class Evaluation(Framed):
         """
         closest, worth, but = verdict(self)
         return f"{self.warnings[0]}. {closest}" if self.trained_on else closest, worth, but
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """The warnings about models that were trained on these items, or that seem to know their votes."""
+        return self.warnings[: bool(self.trained_on) + len(self.knowing)]
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -333,7 +342,9 @@ class Evaluation(Framed):
             return {name: json_value(getattr(self, name)) for name in names}
 
         return {
-            **of("verdict", "trained_on", "warnings", "items", "classes", "systems", "baselines", "reference"),
+            **of(
+                "verdict", "trained_on", "knowing", "warnings", "items", "classes", "systems", "baselines", "reference"
+            ),
             "metrics": {name: {key: getattr(METRICS[name], key) for key in facts} for name in self.metrics},
             **of("headline", "resamples", "seed"),
             "notes": list(self.all_notes),
@@ -343,8 +354,7 @@ class Evaluation(Framed):
         }
 
     def __repr__(self) -> str:
-        models = f"{len(self.models)} {'model' if len(self.models) == 1 else 'models'}"
-        about = f"{self.items:,} items, {len(self.classes)} classes, {models}"
+        about = f"{self.items:,} items, {len(self.classes)} classes, {number(len(self.models), 'model')}"
         return f"Evaluation({about}, {len(self.metrics)} metrics)\n" + "\n".join(self.verdict)
 
     def _repr_html_(self) -> str:

@@ -19,6 +19,7 @@ from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halv
 from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.evaluated import HEADLINES, Compared
 from dissensus.evaluation.evaluated import Evaluation as Evaluation
+from dissensus.evaluation.finite_panel.known_votes import knows_the_votes
 from dissensus.evaluation.finite_panel.people_ruler import Ruler, mean_losses, people_ruler, worth_in_people
 from dissensus.evaluation.finite_panel.seeds import of_seeds
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, shared
@@ -213,10 +214,12 @@ def evaluate(
     linear: tuple[Ruled, ...] = ("soft_nll", second) if second else ("soft_nll",)
     corrected_entce = {row.system: row.corrected for row in overall if row.metric == "entce"}
     of_data = [*warnings, *_of_votes(panel, why, ruler)]
+    knowing = {name: why for name, runs in models.items() if panel and (why := knows_the_votes(panel, runs))}
     warnings = [
         *_in_sample(trained_on, len(labels)),
+        *(f"{name}: {why}" for name, why in knowing.items()),
         *of_data,
-        *_of_scores(overall, models),
+        *_undefined(overall, models),
         *_of_one_seed({name: systems[name] for name in models}),
     ]
     return Evaluation(
@@ -240,6 +243,7 @@ def evaluate(
             if panel is not None and len(runs) > 1
         },
         trained_on=trained_on,
+        knowing=knowing,
         warnings=tuple(dict.fromkeys(warnings)),
         data_warnings=tuple(dict.fromkeys(of_data)),
         notes=tuple(dict.fromkeys(notes)),
@@ -346,15 +350,11 @@ def _of_one_seed(systems: Mapping[str, Predictions]) -> list[str]:
     return [f"{', '.join(alone)}: one seed, so intervals are over {GIVEN_THIS_SEED}"] if alone else []
 
 
-def _of_scores(rows: Sequence[Score], models: Mapping[str, Runs]) -> list[str]:
-    """Warnings that stand in the models' rows, with the names they are about."""
-    said: dict[str, list[str]] = {}
-    for row in rows:
-        if row.system not in models:
-            continue
-        for note in row.notes:
-            said.setdefault(note, []).append(f"{row.system}, {METRICS[row.metric].short}")
-    return [f"{note} ({'; '.join(where)})" for note, where in said.items()]
+def _undefined(rows: Sequence[Score], models: Mapping[str, Runs]) -> list[str]:
+    """Why models lack a score, which is one sentence, with their names."""
+    said = [row for row in rows if row.notes and row.system in models]
+    where = "; ".join(f"{row.system}, {METRICS[row.metric].short}" for row in said)
+    return [f"{said[0].notes[0]} ({where})"] if said else []
 
 
 def _metrics(names: str | Sequence[str] | None, labels: LabelDistribution, original: Any | None) -> tuple[Metric, ...]:

@@ -13,7 +13,7 @@ from dissensus.evaluation.comparison.intervals import estimate_of_all_or_none, e
 from dissensus.evaluation.comparison.resampling import resampled_means, resampled_over_items
 from dissensus.evaluation.comparison.scores import Score
 from dissensus.evaluation.comparison.strata import rows_of
-from dissensus.evaluation.finite_panel.best_achievable import best_achievable, knows_the_votes
+from dissensus.evaluation.finite_panel.best_achievable import best_achievable
 from dissensus.evaluation.finite_panel.corrections import correct
 from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.people_ruler import mean_losses
@@ -184,10 +184,9 @@ class Scorer:
                 else:
                     ends: Any = {"level": LEVEL, "low": metric.low, "high": metric.high}
                     value = estimate_within(mean, spread, **ends, resamples=self.resamples)
-                corrected, warning = None, ""
+                corrected = None
                 if panel is not None and "original" not in metric.needs:
                     corrected = correct(metric.name, panel, runs, known=known[name], **drawn)
-                    warning = knows_the_votes(metric.name, value, best[metric.name])
                 rows.append(
                     self._score(
                         stratum,
@@ -200,7 +199,6 @@ class Scorer:
                         best_achievable=best.get(metric.name),
                         corrected=corrected,
                         variance=variance,
-                        notes=(warning,) if warning else (),
                     )
                 )
         return rows

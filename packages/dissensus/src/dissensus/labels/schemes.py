@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import psi
 
-from dissensus.arrays import row_sum
+from dissensus.arrays import cross_counts, row_sum
 from dissensus.errors import InputError, choices
 from dissensus.labels.distribution import LabelDistribution, TieRule, one_hot
 from dissensus.votes.shown_pairs import shown_pairs
@@ -42,10 +42,9 @@ def weighted(votes: Votes, scheme: str) -> LabelDistribution:
     total = _votes_of_each_item(votes)
     if votes.judgement is None and votes.unsure is None and scheme in UNSURE_WEIGHT:
         return _distribution(votes, votes.counts / total[:, None], scheme)
-    n_items, n_classes = len(votes.items), len(votes.classes)
     judgement, label, weight = judgement_weights(votes, scheme)
-    cell = votes.judgement_item[judgement].astype(np.int64) * n_classes + label
-    mass = np.bincount(cell, weights=weight, minlength=n_items * n_classes).reshape(n_items, n_classes)
+    shape = len(votes.items), len(votes.classes)
+    mass = cross_counts(votes.judgement_item[judgement], label, shape, weights=weight)
     return _distribution(votes, mass / votes.panel_size[:, None], scheme)
 
 
@@ -62,7 +61,7 @@ def judgement_weights(votes: Votes, scheme: str) -> tuple[Any, Any, Floats]:
     """
     if scheme not in UNSURE_WEIGHT:
         raise InputError(f"labels: '{scheme}' is not a weighting scheme{choices(scheme, UNSURE_WEIGHT)}")
-    judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
+    judgement = votes.judgement_of_vote
     if votes.judgement is None and votes.unsure is None:
         return judgement, votes.label, np.ones(len(votes))
     weight = np.ones(len(votes)) if votes.unsure is None else np.where(votes.unsure, UNSURE_WEIGHT[scheme], 1.0)
@@ -189,8 +188,7 @@ def human_uncertainty(votes: Votes | CountedVotes) -> tuple[Floats, Floats] | tu
     """
     if votes.unsure is None:
         return None, None
-    judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
-    unsure = np.bincount(judgement, weights=votes.unsure, minlength=votes.n_judgements)
+    unsure = np.bincount(votes.judgement_of_vote, weights=votes.unsure, minlength=votes.n_judgements)
     asked = len(votes.classes) - (votes.none is not None)
     n_items = len(votes.items)
     size = np.maximum(votes.panel_size, 1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dissensus.bootstrap import Estimate, percentile_estimate
 from dissensus.labels.schemes import human_uncertainty, weighted
-from dissensus.votes.annotators import normalised_seconds
+from dissensus.votes.annotators import normalised_seconds, ratio
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats
@@ -101,6 +101,4 @@ def _means(values: Floats, votes: Votes) -> Floats:
     """(items,) the mean over judgements of known values; NaN where an item has none."""
     known = ~np.isnan(values)
     item, n = votes.judgement_item[known], len(votes.items)
-    size = np.bincount(item, minlength=n)
-    total = np.bincount(item, weights=values[known], minlength=n)
-    return np.asarray(np.divide(total, size, out=np.full(n, np.nan), where=size > 0))
+    return ratio(np.bincount(item, weights=values[known], minlength=n), np.bincount(item, minlength=n))

@@ -81,8 +81,7 @@ def judgement_table(votes: Votes, scheme: str) -> pl.DataFrame:
         columns["seconds"] = pl.Series(votes.seconds).fill_nan(None)
     columns |= {name: own[:, k] for k, name in enumerate(votes.classes)}
     if votes.unsure is not None:
-        judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
-        unsure = np.bincount(judgement, weights=votes.unsure, minlength=votes.n_judgements)
+        unsure = np.bincount(votes.judgement_of_vote, weights=votes.unsure, minlength=votes.n_judgements)
         columns["uncertainty"] = unsure / (len(votes.classes) - (votes.none is not None))
     return pl.DataFrame(columns)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.arrays import cross_counts
 from dissensus.bootstrap import json_fields, json_value
 from dissensus.errors import InputError
 from dissensus.evaluation.arguments import systems_in
@@ -22,6 +23,7 @@ from dissensus.planning.fitted import fit_panel
 from dissensus.planning.next_items import NextVotes, next_votes
 from dissensus.planning.predicted import FEW_PEOPLE, PARTS, predict
 from dissensus.votes.agreement import single_choice
+from dissensus.votes.echo import number
 from dissensus.votes.reading import votes_in
 
 if TYPE_CHECKING:
@@ -268,9 +270,9 @@ def _without_people(votes: Votes, *, seed: int) -> list[Counts]:
     people = np.flatnonzero(judged)
     part = np.zeros(len(judged), dtype=np.int64)
     part[people] = np.random.default_rng(seed).permutation(len(people)) % min(len(people), PARTS)
-    cell = votes.item.astype(np.int64) * len(votes.classes) + votes.label
-    taken = (np.bincount(cell[part[code] == one], minlength=votes.counts.size) for one in np.unique(part[people]))
-    return [(votes.counts - each.reshape(votes.counts.shape))[seen] for each in taken]
+    theirs = (part[code] == one for one in np.unique(part[people]))
+    taken = (cross_counts(votes.item[mine], votes.label[mine], votes.counts.shape) for mine in theirs)
+    return [(votes.counts - each)[seen] for each in taken]
 
 
 def _of_people(votes: Votes, parts: int) -> list[str]:
@@ -359,7 +361,7 @@ def _answer(
             ),
             TRAINED,
         ]
-    votes = f"{best.k} {'vote' if best.k == 1 else 'votes'}"
+    votes = number(best.k, "vote")
     hours = "" if best.hours is None else f", {best.hours:,.0f} hours of people's time"
     size = f"{best.items:,} items x {votes} (cost {money(best.cost)}{hours})"
     if goal == "agreement":
@@ -400,7 +402,7 @@ def _answer(
 def _too_little(goal: str, budget: float, choices: Sequence[Choice], best: Choice, pair: Pair) -> str:
     """That no choice of the budget reaches the power, or which does though it measures the difference less well."""
     strong = max(choices, key=lambda choice: choice.power[goal].value)
-    size = f"{strong.items:,} items x {strong.k} {'vote' if strong.k == 1 else 'votes'}"
+    size = f"{strong.items:,} items x {number(strong.k, 'vote')}"
     less = "which measure the size of the difference less well than what is recommended"
     if strong.power[goal].value >= POWER:
         return f"A power of {POWER:.0%} takes {size}, {less}."

@@ -165,7 +165,7 @@ def files_subject(
         texts=people.items if texts is None else texts,
         pictures=None,
         where=f"{len(people):,} items",
-        cautions=(*evaluation.warnings[: bool(evaluation.trained_on)], *cautions),
+        cautions=(*evaluation.leaks, *cautions),
         facts=(
             *files,
             ("items", f"{len(people):,}, of {len(people.classes)} classes"),

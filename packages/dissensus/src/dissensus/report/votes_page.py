@@ -122,9 +122,8 @@ def _bars(rows: Sequence[tuple[str, int]], title: str) -> Any:
 
 def _together(votes: Votes, mass: Any) -> Any:
     """(classes, classes) pairs of two judgements of the same item, by the classes of both."""
-    judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
     shape = (votes.n_judgements, len(votes.classes))
-    own = csr_array((vote_weights(votes), (judgement, votes.label)), shape=shape)
+    own = csr_array((vote_weights(votes), (votes.judgement_of_vote, votes.label)), shape=shape)
     return mass.T @ mass - (own.T @ own).toarray()
 
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.bootstrap import Estimate, json_fields
+from dissensus.bootstrap import json_fields
 from dissensus.errors import InputError
 from dissensus.evaluation.arguments import named_systems, people_in, refuse_swapped
-from dissensus.evaluation.finite_panel.best_achievable import best_achievable, knows_the_votes
+from dissensus.evaluation.finite_panel.known_votes import knows_the_votes
 from dissensus.evaluation.finite_panel.panel import panel_of
-from dissensus.evaluation.finite_panel.people_ruler import losses
 from dissensus.evaluation.model_outputs import NO_CLASS
 from dissensus.evaluation.scoring import over_all_classes
 from dissensus.frames import Framed
@@ -145,8 +144,7 @@ def combine(
         True
     """
     refuse_swapped(human, model)
-    everyone, votes = people_in(human)
-    given = beside_votes(everyone, votes, model, classes=classes)
+    given = beside_votes(*people_in(human), model, classes=classes)
     labels, panel, models, teachers = given.labels, given.panel, given.models, given.teachers
     learnt = learn(panel.take(teachers), [model[:, teachers] for model in models], seed=seed)
     everybody = learn_combination(learnt.panel, learnt.models, seed=seed)
@@ -244,16 +242,12 @@ def beside_votes(
 
 
 def _that_know_the_votes(models: Mapping[str, Runs], panel: Panel) -> list[str]:
-    """A warning for each model that is closer to the votes than their own distribution could be expected to be."""
+    """A warning for each model that seems to."""
     said = []
     for name, runs in models.items():
-        mean = runs[:, : len(panel)].mean(axis=0)
-        rows = np.flatnonzero(np.isfinite(mean[:, 0]) & (panel.size > 1))
-        if len(rows) > 1:
-            here = panel.take(rows)
-            score = Estimate(float((here.shares * losses(mean[rows], "soft_nll")).sum(axis=1).mean()))
-            known = knows_the_votes("soft_nll", score, best_achievable(["soft_nll"], here, resamples=200)["soft_nll"])
-            said += [f"{name}: {known}, and count for too much; give predictions made without them"] if known else []
+        rows = np.flatnonzero(np.isfinite(runs[:, : len(panel), 0]).all(axis=0))
+        if why := knows_the_votes(panel.take(rows), runs[:, rows]):
+            said.append(f"{name}: {why}; they count for too much, so give predictions made without them")
     return said
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from dissensus.arrays import cross_counts
 from dissensus.bootstrap import Estimate, Seed, distinct_rows, percentile_estimate, resampled_sums, resampled_weights
 from dissensus.errors import InputError
 from dissensus.frames import Framed
@@ -219,12 +220,10 @@ def vote_weights(votes: Votes) -> Floats:
 
 def class_mass(votes: Votes) -> Table:
     """(items, classes) judgements of each item for each class, a judgement spread equally over its votes."""
-    n_items, n_classes = len(votes.items), len(votes.classes)
     if votes.n_judgements == len(votes):
         return votes.counts.astype(np.float64)
-    cell = votes.item.astype(np.int64) * n_classes + votes.label
-    mass = np.bincount(cell, weights=vote_weights(votes), minlength=n_items * n_classes)
-    return mass.reshape(n_items, n_classes).astype(np.float64)
+    shape, weights = (len(votes.items), len(votes.classes)), vote_weights(votes)
+    return cross_counts(votes.item, votes.label, shape, weights=weights).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,9 +294,7 @@ def _count_table(counts: ArrayLike) -> Counts:
 def _unsure_counts(votes: Votes) -> Counts:
     if votes.unsure is None:
         return np.zeros_like(votes.counts)
-    n_items, n_classes = len(votes.items), len(votes.classes)
-    cell = votes.item[votes.unsure].astype(np.int64) * n_classes + votes.label[votes.unsure]
-    return np.bincount(cell, minlength=n_items * n_classes).reshape(n_items, n_classes)
+    return cross_counts(votes.item[votes.unsure], votes.label[votes.unsure], votes.counts.shape)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from dissensus.arrays import group_medians
+from dissensus.arrays import cross_counts, group_medians
 from dissensus.errors import InputError
 from dissensus.votes.agreement import class_mass, vote_weights
 from dissensus.votes.sides import symmetric
@@ -131,11 +131,10 @@ def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None,
     compared = np.rint(trials).astype(np.int64)
     hits = np.bincount(votes.annotators.code, weights=agreeing, minlength=n_annotators)
     # Thirds and sevenths need not sum to exactly 1.
-    agreement = np.minimum(_ratio(hits, compared), 1.0)
+    agreement = np.minimum(ratio(hits, compared), 1.0)
     low, high = wilson(agreement, compared, level)
-    cell = votes.annotators.code.astype(np.int64) * n_classes + votes.label
-    own = np.bincount(cell, weights=weight * together, minlength=n_annotators * n_classes)
-    habits = own.reshape(n_annotators, n_classes).astype(np.float64)
+    shape = n_annotators, n_classes
+    habits = cross_counts(votes.annotators.code, votes.label, shape, weights=weight * together).astype(np.float64)
     by = votes.judgement_annotator
     judgements, unknown = np.bincount(by, minlength=n_annotators), np.full(n_annotators, np.nan)
     unsure = np.bincount(by[unsure_judgements(votes)], minlength=n_annotators)
@@ -149,7 +148,7 @@ def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None,
         high=high,
         expected=_chance(symmetric(habits) if votes.pairs else habits, rest),
         seconds=unknown if votes.seconds is None else group_medians(votes.seconds, by, groups=n_annotators),
-        unsure_rate=unknown if votes.unsure is None else _ratio(unsure, judgements),
+        unsure_rate=unknown if votes.unsure is None else ratio(unsure, judgements),
         level=level,
     )
 
@@ -171,20 +170,17 @@ def normalised_seconds(votes: Votes) -> Floats | None:
         return None
     n = len(votes.annotators)
     size = np.bincount(by[known], minlength=n)
-    mean = _ratio(np.bincount(by[known], weights=pace[known], minlength=n), size)
+    mean = ratio(np.bincount(by[known], weights=pace[known], minlength=n), size)
     off = np.where(known, pace - mean[by], np.nan)
-    spread = np.sqrt(_ratio(np.bincount(by[known], weights=off[known] ** 2, minlength=n), np.maximum(size - 1, 0)))
+    spread = np.sqrt(ratio(np.bincount(by[known], weights=off[known] ** 2, minlength=n), np.maximum(size - 1, 0)))
     spread[~(spread > 1e-12)] = np.nan
     return np.asarray(off / spread[by])
 
 
 def unsure_judgements(votes: Votes) -> Mask:
     """(judgements,) true where at least one response of the judgement is unsure."""
-    out = np.zeros(votes.n_judgements, dtype=np.bool_)
-    if votes.unsure is not None:
-        judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
-        out[judgement[votes.unsure]] = True
-    return out
+    unsure = np.zeros(len(votes)) if votes.unsure is None else votes.unsure
+    return np.asarray(np.bincount(votes.judgement_of_vote, unsure, votes.n_judgements) > 0)
 
 
 def _own_share(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
@@ -206,7 +202,7 @@ def _own_share(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
 def _chance(own: Table, rest: Table | None) -> Floats:
     """sum_k p_k q_k with p each annotator's shares of the classes and q those of all the others."""
     rest = own.sum(axis=0) - own if rest is None else rest
-    return _ratio((own * rest).sum(axis=1), own.sum(axis=1) * rest.sum(axis=1))
+    return ratio((own * rest).sum(axis=1), own.sum(axis=1) * rest.sum(axis=1))
 
 
 def wilson(share: Any, trials: Any, level: float) -> tuple[Any, Any]:
@@ -217,6 +213,6 @@ def wilson(share: Any, trials: Any, level: float) -> tuple[Any, Any]:
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
-def _ratio(above: Floats | Ints, below: Floats | Ints) -> Floats:
+def ratio(above: Floats | Ints, below: Floats | Ints) -> Floats:
     """The quotient, NaN where below is 0."""
     return np.asarray(np.divide(above, below, out=np.full(below.shape[0], np.nan), where=below > 0))

@@ -246,12 +246,12 @@ def holds_kinds(cells: pl.Series, *, where: Where) -> bool:
 def parse_kinds(cells: pl.Series, *, where: Where) -> Mask:
     """(rows,) true where a model gave the vote, false where a person did."""
     said = _kind_words(cells)
-    wrong = ~said.is_in(KINDS).fill_null(value=False)
-    if wrong.any():
-        row = int(wrong.to_numpy().argmax())
-        raise InputError(
-            f"{where(row)}: '{cells[row]}' in column '{cells.name}' is no kind of annotator; give {' or '.join(KINDS)}"
-        )
+    refuse_cells(
+        ~said.is_in(KINDS).fill_null(value=False),
+        cells,
+        f"is no kind of annotator; give {' or '.join(KINDS)}",
+        where=where,
+    )
     return (said == KINDS[1]).to_numpy()
 
 
@@ -263,14 +263,8 @@ def _kind_words(cells: pl.Series) -> pl.Series:
 
 def parse_seconds(cells: pl.Series, *, where: Where) -> Floats:
     """(rows,) seconds, NaN where a cell is empty."""
-    wrong = not_seconds(cells)
-    if wrong.any():
-        row = int(wrong.to_numpy().argmax())
-        value = cells.dtype if cells.dtype.is_nested() else cells[row]
-        raise InputError(
-            f"{where(row)}: '{value}' in column '{cells.name}' is not a time; "
-            "give seconds as a number of 0 or more, or leave the cell empty"
-        )
+    why = "is not a time; give seconds as a number of 0 or more, or leave the cell empty"
+    refuse_cells(not_seconds(cells), cells, why, where=where)
     return cells.cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
@@ -287,15 +281,22 @@ def not_seconds(cells: pl.Series) -> pl.Series:
 def parse_times(cells: pl.Series, *, where: Where) -> Times:
     """(rows,) moments in UTC, NaT where a cell is empty."""
     moments = times_of(cells)
-    wrong = moments.is_null() & ~_is_empty(cells)
+    refuse_cells(
+        moments.is_null() & ~_is_empty(cells),
+        cells,
+        "is no moment; write it as 2024-05-31 17:45:00, in UTC or with its offset, or as UNIX seconds, or leave the "
+        "cell empty",
+        where=where,
+    )
+    return moments.to_numpy().astype("datetime64[us]")
+
+
+def refuse_cells(wrong: pl.Series, cells: pl.Series, why: str, *, where: Where) -> None:
+    """Refuse a column of which a cell is wrong, with the first of these and why."""
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         value = cells.dtype if cells.dtype.is_nested() else cells[row]
-        raise InputError(
-            f"{where(row)}: '{value}' in column '{cells.name}' is no moment; write it as 2024-05-31 17:45:00, in UTC "
-            "or with its offset, or as UNIX seconds, or leave the cell empty"
-        )
-    return moments.to_numpy().astype("datetime64[us]")
+        raise InputError(f"{where(row)}: '{value}' in column '{cells.name}' {why}")
 
 
 def holds_times(cells: pl.Series) -> bool:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from dissensus.errors import InputError
-from dissensus.votes.cells import holds_kinds
+from dissensus.votes.cells import holds_kinds, refuse_cells
 from dissensus.votes.columns import Columns, choose, kind_column, require
 from dissensus.votes.echo import Plain
 from dissensus.votes.formats import Reading
@@ -49,12 +48,8 @@ def read_flags(table: OpenTable, options: Options) -> Reading:
     written = [rows.table[name].cast(pl.String).str.to_lowercase() for name in flags]
     for cells in written:
         wrong = ~cells.is_in([*_SELECTED, *_NOT_SELECTED]).fill_null(value=False)
-        if wrong.any():
-            row = int(wrong.to_numpy().argmax())
-            raise InputError(
-                f"{rows.where(row)}: '{rows.table[cells.name][row]}' in column '{cells.name}' is neither 0 nor 1; "
-                "correct it, or name the columns of classes with classes="
-            )
+        why = "is neither 0 nor 1; correct it, or name the columns of classes with classes="
+        refuse_cells(wrong, rows.table[cells.name], why, where=rows.where)
     chosen = pl.concat_list(pl.when(cells.is_in(_SELECTED)).then(pl.lit(cells.name)) for cells in written)
     label = pl.select(chosen.list.drop_nulls().alias("label")).to_series()
     notes += [] if annotator is not None else [Plain("no column names the annotators; the votes are anonymous")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import entr
 
+from dissensus.arrays import cross_counts
 from dissensus.errors import InputError, meant
 from dissensus.votes.agreement import class_mass, krippendorff_alpha
 from dissensus.votes.annotators import annotator_agreement, normalised_seconds, unsure_judgements, wilson
@@ -149,8 +150,7 @@ def original_agreement(votes: Votes, original: Names) -> OriginalAgreement:
     if not known.any():
         raise InputError("votes: no original label is one of the classes; check its column")
     now = class_mass(votes).argmax(axis=1)
-    n_classes = len(votes.classes)
-    matrix = np.bincount(before[known] * n_classes + now[known], minlength=n_classes**2).reshape(n_classes, n_classes)
+    matrix = cross_counts(before[known], now[known], (len(votes.classes), len(votes.classes)))
     n = int(known.sum())
     same = float(np.trace(matrix) / n)
     low, high = wilson(same, n, 0.95)

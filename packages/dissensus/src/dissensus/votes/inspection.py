@@ -487,10 +487,8 @@ def _over_time(votes: Votes, mass: Table) -> tuple[Period, ...]:
         moments.astype(f"datetime64[{'h' if days <= 3 else 'D' if days <= 120 else 'M'}]"), return_inverse=True
     )
     weight = vote_weights(votes)
-    judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
-    same = np.bincount(
-        judgement, weights=weight * (mass[votes.item, votes.label] - weight), minlength=votes.n_judgements
-    )
+    alike = weight * (mass[votes.item, votes.label] - weight)
+    same = np.bincount(votes.judgement_of_vote, weights=alike, minlength=votes.n_judgements)
     others = votes.panel_size[votes.judgement_item] - 1
     compared = others[known] > 0
     share = same[known][compared] / others[known][compared]

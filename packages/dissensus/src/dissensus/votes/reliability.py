@@ -103,7 +103,7 @@ def _moments_of_halves(votes: Votes, items: Ints, *, splits: int, rng: np.random
     row = np.full(len(votes.items), items.size, dtype=np.int32)
     row[items] = np.arange(items.size)
     by_item = votes.take_judgements(np.argsort(row[votes.judgement_item], kind="stable")[: ends[-1]])
-    judgement: Ints = np.arange(len(by_item)) if by_item.judgement is None else by_item.judgement.astype(np.int64)
+    judgement: Ints = by_item.judgement_of_vote.astype(np.int64)
     weight = vote_weights(by_item)
     out = np.empty((items.size, len(votes.classes) + 5))
     start, done = 0, 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -111,12 +111,12 @@ class _Selected:
     """
 
     rows: Any
-    judgement: Codes | None
     label: Codes
-    unsure: Mask | None
     seconds: Floats | None
     classes: tuple[str, ...]
-    none: int | None
+    judgement: Any = None
+    unsure: Mask | None = None
+    none: int | None = None
 
 
 def votes_from_rows(
@@ -237,15 +237,8 @@ def is_scale(column: str, classes: Sequence[str], *, known: bool, place: Callabl
 def _select_choices(rows: _VoteRows) -> _Selected:
     label, classes = encode_classes(rows.label, rows.classes, where=rows.where, merge=rows.merge, notes=rows.notes)
     kept = _judged_once(rows)
-    return _Selected(
-        rows=kept,
-        judgement=None,
-        label=label[kept],
-        unsure=None,
-        seconds=None if rows.seconds is None else rows.seconds[kept],
-        classes=classes,
-        none=None,
-    )
+    seconds = None if rows.seconds is None else rows.seconds[kept]
+    return _Selected(rows=kept, label=label[kept], seconds=seconds, classes=classes)
 
 
 def _select_sets(rows: _VoteRows) -> _Selected:
@@ -277,16 +270,9 @@ def _select_sets(rows: _VoteRows) -> _Selected:
     crowded = np.flatnonzero((label == none) & (size[judgement] > 1))
     if crowded.size:
         raise InputError(f"{where(int(crowded[0]))}: '{NONE}' stands beside other labels; remove it or them")
-    return _by_judgement(
-        rows=kept,
-        judgement=judgement,
-        label=label,
-        unsure=None,
-        seconds=None if rows.seconds is None else rows.seconds[kept],
-        n_judgements=size.size,
-        classes=classes,
-        none=none,
-    )
+    seconds = None if rows.seconds is None else rows.seconds[kept]
+    selected = _Selected(rows=kept, label=label, seconds=seconds, classes=classes, judgement=judgement, none=none)
+    return _by_judgement(selected, n_judgements=size.size)
 
 
 def _select_responses(rows: _VoteRows, cells: pl.Series) -> _Selected:
@@ -313,46 +299,29 @@ def _select_responses(rows: _VoteRows, cells: pl.Series) -> _Selected:
         rows.notes.append(f"{number(partial, 'judgement')} with unanswered classes, read as no")
     said = response != NO
     unsure = response[said] == UNSURE
-    return _by_judgement(
+    selected = _Selected(
         rows=first,
-        judgement=judgement[said],
         label=label[said],
-        unsure=unsure if unsure.any() else None,
         seconds=seconds,
-        n_judgements=first.size,
         classes=(*classes, NONE),
+        judgement=judgement[said],
+        unsure=unsure if unsure.any() else None,
         none=len(classes),
     )
+    return _by_judgement(selected, n_judgements=first.size)
 
 
-def _by_judgement(
-    *,
-    rows: Any,
-    judgement: Any,
-    label: Codes,
-    unsure: Mask | None,
-    seconds: Floats | None,
-    n_judgements: int,
-    classes: tuple[str, ...],
-    none: int | None,
-) -> _Selected:
+def _by_judgement(selected: _Selected, *, n_judgements: int) -> _Selected:
     """Votes sorted by judgement and class; a judgement without a vote gets one for `none`."""
-    silent = np.flatnonzero(np.bincount(judgement, minlength=n_judgements) == 0)
-    judgement = np.concatenate([judgement, silent]).astype(np.int32)
-    label = np.concatenate([label, np.full(silent.size, none, dtype=np.int32)]) if silent.size else label
+    label, unsure = selected.label, selected.unsure
+    silent = np.flatnonzero(np.bincount(selected.judgement, minlength=n_judgements) == 0)
+    judgement = np.concatenate([selected.judgement, silent]).astype(np.int32)
+    label = np.concatenate([label, np.full(silent.size, selected.none, dtype=np.int32)]) if silent.size else label
     order = np.lexsort((label, judgement))
-    judgement = judgement[order]
     if unsure is not None:
         unsure = np.concatenate([unsure, np.zeros(silent.size, dtype=np.bool_)])[order]
-    return _Selected(
-        rows=rows,
-        judgement=None if judgement.size == n_judgements else judgement,
-        label=label[order],
-        unsure=unsure,
-        seconds=seconds,
-        classes=classes,
-        none=none,
-    )
+    several = None if judgement.size == n_judgements else judgement[order]
+    return replace(selected, judgement=several, label=label[order], unsure=unsure)
 
 
 def _split(rows: _VoteRows) -> pl.Series:

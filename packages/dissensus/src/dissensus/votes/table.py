@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.arrays import column_names, places_of, places_within, row_sum
+from dissensus.arrays import column_names, cross_counts, places_of, places_within, row_sum
 from dissensus.errors import InputError, meant
 from dissensus.votes.echo import number
 
@@ -198,8 +198,7 @@ class Votes:
                 )
         judgement = None
         if self.judgement is not None or other.judgement is not None:
-            both = (np.arange(len(v), dtype=np.int32) if v.judgement is None else v.judgement for v in (self, other))
-            judgement = np.concatenate([next(both), next(both) + np.int32(self.n_judgements)])
+            judgement = np.concatenate([self.judgement_of_vote, other.judgement_of_vote + np.int32(self.n_judgements)])
         rows, judged = (len(self), len(other)), (self.n_judgements, other.n_judgements)
         return replace(
             self,
@@ -280,6 +279,11 @@ class Votes:
         if self.judgement is None:
             return len(self)
         return int(self.judgement.max()) + 1 if len(self) else 0
+
+    @property
+    def judgement_of_vote(self) -> Codes:
+        """(votes,) the judgement that each vote belongs to."""
+        return np.arange(len(self), dtype=np.int32) if self.judgement is None else self.judgement
 
     @cached_property
     def judgement_item(self) -> Codes:
@@ -395,8 +399,7 @@ class Votes:
         counts = small.toarray().astype(np.int64)
         if int(counts.sum()) == len(self):
             return counts
-        cell = self.item.astype(np.int64) * n_classes + self.label
-        return np.bincount(cell, minlength=n_items * n_classes).reshape(n_items, n_classes)
+        return cross_counts(self.item, self.label, (n_items, n_classes))
 
     @cached_property
     def scale(self) -> Floats:

@@ -149,8 +149,7 @@ def _responses(votes: Votes, path: Path) -> pl.DataFrame:
     questions = [name for k, name in enumerate(votes.classes) if k != votes.none]
     n_classes = len(votes.classes)
     code = np.zeros((votes.n_judgements, n_classes), dtype=np.int64)
-    judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
-    code[judgement, votes.label] = YES if votes.unsure is None else np.where(votes.unsure, UNSURE, YES)
+    code[votes.judgement_of_vote, votes.label] = YES if votes.unsure is None else np.where(votes.unsure, UNSURE, YES)
     code = np.delete(code, votes.none, axis=1) if votes.none is not None else code
     rows = np.repeat(np.arange(votes.n_judgements), len(questions))
     label = pl.Series("label", questions, dtype=pl.Enum(questions)).gather(
@@ -166,7 +165,7 @@ def _sets(votes: Votes, path: Path) -> pl.DataFrame:
         raise InputError(f"{path}: sets cannot hold unsure votes; choose format='long'")
     if votes.none is None and NONE in votes.classes:
         raise InputError(f"{path}: in sets '{NONE}' is the empty set; rename the class, or choose format='long'")
-    judgement = np.arange(len(votes)) if votes.judgement is None else votes.judgement
+    judgement = votes.judgement_of_vote
     chosen = np.lexsort((votes.label, judgement))
     if votes.none is not None:
         chosen = chosen[votes.label[chosen] != votes.none]

@@ -91,7 +91,7 @@ def speaks_against(evaluation: Evaluation, best: str, rival: Difference | None) 
     compared with the baselines.
     """
     reasons = (
-        next(iter(evaluation.overall.get(best, evaluation.headline).notes), ""),
+        evaluation.knowing.get(best) or next(iter(evaluation.overall.get(best, evaluation.headline).notes), ""),
         _baseline(evaluation, best),
         _chance(rival),
         _by_second(evaluation, best),

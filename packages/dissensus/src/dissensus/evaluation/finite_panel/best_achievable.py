@@ -77,29 +77,6 @@ def best_achievable(names: Iterable[str], panel: Panel, *, resamples: int = 1000
 QUADRATIC: Final = ("brier", "rps")
 """What is known exactly from pairs of judgements, also of several votes each."""
 
-PROPER: Final = ("soft_nll", "kl", *QUADRATIC)
-"""By these the truth is best in the mean. By others one that is too sure may be better, as few votes look sure."""
-
-
-def knows_the_votes(name: str, score: Estimate | None, best: Finding) -> str:
-    """The warning for a score that is better than a perfect model's by more than its interval; else nothing."""
-    if (
-        name not in PROPER
-        or score is None
-        or best.estimate is None
-        or best.estimate.low is None
-        or best.estimate.high is None
-    ):
-        return ""
-    better = METRICS[name].better
-    beyond = {"lower": score.value < best.estimate.low, "higher": score.value > best.estimate.high}
-    if not beyond.get(better, False):
-        return ""
-    return (
-        f"{METRICS[name].title} {score.value:.3f} is better than a perfect model could be expected to score against "
-        f"these votes, {best.estimate}: the predictions seem to know the votes that they are scored on"
-    )
-
 
 def _finding(name: str, panel: Panel, bracket: Bracket, *, resamples: int, seed: int) -> Finding:
     # Mirror images of preferences were there for what all items share.

@@ -115,14 +115,16 @@ def _quadratic(name: str, panel: Panel, runs: Runs, *, resamples: int, seed: int
     if not some.any():
         return withheld(f"no item has two judgements, and {METRICS[name].short} needs pairs of them")
 
-    def scores(mass: Table, squares: Table, size: Ints, q: Table) -> Floats:
-        k = size[:, None].astype(np.float64)
-        pairs = (mass**2 - squares) / np.maximum(k * (k - 1), 1.0)
-        return np.asarray((pairs - 2 * q * mass / k + q * q).sum(axis=1))
-
     notes = (f"{alone:,} items with a single judgement are left out",) if alone else ()
-    per_run = [lambda mass, squares, size, rows, q=q[some]: scores(mass, squares, size, q[rows]) for q in runs]
+    per_run = [lambda mass, squares, size, rows, q=q[some]: squared_errors(mass, squares, size, q[rows]) for q in runs]
     return _exact(name, panel.take(some), per_run, notes=notes, resamples=resamples, seed=seed, least=2)
+
+
+def squared_errors(mass: Table, squares: Table, size: Ints, q: Table) -> Floats:
+    """(items,) |p - q|^2 without bias, from pairs of judgements; of an item with one judgement it says nothing."""
+    k = size[:, None].astype(np.float64)
+    pairs = (mass**2 - squares) / np.maximum(k * (k - 1), 1.0)
+    return np.asarray((pairs - 2 * q * mass / k + q * q).sum(axis=1))
 
 
 def _exact(

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.evaluation.finite_panel.corrections import correct, entropies_of_people
+from dissensus.evaluation.finite_panel.corrections import correct, entropies_of_people, squared_errors
 from dissensus.evaluation.metrics.distances import entropy
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Floats, Table
+    from dissensus.arrays import Floats
     from dissensus.evaluation.finite_panel.finding import Finding
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.probabilities import Runs
@@ -65,7 +65,8 @@ def of_seeds(
     drawn: Any = {"resamples": resamples, "seed": seed}
     error = correct("brier", panel, mean, **drawn)
     several = panel.size > 1
-    ordered = _errors(panel, mean)[several][np.argsort(information[several], kind="stable")]
+    errors = squared_errors(panel.mass, panel.squares, panel.size, mean)[several]
+    ordered = errors[np.argsort(information[several], kind="stable")]
     halves = [float(half.mean()) if half.size else None for half in np.array_split(ordered, 2)]
     value = None if error.estimate is None else error.estimate.value
     chance = float(runs.var(axis=0, ddof=1)[several].sum(axis=1).mean()) / seeds if several.any() else 0.0
@@ -115,7 +116,7 @@ def course_of_seeds(panel: Panel, runs: Runs, *, groups: int = 5) -> Course | No
         parts = np.array_split(np.argsort(by, kind="stable"), groups)
         return [np.array([value[part].mean() for part in parts]) for value in (by, *values)]
 
-    uncertain, error = grouped(information, _errors(panel, mean))
+    uncertain, error = grouped(information, squared_errors(panel.mass, panel.squares, panel.size, mean))
     unsure, *people = grouped(of_single, *([entropies_of_people(panel, mean)] if panel.single else []))
     return Course(
         information=uncertain, error=error, expected_entropy=unsure, entropy_of_people=people[0] if people else None
@@ -126,10 +127,3 @@ def _parts(runs: Runs) -> tuple[Floats, Floats]:
     """(items,) mutual information of (seeds, items, classes) predictions, and the mean entropy of single seeds."""
     of_single = np.mean([entropy(run) for run in runs], axis=0)
     return np.asarray(entropy(runs.mean(axis=0)) - of_single), np.asarray(of_single)
-
-
-def _errors(panel: Panel, mean: Table) -> Floats:
-    """(items,) unbiased squared error against everybody's distribution, of items with two judgements or more."""
-    k = panel.size[:, None].astype(np.float64)
-    pairs = (panel.mass**2 - panel.squares) / np.maximum(k * (k - 1), 1.0)
-    return np.asarray((pairs - 2 * mean * panel.shares + mean**2).sum(axis=1))

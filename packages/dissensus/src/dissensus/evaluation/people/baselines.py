@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dissensus.arrays import places_of
+from dissensus.arrays import cross_counts, places_of
 from dissensus.errors import InputError
 from dissensus.labels.mixture import FOLDS, cross_fitted, fit_dirichlet
 
@@ -31,7 +31,7 @@ def own_frequencies(votes: Votes, rows: Ints, *, training: Votes | None = None) 
     assert votes.annotators is not None
     person, classes = votes.annotators.code[rows], len(votes.classes)
     if training is None:
-        counts = _counts(votes.annotators.code, votes.label, len(votes.annotators), classes)
+        counts = cross_counts(votes.annotators.code, votes.label, (len(votes.annotators), classes))
         return _forecast(counts, person, own=votes.label[rows])
     assert training.annotators is not None
     if unknown := [name for name in training.classes if name not in votes.classes]:
@@ -41,7 +41,7 @@ def own_frequencies(votes: Votes, rows: Ints, *, training: Votes | None = None) 
     # Those who voted in training only have rows of their own: they tell what people are like.
     everybody = len(votes.annotators) + len(training.annotators)
     place = np.where(place >= 0, place, len(votes.annotators) + training.annotators.code)
-    return _forecast(_counts(place, label, everybody, classes), person)
+    return _forecast(cross_counts(place, label, (everybody, classes)), person)
 
 
 def other_votes(votes: Votes, rows: Ints) -> Table:
@@ -59,11 +59,6 @@ def other_votes(votes: Votes, rows: Ints) -> Table:
         distinct, back = np.unique(others[of == part], axis=0, return_inverse=True)
         out[of == part] = prior.forecast(distinct)[back.ravel()]
     return out
-
-
-def _counts(row: Codes | Ints, label: Codes | Ints, rows: int, classes: int) -> Counts:
-    cell = row.astype(np.int64) * classes + label
-    return np.bincount(cell, minlength=rows * classes).reshape(rows, classes)
 
 
 def _forecast(counts: Counts, row: Codes, *, own: Codes | None = None) -> Table:

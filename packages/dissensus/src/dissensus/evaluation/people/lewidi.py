@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from dissensus.arrays import cross_counts
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def most_frequent_answers(training: Reference, reference: Reference) -> list[Any
     values, code = np.unique(np.concatenate([answers.ravel() for answers in training.answers]), return_inverse=True)
     labels = training.soft.shape[1] if training.dataset == SEVERAL else 1
     names, who = np.unique([name for people in training.annotators for name in people * labels], return_inverse=True)
-    counts = np.bincount(who * values.size + code, minlength=names.size * values.size).reshape(names.size, values.size)
+    counts = cross_counts(who, code, (names.size, values.size))
     often = counts.sum(axis=0)
     ranked = counts + often / (often.sum() + 1)
     usual = dict(zip(names.tolist(), values[ranked.argmax(axis=1)].tolist(), strict=True))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dissensus.arrays import cross_counts
 from dissensus.bootstrap import Estimate, json_fields, percentile_estimate, resampled_sums
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
@@ -103,8 +104,7 @@ def diversity(
         groups = groups_of(votes, attribute, least=least_people)
         for place in np.flatnonzero(groups.shown).tolist():
             own = np.flatnonzero(groups.group[votes.annotators.code] == place)
-            cell = votes.item[own].astype(np.int64) * len(votes.classes) + votes.label[own]
-            theirs = np.bincount(cell, minlength=known.size * len(votes.classes)).reshape(known.size, -1)[known]
+            theirs = cross_counts(votes.item[own], votes.label[own], votes.counts.shape)[known]
             several = theirs.sum(axis=1) > 1
             if several.any():
                 names.append((attribute, groups.names[place]))

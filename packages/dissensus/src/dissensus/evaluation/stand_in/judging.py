@@ -16,6 +16,7 @@ from dissensus.evaluation.stand_in.answers import answers_in
 from dissensus.evaluation.stand_in.diversity import diversity
 from dissensus.evaluation.stand_in.mixed_panel import people_saved
 from dissensus.frames import Framed
+from dissensus.votes.echo import number
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
 if TYPE_CHECKING:
@@ -135,8 +136,9 @@ class StandIn(Framed):
     panel: Diversity | None = None
 
     def __repr__(self) -> str:
-        models = f"{len(self.models)} {'model' if len(self.models) == 1 else 'models'}"
-        return "\n".join([f"StandIn({models})", *(model.verdict for model in self.models.values())])
+        return "\n".join(
+            [f"StandIn({number(len(self.models), 'model')})", *(model.verdict for model in self.models.values())]
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """A row per model."""

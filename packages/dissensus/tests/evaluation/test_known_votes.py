@@ -1,0 +1,193 @@
+"""Predictions that know the votes that they are scored on are told, however disguised; nothing honest ever is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from dissensus.evaluation.evaluating import evaluate
+from dissensus.evaluation.finite_panel.known_votes import knows_the_votes
+from dissensus.evaluation.finite_panel.panel import draw_votes, panel_of
+from dissensus.labels.schemes import frequency, weighted
+from dissensus.report.subject import files_subject
+from dissensus.votes.reading import read_votes
+from dissensus.votes.simulate import simulate_responses
+from dissensus.votes.table import votes_from_counts
+from tests.evaluation.placebo import SETS, counts_of
+from tests.evaluation.simulated import FAMILIES, counted, true_distributions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dissensus.evaluation.evaluated import Evaluation
+
+SAID = "seem to know the votes that they are scored on"
+
+
+def powered(shares: Any, power: float) -> Any:
+    raised = shares**power
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+def told(counts: Any, *said: Any, who: Any = None) -> bool:
+    """Whether runs know (items, classes) votes; `who` has the annotator of each vote, by item and class."""
+    if who is None:
+        return bool(knows_the_votes(counted(counts), np.stack(said)))
+    item, chosen = (np.repeat(each, counts.ravel()) for each in np.indices(counts.shape).reshape(2, -1))
+    columns = {"item": item, "annotator": [f"a{name}" for name in who.tolist()], "label": chosen}
+    votes = read_votes(columns, classes=[str(n) for n in range(counts.shape[1])])
+    return bool(knows_the_votes(panel_of(frequency(votes), votes), np.stack(said)))
+
+
+def judged(counts: Any, model: Any, *, metrics: str = "tvd") -> Evaluation:
+    """An evaluation against anonymous votes."""
+    votes = votes_from_counts(counts, classes=[f"c{n}" for n in range(counts.shape[1])])
+    return evaluate(votes, model, resamples=20, baselines=False, metrics=metrics, strata=())
+
+
+@pytest.mark.parametrize("votes", [2, 3, 5, 20])
+@pytest.mark.parametrize("classes", [2, 5])
+def test_what_does_not_know_the_votes_has_no_caution_and_disguised_shares_have(votes: int, classes: int) -> None:
+    """The truth, other people, constants and a model that is off; shares with a weight of each item's own, or noise."""
+    generator = np.random.default_rng(votes)
+    for _ in range(10):
+        truth = generator.dirichlet(np.full(classes, 0.7), 200)
+        counts, others = generator.multinomial(votes, truth, (2, 200))
+        shares, weight = counts / votes, generator.uniform(0.45, 0.95, (200, 1))
+        off = 0.8 * truth + 0.2 * generator.dirichlet(np.ones(classes), 200)
+        marginal, even = np.tile(shares.mean(axis=0), (200, 1)), np.full_like(truth, 1 / classes)
+        assert not told(counts, truth, others / votes, off, marginal, even)
+        noise = generator.dirichlet(np.ones(classes), 200)
+        # Of many votes little is won by knowing them, and noise hides it.
+        for known in (
+            weight * shares + (1 - weight) / classes,
+            powered(shares, 0.9),
+            0.7 * shares + 0.3 * others / votes,
+            0.8 * shares + 0.2 * noise,
+        )[: 2 + 2 * (votes < 20)]:
+            assert told(counts, known)
+            # Another seed that is far off does not hide it.
+            assert told(counts, even, known)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("items", [10, 30, 300])
+def test_the_truth_is_never_accused_where_its_score_is_often_better_than_best_achievable(
+    family: str, items: int
+) -> None:
+    for trial in range(60):
+        truth = true_distributions(family, items, seed=[trial])
+        counts = np.random.default_rng([1, trial]).multinomial(2 + trial % 4, truth)
+        assert not told(counts, truth, powered(truth + 1e-3, 2.0), powered(truth + 1e-3, 0.5)), trial
+
+
+def test_few_items_that_happen_to_be_alike_are_no_caution() -> None:
+    """Two votes of ten items differ each time in one of a thousand sets, and an honest half is then right on all."""
+    unsure = np.stack([np.linspace(0.49, 0.51, 10), np.linspace(0.51, 0.49, 10)], axis=1)
+    assert not told(np.ones((10, 2), dtype=np.int64), unsure)
+    assert not told(np.ones((1, 2), dtype=np.int64), unsure[:1])
+
+
+def test_the_same_people_on_all_items_are_no_sample_and_their_votes_no_model() -> None:
+    """A model that learnt their habits is closer to their votes than to those of others, and may be; a copy is not."""
+    generator = np.random.default_rng(0)
+    for people, votes in ((2, 2), (3, 3), (6, 6), (8, 3), (300, 5)):
+        habit = generator.dirichlet([0.8, 0.8], people)
+        who = np.argsort(generator.random((400, people)), axis=1)[:, :votes]
+        drawn = generator.random(who.shape) < habit[who][..., 1]
+        counts = np.stack([votes - drawn.sum(axis=1), drawn.sum(axis=1)], axis=1)
+        names = np.take_along_axis(who, np.argsort(drawn, axis=1, kind="stable"), axis=1).ravel()
+        near = habit.mean(axis=0) + generator.uniform(-0.01, 0.01, (400, 1)) * [1, -1]
+        assert not told(counts, near, who=names)
+        shares, weight = counts / votes, generator.uniform(0.45, 0.95, (400, 1))
+        assert told(counts, weight * shares + (1 - weight) / 2, who=names) or people < 300
+        assert told(counts, shares, who=names)
+        assert told(counts, 0.95 * shares + 0.025, who=names)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_no_real_person_and_no_half_of_the_people_is_accused_and_half_of_the_votes_mixed_in_is(
+    name: str, data: Path
+) -> None:
+    counts = counts_of(name)[:1200]
+    rng = np.random.default_rng(0)
+    half = draw_votes(counts, counts.sum(axis=1) // 2, rng)
+    mine, others = half / half.sum(axis=1, keepdims=True), (counts - half) / (counts - half).sum(axis=1, keepdims=True)
+    person = draw_votes(counts - half, np.ones(len(counts), dtype=np.int64), rng)
+    everybody = np.tile(others.mean(axis=0), (len(counts), 1))
+    honest = (others, person, everybody, (others + everybody) / 2, powered(others + 0.02, 0.5))
+    assert not told(half, *honest)
+    assert told(half, (mine + others) / 2)
+    assert told(half, powered(mine, 0.9))
+
+
+def test_evaluate_says_so_by_any_metric_first_and_of_each_model_once() -> None:
+    generator = np.random.default_rng(0)
+    truth = generator.dirichlet(np.full(3, 0.7), 200)
+    counts = generator.multinomial(5, truth)
+    leaked = np.stack([powered(counts / 5, 0.9), truth])
+    found = judged(counts, {"honest": truth, "leaked": leaked})
+    assert set(found.knowing) == {"leaked"}
+    assert found.leaks == (f"leaked: {found.knowing['leaked']}",) == found.cautions[:1]
+    assert SAID in found.knowing["leaked"]
+    assert found.closest() == "leaked"
+    assert found.verdict[2] == f"But {found.knowing['leaked']}."
+    assert found.to_dict()["knowing"] == found.knowing
+    assert sum(SAID in note for note in found.all_notes) == 1
+
+
+def test_a_report_begins_with_it() -> None:
+    counts = np.random.default_rng(0).multinomial(3, np.random.default_rng(1).dirichlet([1, 1], 100))
+    votes = votes_from_counts(counts, classes=["no", "yes"])
+    human = frequency(votes)
+    found = judged(counts, {"a": human.probabilities})
+    assert files_subject(found, human, {}, votes=votes, title="", cautions=["x"]).cautions == (*found.leaks, "x")
+
+
+def test_one_vote_an_item_tells_nothing_and_such_items_are_left_out() -> None:
+    truth = np.random.default_rng(0).dirichlet([0.5, 0.5, 0.5], 300)
+    counts = np.random.default_rng(1).multinomial(np.where(np.arange(300) < 200, 1, 4), truth)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    assert not judged(counts[:200], shares[:200]).knowing
+    assert judged(counts, 0.9 * shares + 0.1 / 3).knowing
+    assert not judged(counts, np.where(np.arange(300)[:, None] < 200, shares, truth)).knowing
+
+
+def test_shares_without_votes_tell_nothing() -> None:
+    shares = np.random.default_rng(0).multinomial(5, [0.2, 0.3, 0.5], 200) / 5
+    assert not evaluate(shares, 0.9 * shares + 0.1 / 3, resamples=20, metrics=["tvd"]).knowing
+
+
+def test_anonymous_votes_may_be_those_of_few_and_that_is_said() -> None:
+    truth = np.random.default_rng(0).dirichlet([0.5, 0.5], 300)
+    counts = np.random.default_rng(1).multinomial(3, truth)
+    names = np.arange(counts.sum())
+    unless = "unless the same few people cast them all"
+    assert unless in judged(counts, powered(counts / 3, 0.9)).verdict[2]
+    item, chosen = (np.repeat(each, counts.ravel()) for each in np.indices(counts.shape).reshape(2, -1))
+    votes = read_votes({"item": item, "annotator": names, "label": chosen}, classes=["0", "1"])
+    named = evaluate(votes, powered(counts / 3, 0.9), resamples=20, metrics=["brier"])
+    assert named.knowing
+    assert unless not in named.verdict[2]
+
+
+@pytest.mark.parametrize("scheme", ["equal-weighted", "uncertainty-weighted"])
+def test_judgements_of_several_classes_or_unsure_ones_are_taken_as_a_whole(scheme: Any) -> None:
+    truth = np.random.default_rng(0).dirichlet([0.5, 0.5, 0.5], 300)
+    votes = simulate_responses(truth, 4, annotators=900, seed=0)
+    human = weighted(votes, scheme)
+    options: Any = {"votes": votes, "metrics": ["tvd"], "resamples": 20}
+    assert evaluate(human, 0.9 * human.probabilities + 0.1 * human.probabilities.mean(axis=0), **options).knowing
+    other = weighted(simulate_responses(truth, 4, annotators=900, seed=1), scheme)
+    assert not evaluate(human, other.probabilities, **options).knowing
+
+
+def test_on_a_scale_it_is_found_too() -> None:
+    truth = np.random.default_rng(0).dirichlet([1, 2, 3, 2, 1], 200)
+    counts = np.random.default_rng(1).multinomial(5, truth)
+    votes = votes_from_counts(counts, classes=["1", "2", "3", "4", "5"], ordered=True)
+    known = 0.7 * counts / 5 + 0.3 * truth
+    found = evaluate(votes, {"known": known, "truth": truth}, resamples=20, metrics=["rps"])
+    assert set(found.knowing) == {"known"}
