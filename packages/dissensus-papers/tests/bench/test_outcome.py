@@ -243,17 +243,24 @@ def with_outside(scores: Mapping[str, float], *, cautioned: Mapping[str, int] | 
     return made
 
 
-def test_what_was_handed_in_is_ranked_and_never_the_answer() -> None:
+def test_what_was_handed_in_is_placed_beside_the_others_and_moves_nobody() -> None:
+    """However many rows come from outside, and whatever they score, no rank, no test and no answer is another."""
     before, found = (standings(protocol(8), with_outside(scores)) for scores in ({}, {"Ours": 0.1, "Worse": 1.5}))
     few, over = found.answers[0], found.comparisons[1]
-    assert "train with multipass (mean rank 2.00 of 8" in few
-    assert "Ahead of it stands Ours, which was handed in from outside." in few
-    assert "Worse, which" not in few
-    assert "a control" not in few
-    # The others are held against what can be trained here.
-    assert over.best == "multipass"
-    assert set(over.p_holm) == {*METHODS, "marginal", "Ours", "Worse"} - {"multipass"}
-    assert before.comparisons[1].best == "multipass"
+    outside = " Ahead of it stands Ours, which was handed in from outside."
+    assert few == before.answers[0] + outside
+    assert "train with multipass (mean rank 1.00 of 6" in few
+    for then, now in zip(before.comparisons, found.comparisons, strict=True):
+        assert replace_summary(now, outside={}) == then
+    assert over.outside == {"Ours": 1.0, "Worse": 6.0}
+    assert set(over.p_holm) == {*METHODS, "marginal"} - {"multipass"}
+    ranks = found.sets[0].ranks
+    assert {name: ranks[name] for name in before.sets[0].ranks} == before.sets[0].ranks
+    assert (ranks["Ours"], ranks["Worse"]) == (1.0, 6.0)
+    assert "Worse has rank 6 of 7 by" in found.sets[0].row("Worse")
+    assert "multipass has rank 1 of 6 by" in found.sets[0].row("multipass")
+    told = "Handed in from outside, with the mean rank that each would have; they move nobody: Ours 1.00, Worse 6.00."
+    assert any(told in inside.text for each in _comparison(over, "") for inside in each.inside)
     both = standings(protocol(8), with_outside({"Ours": 0.1, "Theirs": 0.2})).answers[0]
     assert "Ahead of it stand Ours and Theirs, which were handed in from outside." in both
     # Beside controls there may be nothing else.
@@ -306,7 +313,7 @@ def test_the_leaderboard_ranks_nothing_with_a_caution(browser: Any, tmp_path: Pa
     ranks = {name: (rank.strip(), best) for name, rank, best in rows}
     assert ranks["Cheater"] == ("-", "")
     assert ranks["Clean"] == ("1.00", "best")
-    assert ranks["multipass"] == ("2.00", "")
+    assert ranks["multipass"] == ("1.00", "")
     # Row lines go on below the first cells, which stay where they are.
     assert tab.evaluate("getComputedStyle(document.getElementById('board')).borderCollapse") == "separate"
     assert "it scrolls sideways" in tab.inner_text("main")

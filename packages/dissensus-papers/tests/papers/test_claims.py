@@ -90,6 +90,7 @@ def test_quick_studies_have_names_and_runs_of_their_own() -> None:
         ('/ majority"\npaper', '/ soft"\npaper', "'against' is the same as system"),
         ("paper = -0.3", "paper = 0.3", "'paper' is 0.3, which is not in reproduced; mend its sign or the range"),
         ("paper = -0.3", "paper = -0.05", "'paper' is -0.05, which is not in reproduced"),
+        ("[-0.9, -0.1]", "[-45.0, -15.0]", "'reproduced' lies beyond what there can be, -1 to inf; write 30 % as 0.3"),
         ("[-0.2, 0.2]", "[-inf, inf]", "'in_direction' holds every value that there can be; give the claim's side, or"),
         ("[-0.2, 0.2]", "[-1.0, inf]", "'in_direction' holds every value that there can be"),
         ('of = ["kl", "accuracy"]', "of = []", "'of' names no claim"),

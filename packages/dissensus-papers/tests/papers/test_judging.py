@@ -311,7 +311,7 @@ def test_a_count_says_how_many_of_what_it_counts_are_inconclusive(small: Small) 
             each.study: StudySummary(
                 name=each.study,
                 study="x",
-                rules="" if each.id == "a" else paper_rules(small, cells, each.study),
+                rules="" if each.id == "a" else paper_rules(small, (*cells, over), each.study),
                 answers={
                     each.id: {
                         "asks": each.asks,

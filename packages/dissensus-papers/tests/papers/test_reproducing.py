@@ -78,7 +78,9 @@ def test_what_could_not_have_failed_is_listed_apart_with_its_note(small: Small, 
             'says = "KL falls"', 'says = "KL falls"\ncannot_fail = true\nnote = "It must."'
         )
     )
-    pages = write_pages(read_paper(path), read_summaries(small.out, "claims"), tmp_path)
+    # Of rules that its run did not know: a claim that leaves the headline after the run would be refused.
+    summaries = {name: replace(each, rules="") for name, each in read_summaries(small.out, "claims").items()}
+    pages = write_pages(read_paper(path), summaries, tmp_path)
     markdown, told = pages[0].read_text(), json.loads(pages[2].read_text())
     apart = markdown.split("## Could not have failed here, and is not counted")[1].split("\n## ")[0]
     assert "KL falls: here" in apart
@@ -189,7 +191,16 @@ def test_a_rule_that_is_changed_after_the_run_is_refused_and_words_may_change(sm
     for old, new in (
         ("in_direction = [-inf, 0.0]", "in_direction = [-inf, 9.0]"),
         ('metric = "kl"', 'metric = "brier"'),
+        # What is counted, and where; what it is held against; and what is said of several claims together.
+        ("paper = -0.3", "paper = -0.4"),
+        ('mark = "verified"', 'mark = "control"'),
+        ('says = "KL falls"', 'says = "KL falls"\ncannot_fail = true'),
+        ('says = "KL falls"', 'says = "KL falls"\ntested_on = "other people"'),
+        ('of = ["kl", "accuracy"]\nreproduced = [-1.0, 0.0]', 'of = ["kl", "accuracy"]\nreproduced = [-1.0, 0.5]'),
+        ('of = ["kl", "accuracy"]', 'of = ["kl"]'),
+        (text[text.index('[[claims]]\nid = "all"') :], ""),
     ):
+        assert old in text
         path.write_text(text.replace(old, new, 1))
         with pytest.raises(InputError, match=r"claims: the claims on small are not those that it was run for \(rules"):
             write_pages(read_paper(path), summaries, tmp_path)
@@ -300,3 +311,17 @@ def test_a_summary_does_not_say_where_data_lie(monkeypatch: pytest.MonkeyPatch, 
     found = list(reproduce(read_paper("gheibi"), tmp_path, tmp_path, how=Reproduction(only=("cifar-10h",))))
     assert "cifar" in found[0].missing
     assert str(tmp_path) not in found[0].missing
+
+
+def test_metrics_that_claims_ask_for_are_scored_though_studies_score_others(small: Small, tmp_path: Path) -> None:
+    for path in small.claims.parent.glob("*.*"):
+        shutil.copy(path, tmp_path)
+    text = small.claims.read_text().replace('metric = "kl"', 'metric = "tvd"', 1)
+    (tmp_path / "claims.toml").write_text(text)
+    how = Reproduction(engine="loop", device="cpu", resamples=20, only=("small",))
+    paper = read_paper(tmp_path / "claims.toml")
+    (found,) = reproduce(paper, small.store, tmp_path / "out", how=how)
+    assert found.answers["kl"]["asks"]["metric"] == "tvd"
+    assert "measured" in found.answers["kl"]
+    # Beside what every study scores.
+    assert {"tvd", "kl", "soft_nll"} <= {row["metric"] for row in found.scores}

@@ -9,12 +9,12 @@ import numpy as np
 
 from dissensus.evaluation import METRICS, Estimate
 from dissensus_papers.bench.protocol import ORDERED, REPLACED, WITH, study_name
-from dissensus_papers.bench.ranking import against_best, rank_methods, ranks_of
+from dissensus_papers.bench.ranking import against_best, place_among, rank_methods
 from dissensus_papers.papers.evidence import ALL
 from dissensus_papers.papers.summary import DASH, ends_of, worth_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dissensus.arrays import Table
     from dissensus_papers.bench.protocol import BenchSet, Protocol
@@ -92,15 +92,20 @@ class SetResult:
     def ranks(self) -> dict[str, float]:
         """By method, its rank by the set's metric, 1 is best; those with an equal score share the mean of theirs.
 
-        What was handed in and has a caution is not ranked, nor does it move the others.
+        What was handed in moves no other's rank, and has none itself where it has a caution.
         """
         losses = {name: loss for name, loss in self.losses(self.metric).items() if not self.rows[name].cautions}
-        return dict(zip(losses, ranks_of(np.array([[*losses.values()]]))[0], strict=True))
+        own = {name: loss for name, loss in losses.items() if not self.rows[name].external}
+        return {
+            name: place_among(loss, (other for rival, other in own.items() if rival != name))
+            for name, loss in losses.items()
+        }
 
     def row(self, method: str) -> str:
         """Where a method stands on the set, in a line."""
         row, ranks = self.rows[method], self.ranks
-        rank = f"rank {ranks[method]:g} of {len(ranks)}" if method in ranks else "no rank, because of a caution,"
+        of = sum(name == method or not self.rows[name].external for name in ranks)
+        rank = f"rank {ranks[method]:g} of {of}" if method in ranks else "no rank, because of a caution,"
         score = f"{METRICS[self.metric].short} {row.scores[self.metric]}"
         return f"{self.name}: {method} has {rank} by {score}; worth in people: {row.worth or DASH}"
 
@@ -120,11 +125,12 @@ class Comparison:
         slug: for file names.
         title: which sets.
         ranking: by each set's metric; None where there is too little.
-        best: the first method that is neither a control nor handed in from outside; empty where there is none.
+        best: the first method that is no control; empty where there is none.
         p_holm: by method, of its difference from the best one (`against_best`).
         why: there is none.
         left_out: methods that lack a score on one of the sets.
         cautioned: what was handed in and has a caution on one of them, and is not ranked either.
+        outside: of what else was handed in, the mean rank that it would have; it moves nobody, and is in no test.
         others: by metric, the mean rank of each method.
     """
 
@@ -134,6 +140,7 @@ class Comparison:
     why: str = ""
     left_out: tuple[str, ...] = ()
     cautioned: tuple[str, ...] = ()
+    outside: Mapping[str, float] = field(default_factory=dict)
     others: Mapping[str, Mapping[str, float]]
     best: str = ""
     p_holm: Mapping[str, float] = field(default_factory=dict)
@@ -171,7 +178,7 @@ class Standings:
                 "best": over.best,
                 "p_holm": over.p_holm,
                 "ranking": over.ranking and over.ranking.to_dict(),
-                **{key: getattr(over, key) for key in ("why", "left_out", "cautioned")},
+                **{key: getattr(over, key) for key in ("why", "left_out", "cautioned", "outside")},
                 "other_mean_ranks": over.others,
             }
             for over in self.comparisons
@@ -291,10 +298,11 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
     ]
     # One good set must not carry what is known to be wrong on another.
     cautioned = tuple(dict.fromkeys(row.method for row in rows if row.cautions))
-    methods = dict.fromkeys(row.method for row in rows if row.method not in cautioned)
+    handed_in = dict.fromkeys(row.method for row in rows if row.external and row.method not in cautioned)
+    methods = dict.fromkeys(row.method for row in rows if not row.external)
 
-    def everywhere(metric: str) -> list[str]:
-        return [name for name in methods if all(name in on.losses(metric or on.metric) for on in sets)]
+    def everywhere(metric: str, names: Iterable[str]) -> list[str]:
+        return [name for name in names if all(name in on.losses(metric or on.metric) for on in sets)]
 
     def ranked(metric: str, names: list[str]) -> tuple[MethodRanking, Table]:
         """By one metric, or by each set's own; and the (sets, methods) scores, lower is better."""
@@ -302,8 +310,8 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
         on = [result.name for result in sets]
         return rank_methods(scores, methods=names, sets=on, alpha=protocol.comparison.alpha), scores
 
-    whole = everywhere("")
-    left_out = tuple(name for name in methods if name not in whole)
+    whole, beside = everywhere("", methods), everywhere("", handed_in)
+    left_out = tuple(name for name in methods | handed_in if name not in (*whole, *beside))
     about: Any = {"slug": slug, "title": title, "left_out": left_out, "cautioned": cautioned}
     if len(sets) < 2 or len(whole) < 3:
         why = f"too little to rank (sets: {len(sets)}; methods that are on all of them: {len(whole)})"
@@ -311,19 +319,19 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
     others = {}
     for metric in protocol.comparison.others:
         # A constant has no correlation with anything, and is not ranked by it.
-        names = [name for name in everywhere(metric) if name in whole]
+        names = everywhere(metric, whole)
         if len(names) > 2:
             by_metric, _ = ranked(metric, names)
             others[metric] = dict(zip(by_metric.methods, by_metric.mean_ranks, strict=True))
     ranking, scores = ranked("", whole)
-    never = {*protocol.controls, *_outside(sets)}
-    best = next((name for name in ranking.methods if name not in never), "")
+    best = next((name for name in ranking.methods if name not in protocol.controls), "")
     p_holm = against_best(scores, methods=whole, best=best) if best else {}
-    return Comparison(**about, ranking=ranking, others=others, best=best, p_holm=p_holm)
-
-
-def _outside(sets: Sequence[SetResult]) -> set[str]:
-    return {name for result in sets for name, row in result.rows.items() if row.external}
+    places = {
+        name: [place_among(on.losses(on.metric)[name], own) for on, own in zip(sets, scores, strict=True)]
+        for name in beside
+    }
+    outside = {name: float(np.mean(ranks)) for name, ranks in places.items()}
+    return Comparison(**about, ranking=ranking, others=others, best=best, p_holm=p_holm, outside=outside)
 
 
 def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult], *, quick: bool) -> str:
@@ -349,9 +357,9 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     told = [name for name in near if comparison.p_holm[name] < protocol.comparison.alpha and name not in ahead]
     if told:
         sentences.append(f"Wilcoxon's test with Holm, against it alone, does tell it apart from {_and(told)}.")
-    from_outside = _outside(sets)
-    controls, outside = ([name for name in ahead if (name in from_outside) == of] for of in (False, True))
-    sentences += [f"Ahead of it stands a control: {_and(controls)}."] if controls else []
+    sentences += [f"Ahead of it stands a control: {_and(ahead)}."] if ahead else []
+    # Right behind it a row has the rank after its own, and right before it the same one.
+    outside = [name for name, rank in comparison.outside.items() if rank < ranking.rank(best) + 0.5]
     if outside:
         stands, was = ("stands", "was") if len(outside) == 1 else ("stand", "were")
         sentences.append(f"Ahead of it {stands} {_and(outside)}, which {was} handed in from outside.")

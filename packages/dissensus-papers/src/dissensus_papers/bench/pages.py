@@ -142,6 +142,9 @@ def _comparison(comparison: Comparison, svg: str) -> list[Block]:
         )
     if comparison.left_out:
         tests += f" Not ranked, because not on all of these sets: {', '.join(comparison.left_out)}."
+    if comparison.outside:
+        placed = ", ".join(f"{name} {rank:.2f}" for name, rank in comparison.outside.items())
+        tests += f" Handed in from outside, with the mean rank that each would have; they move nobody: {placed}."
     tests += cautioned
     return [
         title,

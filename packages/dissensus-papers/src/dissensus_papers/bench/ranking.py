@@ -17,7 +17,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation import holm, wilcoxon
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dissensus.arrays import Table
 
@@ -102,6 +102,12 @@ def rank_methods(
         alpha=alpha,
         critical_difference=critical_difference(len(methods), len(sets), alpha=alpha),
     )
+
+
+def place_among(loss: float, others: Iterable[float]) -> float:
+    """The rank of a loss among others, 1 is best; equal ones share the mean of theirs. It moves none of them."""
+    apart = np.array([*others])
+    return 1.0 + float((apart < loss).sum()) + float((apart == loss).sum()) / 2
 
 
 def against_best(scores: Table, *, methods: Sequence[str], best: str) -> dict[str, float]:

@@ -98,9 +98,10 @@ class Claim(TomlTable, kw_only=True):
 
     @property
     def rule(self) -> dict[str, Any]:
-        """What decides its verdict: what is measured, and the ranges."""
+        """What decides its verdict and where it is counted: what is measured, the ranges, the paper's value, marks."""
         ranges = {key: getattr(self, key) for key in ("reproduced", "in_direction", "equal")}
-        return self.asks | {key: ends and [str(end) for end in ends] for key, ends in ranges.items()}
+        counted = {key: getattr(self, key) for key in ("mark", "paper", "tested_on", "cannot_fail")}
+        return self.asks | counted | {key: ends and [str(end) for end in ends] for key, ends in ranges.items()}
 
 
 class StudyUse(TomlTable):
@@ -165,8 +166,13 @@ class Paper(ClaimsFile, kw_only=True):
         return self.name if self.path in shipped_papers().values() else self.path.name
 
     def rules(self, study: str) -> str:
-        """SHA-256 of the rules of the claims on a study; words and notes may change without changing it."""
-        rules = {claim.id: claim.rule for claim in self.claims if claim.study == study}
+        """SHA-256 of the rules of the claims that rest on a study, averages and counts too; words may change."""
+        by_id = {claim.id: claim for claim in self.claims}
+
+        def rests(claim: Claim) -> bool:
+            return claim.study == study or any(rests(by_id[other]) for other in claim.about.get("of", ()))
+
+        rules = {claim.id: claim.rule for claim in self.claims if rests(claim)}
         return sha256(msgspec.json.encode(rules, order="deterministic")).hexdigest()
 
 
@@ -324,6 +330,9 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
     if least <= low and high <= most and not (claim.cannot_fail or claim.mark == "part"):
         raise TableError(wide, "holds every value that there can be; give the claim's side, or cannot_fail = true")
     least, most = getattr(claim, near)
+    if most < low or least > high:
+        share = "; write 30 % as 0.3" if quantity.percent else ""
+        raise TableError(near, f"lies beyond what there can be, {low:g} to {high:g}{share}")
     if claim.paper is not None and not least <= claim.paper <= most:
         raise TableError("paper", f"is {claim.paper:g}, which is not in {near}; mend its sign or the range")
     if claim.equal is not None:

@@ -197,7 +197,9 @@ def _run(
     for place, name in enumerate(names):
         opened = tuple(plan.opened for plan in plans[place * folds : (place + 1) * folds])
         parts = [(one,) for one in opened] if own_splits else [opened]
-        found = (Evidence(opened=part, resamples=how.resamples, metrics=how.metrics) for part in parts)
+        asked = (claim.about["metric"] for claim in paper.claims if claim.study == name and "metric" in claim.about)
+        metrics = tuple(dict.fromkeys((*how.metrics, *asked)))
+        found = (Evidence(opened=part, resamples=how.resamples, metrics=metrics) for part in parts)
         about: dict[str, Any] = {"quick": how.quick, "instead": instead, "own_split": own_splits}
         summary = reduce(joined, [summarise(paper, name, evidence, **about) for evidence in found])
         assert not own_splits or len(summary.seeds) == len(parts), "seeds of one study can be joined"
