@@ -139,7 +139,7 @@ def until_answered(page: Any, count: int) -> None:
     """Waits until so many answers are on the screen."""
     from playwright.sync_api import expect
 
-    expect(page.locator("#answers input:checked")).to_have_count(count, timeout=60_000)
+    expect(page.locator("#answers input:checked")).to_have_count(count)
 
 
 @pytest.fixture(scope="module")
@@ -876,6 +876,8 @@ age_group = { "18 or older" = 1 }
 def test_several_questions_a_reason_and_feedback_by_keyboard_and_the_door_behind_them(
     browser: Any, axe: str, tmp_path: Path
 ) -> None:
+    from playwright.sync_api import expect
+
     practice = '[{ item = "t1", yes = ["cat"], feedback = "Look at the ears." }]'
     changes = {"ask": '"required"', "practice.items": practice, "order.classes": '"fixed"'}
     project = web_project(tmp_path, texts=["You are a star", "Hm"], k=1, changes=changes, more=STUDY)
@@ -887,7 +889,7 @@ def test_several_questions_a_reason_and_feedback_by_keyboard_and_the_door_behind
         page.locator("[name=class-5]").first.focus()
         page.keyboard.press("1")
         page.keyboard.press("0")
-        page.wait_for_function("document.activeElement.id === 'reason'")
+        expect(page.locator("#reason")).to_be_focused()
         page.keyboard.type(reason)
         assert page.inner_text("#left") == "All answered"
         page.locator("#next").focus()
@@ -903,7 +905,7 @@ def test_several_questions_a_reason_and_feedback_by_keyboard_and_the_door_behind
         page.get_by_role("button", name="Try it out").click()
         page.wait_for_selector(READY)
         answer(page, reason="y1u because")
-        page.wait_for_function("document.getElementById('practice-text').textContent.includes('ears')")
+        expect(page.locator("#practice-text")).to_contain_text("ears")
         assert page.inner_text("#practice-text") == (
             "That is how we would answer, too. Look at the ears. Press Next to go on."
         )

@@ -94,12 +94,14 @@ def test_every_chart_is_seen_and_the_page_does_not_scroll_sideways(
 
 
 def test_contents_stay_in_view_and_lead_into_folded_parts(browser: Any, page: Path) -> None:
+    from playwright.sync_api import expect
+
     for width in (1280, 390):
         with opened(browser, page, width=width) as (tab, _):
             for link in tab.query_selector_all("nav a"):
                 assert tab.query_selector(f"main {link.get_attribute('href')}") is not None
             tab.click("nav a[href='#glossary']")
-            tab.wait_for_function("document.getElementById('glossary').open && scrollY > 500")
+            expect(tab.locator("#glossary[open]")).to_be_in_viewport()
             box = tab.locator("nav ol").bounding_box()
             assert 0 <= box["y"] < 100
             tab.evaluate("scrollBy(0, 1)")  # a frame, which a busy machine may owe
@@ -198,13 +200,15 @@ def test_hovering_a_mark_tells_its_values(browser: Any, page: Path) -> None:
 
 
 def test_hovering_an_item_that_is_an_image_shows_the_image(browser: Any, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
     written = write_report(score_study(finished(tmp_path, images=True), resamples=50), tmp_path / "report.html")
     with opened(browser, written) as (tab, heard):
         x, y = tab.evaluate(POINT, ["map-0", 0])
         tab.mouse.move(x, y)
         tab.wait_for_selector("#tip:not([hidden]) img", timeout=5_000)
-        wide = "image => image.complete && image.naturalWidth === 8"
-        tab.wait_for_function(f"[...document.querySelectorAll('#tip img, .card img')].every({wide})")
+        for image in tab.locator("#tip img, .card img").all():
+            expect(image).to_have_js_property("naturalWidth", 8)
         assert tab.locator(".card img").count() == 12
         assert [each for each in heard if not each.startswith(("request file:", "request data:"))] == []
 
