@@ -6,9 +6,10 @@
     python benchmarks/paper_runs.py watched FOLDER           # here: what an epoch chosen on test images would score
     python benchmarks/paper_runs.py complete gheibi cifar-10h 0-5 STORE   # here: with what other summaries keep
 
-`train` leaves out the runs that are listed in .gpu/done/*.txt; it writes such a list beside its results. Weights stay
-behind: what is kept of a run are its predictions on every split, its history and its timing. What comes back is one
-tar file, since few files can.
+`train` leaves out the runs that .gpu/done/*.txt lists. It adds to that list on its machine, and `store` adds to it here
+what came back: carry .gpu again after `store`, and no run is trained twice, also where the machine is another one.
+Weights stay behind: what is kept of a run are its predictions on every split, its history and its timing. What comes
+back is one tar file, since few files can.
 
 Studies that are not CIFAR-10H's go whole, as jobs (`prepare-job STUDY`, `train-job STUDY`): CIFAR-10N, whose images
 travel as JPEG, texts with the encoder beside the study's file, and soft-digits, which the machine's cores train. What a
@@ -50,7 +51,7 @@ from dissensus_train.training.streams import WORTH_COMPILING, StreamedRuns, can_
 from dissensus_train.training.together import train_together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from torch import Tensor
 
@@ -140,7 +141,6 @@ def prepare(queue: Path, folder: Path, *, quick: bool) -> None:
             targets.setdefault(content, labels)
             waiting.setdefault(run.key, Waiting(name, run.key, run.spec(), content, dict(data.splits)))
         print(f"{study.name}: {len(wanted)} runs, {len(waiting)} in all", flush=True)
-    (folder / "done").mkdir(parents=True, exist_ok=True)
     np.savez_compressed(folder / "images.npz", images=images)
     with gzip.open(folder / "queue.pickle.gz", "wb") as file:
         pickle.dump({"waiting": [vars(one) for one in waiting.values()], "targets": targets, "human": human}, file)
@@ -171,8 +171,8 @@ def prepare_job(source: str, folder: Path, *, instead: str) -> None:
         print(f"{part.name}: {len(opened.runs)} runs, {Path(file.name).stat().st_size / 2**20:.1f} MiB")
 
 
-def store(results: Path, folder: Path) -> None:
-    """Put what came back into a run store, without weights."""
+def store(results: Path, folder: Path, *, carried: Path) -> None:
+    """Put what came back into a run store, without weights; it need not be trained again."""
     from dissensus_train.training.store import RunWriter
 
     # What comes back can only be read where it lies.
@@ -192,7 +192,15 @@ def store(results: Path, folder: Path) -> None:
                             parts[part][column] = arrays[name]
                     parts["history"].pop(WATCHED, None)
                     writer.save(RunResult(run=run, weights={}, **parts, **about))
+                    mark_done(carried, [key])
             print(path.name, "stored")
+
+
+def mark_done(folder: Path, keys: Iterable[str]) -> None:
+    """List runs that need not be trained again."""
+    (folder / "done").mkdir(parents=True, exist_ok=True)
+    with (folder / "done" / "runs.txt").open("a", encoding="utf-8") as file:
+        file.writelines(f"{key}\n" for key in keys)
 
 
 def watched(results: Path) -> None:
@@ -580,8 +588,7 @@ def train(folder: Path, out: Path, *, seconds: float, device: str, most: int) ->
         write(results, out, kind="queue")
         keep_weights(carried, group, results, folder / "weights")
         # The next call on this machine goes on from here.
-        with (folder / "done" / f"{os.getpid()}.txt").open("a", encoding="utf-8") as file:
-            file.writelines(f"{result.run.key}\n" for result in results)
+        mark_done(folder, (result.run.key for result in results))
         known = {one.key: one for one in group}
         for result in results:
             # No score is printed: the rules that judge these runs are committed before anybody has seen one.
@@ -629,7 +636,7 @@ def main() -> None:
     if given.verb not in ("store", "watched", "complete"):
         (given.out if "out" in given else given.folder).mkdir(parents=True, exist_ok=True)
     if given.verb == "store":
-        store(given.results, given.store)
+        store(given.results, given.store, carried=CARRIED)
     elif given.verb == "watched":
         watched(given.results)
     elif given.verb == "complete":

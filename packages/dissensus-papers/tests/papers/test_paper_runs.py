@@ -68,7 +68,7 @@ def carried(tmp_path: Path) -> Path:
         held = {"study": "small", "target": "all", "splits": dict(data.splits)}
         waiting += [{"key": run.key, "spec": run.spec(), **held} for run in runs(data, seed)]
     folder = tmp_path / "carried"
-    (folder / "done").mkdir(parents=True)
+    folder.mkdir()
     np.savez(folder / "images.npz", images=np.rint(data.features * 255).astype(np.uint8))
     with gzip.open(folder / "queue.pickle.gz", "wb") as file:
         people = {"human": data.human.probabilities}
@@ -81,7 +81,11 @@ def test_runs_of_several_splits_together_are_what_each_split_trains_alone(
 ) -> None:
     (tmp_path / "out").mkdir()
     SCRIPT["train"](carried, tmp_path / "out", seconds=600, device="cpu", most=6)
-    SCRIPT["store"](tmp_path / "out", tmp_path / "store")
+    assert not SCRIPT["Carried"](carried).waiting
+    # Another machine has not heard of it, but here it is known once it is stored.
+    shutil.rmtree(carried / "done")
+    assert len(SCRIPT["Carried"](carried).waiting) == 6
+    SCRIPT["store"](tmp_path / "out", tmp_path / "store", carried=carried)
     (whole,) = (tmp_path / "out").glob("*.tar")
     with tarfile.open(whole) as tar:
         tar.extractall(tmp_path, filter="data")
@@ -111,6 +115,7 @@ def test_runs_of_several_splits_together_are_what_each_split_trains_alone(
 
 def test_what_is_done_is_not_trained_again_and_other_data_are_refused(carried: Path, tmp_path: Path) -> None:
     first = SCRIPT["Carried"](carried).waiting
+    (carried / "done").mkdir()
     (carried / "done" / "a.txt").write_text(f"{first[0].key}\n{first[2].key}\n")
     left = SCRIPT["Carried"](carried)
     assert [one.key for one in left.waiting] == [one.key for one in (first[1], *first[3:])]
