@@ -86,7 +86,7 @@ def browser() -> Iterator[Any]:
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    # Wait for what a page shows with `expect`: `wait_for_function` asks again by evaluating text, which our pages forbid.
+    # Wait for what a page shows with `expect`: `wait_for_function` asks again by evaluating text, which pages forbid.
     playwright.expect.set_options(timeout=60_000)
     with playwright.sync_playwright() as started:
         running = started.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
