@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.evaluation.finite_panel.known_votes import knows_the_votes
+from dissensus.evaluation.finite_panel.known_votes import chosen_to_differ, knows_the_votes
 from dissensus.evaluation.finite_panel.panel import draw_votes, panel_of
 from dissensus.labels.schemes import frequency, weighted
 from dissensus.report.subject import files_subject
@@ -119,8 +119,47 @@ def test_no_real_person_and_no_half_of_the_people_is_accused_and_half_of_the_vot
     everybody = np.tile(others.mean(axis=0), (len(counts), 1))
     honest = (others, person, everybody, (others + everybody) / 2, powered(others + 0.02, 0.5))
     assert not told(half, *honest)
+    assert not chosen_to_differ(counted(half))
+    # People are not accused on those of their items that the votes of others make contested.
+    contested = half.max(axis=1) < half.sum(axis=1)
+    assert not told(half[contested], *(each[contested] for each in honest))
     assert told(half, (mine + others) / 2)
     assert told(half, powered(mine, 0.9))
+
+
+@pytest.mark.parametrize("votes", [3, 5])
+@pytest.mark.parametrize("how", ["contested", "until they differ", "quarter"])
+def test_items_that_were_chosen_by_their_votes_are_told_and_the_truth_is_not_accused(votes: int, how: str) -> None:
+    generator = np.random.default_rng(votes)
+    truth = generator.dirichlet([0.7, 0.7, 0.7], 4000)
+    counts = generator.multinomial(votes, truth)
+    whole = judged(counts[:400], truth[:400])
+    if how == "until they differ":
+        for _ in range(8):
+            alike = counts.max(axis=1) == counts.sum(axis=1)
+            counts = counts + generator.multinomial(1, truth) * alike[:, None]
+        chosen = np.arange(len(counts))
+    elif how == "quarter":
+        chosen = np.argsort((counts**2).sum(axis=1), kind="stable")[:1000]
+    else:
+        chosen = np.flatnonzero(counts.max(axis=1) < votes)
+    found = judged(
+        counts[chosen], {"truth": truth[chosen], "copy": counts[chosen] / counts[chosen].sum(axis=1)[:, None]}
+    )
+    assert set(found.knowing) == {"copy"}
+    assert sum("seem to be chosen" in warning for warning in found.data_warnings) == 1
+    assert not any("seem to be chosen" in warning for warning in whole.data_warnings)
+
+
+@pytest.mark.parametrize("items", [20, 100, 600])
+def test_independent_votes_are_never_called_chosen(items: int) -> None:
+    generator = np.random.default_rng(items)
+    for trial in range(150):
+        classes, votes, width = (int(generator.choice(of)) for of in ([2, 3, 10], [2, 3, 5, 40], [1, 30, 3000]))
+        even = generator.dirichlet(np.full(classes, 0.7))
+        truth = generator.dirichlet(even * width / 10 + 1e-3, items)
+        size = generator.integers(1, votes + 1, items) if trial % 3 else np.full(items, votes)
+        assert not chosen_to_differ(counted(generator.multinomial(size, truth))), trial
 
 
 def test_evaluate_says_so_by_any_metric_first_and_of_each_model_once() -> None:
@@ -164,7 +203,7 @@ def test_anonymous_votes_may_be_those_of_few_and_that_is_said() -> None:
     truth = np.random.default_rng(0).dirichlet([0.5, 0.5], 300)
     counts = np.random.default_rng(1).multinomial(3, truth)
     names = np.arange(counts.sum())
-    unless = "unless the same few people cast them all"
+    unless = "the same few people judged all items"
     assert unless in judged(counts, powered(counts / 3, 0.9)).verdict[2]
     item, chosen = (np.repeat(each, counts.ravel()) for each in np.indices(counts.shape).reshape(2, -1))
     votes = read_votes({"item": item, "annotator": names, "label": chosen}, classes=["0", "1"])

@@ -19,7 +19,7 @@ from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halv
 from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.evaluated import HEADLINES, Compared
 from dissensus.evaluation.evaluated import Evaluation as Evaluation
-from dissensus.evaluation.finite_panel.known_votes import knows_the_votes
+from dissensus.evaluation.finite_panel.known_votes import chosen_to_differ, knows_the_votes
 from dissensus.evaluation.finite_panel.people_ruler import Ruler, mean_losses, people_ruler, worth_in_people
 from dissensus.evaluation.finite_panel.seeds import of_seeds
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, shared
@@ -341,7 +341,7 @@ def _of_votes(panel: Panel | None, why: str, ruler: Ruler | str) -> list[str]:
     if alone := int((panel.size == 1).sum()):
         notes.append(f"{alone:,} of {len(panel):,} items have a single vote, which says little of what people think")
     notes += [f"except for soft NLL, {THESE_PEOPLE}"] if shared(panel) else []
-    return notes
+    return [*filter(None, [chosen_to_differ(panel)]), *notes]
 
 
 def _of_one_seed(systems: Mapping[str, Predictions]) -> list[str]:

@@ -401,7 +401,7 @@ def _look(path: Path, held: _Numbers) -> tuple[Given, str]:
     if inside.all():
         return "probabilities", "as all rows lie in [0, 1] and sum to 1"
     if (numbers < 0).any() and inside.mean() < 0.5:
-        return "logits", f"as there are negative numbers and {1 - inside.mean():.0%} of rows do not sum to 1"
+        return "logits", f"as there are negative numbers and {1 - inside.mean():.0%} of rows are no distributions"
     # Damaged probabilities, or numbers that could be anything: say which row is not a distribution.
     checked_probabilities(numbers, str(path), items=held.items, tolerance=ROUNDING)
     return "probabilities", "as all rows sum to 1"

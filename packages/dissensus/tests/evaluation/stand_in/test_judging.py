@@ -14,6 +14,8 @@ from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.evaluation.stand_in import named_answers, stand_in
 from dissensus.evaluation.stand_in.judging import TIED
+from dissensus.labels.schemes import frequency
+from dissensus.votes.simulate import simulate_votes
 from tests.evaluation.stand_in.test_alternative_annotator import crowd
 from tests.votes.people import with_people
 
@@ -60,6 +62,15 @@ def test_agreement_is_with_the_same_others() -> None:
     assert lazy.difference is not None
     assert lazy.difference.high is not None
     assert lazy.difference.high < 0
+
+
+def test_the_verdict_says_that_distributions_know_the_votes() -> None:
+    truth = np.random.default_rng(0).dirichlet([0.6, 0.6, 0.6], 200)
+    votes = simulate_votes(truth, 5, annotators=12, seed=0)
+    leaked = 0.9 * frequency(votes).probabilities + 0.1 / 3
+    found = stand_in(votes, {"leaked": leaked, "honest": truth}, resamples=0).models
+    assert "But the predictions seem to know the votes" in found["leaked"].verdict
+    assert "But" not in found["honest"].verdict
 
 
 def test_where_it_fails_are_the_classes_items_and_groups_it_gets_wrong() -> None:

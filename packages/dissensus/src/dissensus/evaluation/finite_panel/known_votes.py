@@ -9,6 +9,7 @@ import numpy as np
 from dissensus.evaluation.finite_panel.corrections import correct
 
 if TYPE_CHECKING:
+    from dissensus.arrays import Floats, Table
     from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.evaluation.probabilities import Runs
 
@@ -19,6 +20,50 @@ COPY: Final = (0.1, 0.05, 15)
 """A copy is this much closer to shares of votes than these are to the truth, and than their own mean is to them, and
 people differ on so many items: who few people are may be known, and not what all of them said."""
 
+FEW: Final = 20
+"""Items up to which means are far from normal."""
+
+
+def chosen_to_differ(panel: Panel) -> str:
+    """The warning for votes that differ more within items than independent ones could; else "".
+
+    Two independent votes of an item with label distribution p agree with probability sum p^2. In the mean over items
+    that is at least what votes of different items do, and all k of an item agree at least with the (k - 1)th power of
+    it, both by Jensen's inequality, whatever the distributions. Votes fall below where items are kept because people
+    differ on them, or asked about again until they do, or where people are put together so that they differ. By four
+    standard errors, with no item a sample of one. Where votes are many, items can be chosen by them unseen; little
+    hangs on it there.
+    """
+    panel = panel.take(panel.size >= 2)
+    if len(panel) < FEW:
+        return ""
+    k, shares, items = panel.size.astype(np.float64), panel.shares, len(panel)
+    agree = (panel.mass**2 - panel.squares).sum(axis=1) / (k * (k - 1))
+    mean = shares.mean(axis=0)
+    across = (items * mean @ mean - (shares**2).sum(axis=1).mean()) / (items - 1)
+    error = np.maximum((agree - 2 * shares @ mean).var(), _of_drawn(panel, mean[None]).mean())
+    below = agree.mean() - across < -4 * np.sqrt(error / items)
+    # Nothing that is not one vote can be the same as another.
+    for size in np.unique(k[k > 2]) if panel.single else ():
+        of, pairs = k == size, agree[k == size]
+        same, least = panel.mass[of].max(axis=1) == size, pairs.mean() ** (size - 1)
+        varies = (same - (size - 1) * pairs.mean() ** (size - 2) * pairs).var()
+        error = np.maximum(varies, least * (1 - least)) / len(pairs)
+        below |= len(pairs) >= FEW and same.mean() - least < -4 * np.sqrt(error)
+    if not below:
+        return ""
+    return (
+        "people agree on these items less often than independent votes would: items seem to be chosen because people "
+        "differ on them, or people so that they do; what is best achievable, corrected scores and worth in people do "
+        "not hold here, so score all items"
+    )
+
+
+def _of_drawn(panel: Panel, q: Table) -> Floats:
+    """(..., items) the variance of pairs of single votes that are drawn from q, which few items may not show."""
+    k, square = panel.size.astype(np.float64), (q**2).sum(axis=-1)
+    return np.asarray(2 * panel.single / (k * (k - 1)) * (square - 2 * (q**3).sum(axis=-1) + square**2))
+
 
 def knows_the_votes(panel: Panel, runs: Runs) -> str:
     """The warning for predictions closer to the votes of their items than what does not know them could be; else "".
@@ -26,10 +71,11 @@ def knows_the_votes(panel: Panel, runs: Runs) -> str:
     Of k votes with shares s, |s - q|^2 - (1 - |s|^2) / (k - 1) is |p - q|^2 in the mean, and so not below 0, whatever
     the votes were drawn from (corrected Brier): for any q that does not know them, and for q^2 made to sum to 1, which
     finds shares that were flattened. Where n people of habits of their own cast them all, in turn, it may be lower by
-    what people differ, at most (1 - |s|^2) k / (k - 1), divided by n - 1: where all of them judged every item, only a
-    copy is too close. What is the same for all items knows no item's votes. By four standard errors, because by three
-    up to 2 % of simulated sets of 50 items call the truth too close. Scores beside what is best achievable tell less:
-    of predictions made with the votes soft NLL finds half as many, and Brier accuses the truth in one set of five.
+    what people differ, at most (1 - |s|^2) k / (k - 1), divided by n - 1: where all of them judged every item, or where
+    votes seem `chosen_to_differ`, only a copy is too close. What is the same for all items knows no item's votes. By
+    four standard errors, because by three up to 2 % of simulated sets of 50 items call the truth too close. Scores
+    beside what is best achievable tell less: of predictions made with the votes soft NLL finds half as many, and Brier
+    accuses the truth in one set of five.
 
     Args:
         panel: the judgements; items with one are left out.
@@ -48,23 +94,24 @@ def knows_the_votes(panel: Panel, runs: Runs) -> str:
     noise, habits = differ / k, differ.mean() / max(people - 1, 1e-9)
     of_truth, of_mean, least = COPY
     near = min(of_truth * noise.mean(), of_mean * shares.var(axis=0).sum()) if (differ > 0).sum() >= least else 0.0
+    independent = not chosen_to_differ(some)
     for power in (1, 2):
         q = runs**power / np.maximum((runs**power).sum(axis=2, keepdims=True), 1e-12)
         distance = ((q - shares) ** 2).sum(axis=2)
         # Of few items all may happen to be alike; single votes drawn from the predictions themselves vary by so much.
-        square = (q**2).sum(axis=2)
-        drawn = 2 * some.single / (k * (k - 1)) * (square - 2 * (q**3).sum(axis=2) + square**2)
-        error = np.sqrt(np.maximum((distance - noise).var(axis=1), drawn.mean(axis=1)) / len(some))
-        beyond = (distance - noise).mean(axis=1) + 4 * error < -habits
+        error = np.sqrt(np.maximum((distance - noise).var(axis=1), _of_drawn(some, q).mean(axis=1)) / len(some))
+        beyond = independent & ((distance - noise).mean(axis=1) + 4 * error < -habits)
         for run in np.flatnonzero(beyond | (distance.mean(axis=1) < near)):
             # Now over annotators too. Twice the half width of a 95 % interval is four standard errors.
             found = correct("brier", some, q[run]).estimate
             assert found is not None
-            sure = found.high is not None and 2 * found.high - found.value < -habits
+            sure = independent and found.high is not None and 2 * found.high - found.value < -habits
             if sure or distance[run].mean() < near:
-                few = "" if some.annotator is not None else ", unless the same few people cast them all"
+                few = "" if some.annotator is not None else "the same few people judged all items, "
                 return (
-                    "the predictions seem to know the votes that they are scored on: they lie closer to these than "
-                    f"these to what they were drawn from, by a squared distance of {-found.value:.2g}{few}"
+                    "the predictions seem to know the votes that they are scored on: they lie closer to them than any "
+                    "that were made without them could to independent votes. If they were made without them, the votes "
+                    f"are not independent: {few}items were chosen because people differ on them, or people so that "
+                    "they do"
                 )
     return ""

@@ -12,6 +12,8 @@ import numpy as np
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
 from dissensus.evaluation.arguments import is_by_item, systems_in
+from dissensus.evaluation.finite_panel.known_votes import knows_the_votes
+from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.model_outputs import read_column_predictions
 from dissensus.evaluation.predictions import MODEL, read_predictions
 from dissensus.item_names import places_of_items
@@ -41,11 +43,13 @@ class Answers:
         label: (items,) the answer as an index into `classes`, in the order of the votes' items; -1 where there is none.
         classes: those of the votes, then answers that nobody gave.
         notes: sentences on what was decided while reading.
+        knowing: why the distributions that they are the likeliest classes of seem to know the votes; empty otherwise.
     """
 
     label: Codes
     classes: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    knowing: str = ""
 
     def places(self, votes: Votes) -> Floats:
         """(classes,) each answer's place on the votes' scale; NaN for an answer that is none."""
@@ -105,7 +109,15 @@ def likeliest_answers(votes: Votes, predictions: Predictions) -> Answers:
         notes.append(f"answers that are the first of several equally likely classes: {tied:,}")
     if beside := len(predictions.items) - int((place >= 0).sum()):
         notes.append(f"answers about items without votes, which are left out: {beside:,}")
-    return Answers(label=label[place], classes=predictions.classes, notes=(*predictions.notes, *notes))
+    judged = np.flatnonzero((place >= 0) & (votes.panel_size > 0))
+    said = predictions.probabilities[:, place[judged], : len(votes.classes)]
+    some = votes.take_items(judged)
+    return Answers(
+        label=label[place],
+        classes=predictions.classes,
+        notes=(*predictions.notes, *notes),
+        knowing=knows_the_votes(panel_of(frequency(some), some), said) if judged.size else "",
+    )
 
 
 def voted_answers(votes: Votes) -> dict[str, Answers]:

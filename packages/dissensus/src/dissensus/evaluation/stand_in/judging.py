@@ -240,7 +240,7 @@ def stand_in(
             saved=_saved(votes, answers, domains, resamples=resamples, seed=seed),
             parts=_parts(votes, test.alignment, least_people=least_people),
             items=_worst(votes, answers, test.alignment),
-            verdict=_verdict(name, test, expert),
+            verdict=_verdict(name, test, expert) + (f" But {answers.knowing}." if answers.knowing else ""),
         )
     best = sorted(judged, key=lambda name: -judged[name].test.advantage_probability)
     return StandIn(
