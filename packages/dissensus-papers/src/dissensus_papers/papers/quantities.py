@@ -123,26 +123,26 @@ def _score(evidence: Evidence, about: About) -> Measured:
     """The mean score of a system."""
     evaluation = evidence.against(about["target"])
     values = _values(evaluation, about, about["system"])
-    metric, spread = METRICS[about["metric"]], _spread(evaluation, about, values)
-    mean, resamples, bounds = float(values[0].mean()), len(values) - 1, (metric.low, metric.high)
-    return with_interval(mean, spread, values[0], _over(values), null=None, resamples=resamples, bounds=bounds)
+    mean, spread, bounds = float(values[0].mean()), _spread(evaluation, about, values), bounds_of("score", about)
+    return with_interval(mean, spread, values[0], _over(values), null=None, resamples=len(values) - 1, bounds=bounds)
 
 
 def _difference(evidence: Evidence, about: About) -> Measured:
     """The score of a system less another's."""
     evaluation = evidence.against(about["target"])
     ours, theirs = _paired(evaluation, about)
-    return _of_gap(ours - theirs, _widened(evaluation, about, _spread(evaluation, about, ours - theirs)))
+    return _of_gap(ours - theirs, _widened(evaluation, about, _spread(evaluation, about, ours - theirs)), about)
 
 
-def _of_gap(gap: Table, spread: Spread | None) -> Measured:
-    return with_interval(float(gap[0].mean()), spread, gap[0], _over(gap), resamples=len(gap) - 1)
+def _of_gap(gap: Table, spread: Spread | None, about: About) -> Measured:
+    bounds = bounds_of("difference", about)
+    return with_interval(float(gap[0].mean()), spread, gap[0], _over(gap), resamples=len(gap) - 1, bounds=bounds)
 
 
 def _score_shift(evidence: Evidence, about: About) -> Measured:
     """The score of a system against people, less its score against one of the study's targets."""
     people, other = (_values(evidence.against(of), about, about["system"]) for of in ("", about["target"]))
-    return _of_gap(people - other, _spread(evidence.evaluation, about, people - other))
+    return _of_gap(people - other, _spread(evidence.evaluation, about, people - other), about)
 
 
 def _between_runs(evidence: Evidence, about: About) -> Measured:
@@ -161,7 +161,7 @@ def _between_runs(evidence: Evidence, about: About) -> Measured:
     ratio = float(ours.mean() / theirs.mean())
     residual = (ours - ratio * theirs) / theirs.mean()
     spread = Spread(((float(residual.var(ddof=1)) / residual.size, residual.size - 1),))
-    return with_interval(ratio - 1, spread, np.zeros(0), "items, given these seeds")
+    return with_interval(ratio - 1, spread, np.zeros(0), "items, given these seeds", bounds=(-1.0, inf))
 
 
 def _relative_change(evidence: Evidence, about: About) -> Measured:
@@ -175,7 +175,8 @@ def _relative_change(evidence: Evidence, about: About) -> Measured:
         )
     ratio = float(ours[0].mean()) / base
     spread = _widened(evaluation, about, _spread(evaluation, about, (ours - ratio * theirs) / base), unit=base)
-    return with_interval(ratio - 1, spread, ours[0] / theirs[0] - 1, _over(ours), resamples=len(ours) - 1)
+    by_seed, bounds = ours[0] / theirs[0] - 1, bounds_of("relative change", about)
+    return with_interval(ratio - 1, spread, by_seed, _over(ours), resamples=len(ours) - 1, bounds=bounds)
 
 
 def _widened(evaluation: Evaluation, about: About, spread: Spread | None, *, unit: float = 1.0) -> Spread | None:

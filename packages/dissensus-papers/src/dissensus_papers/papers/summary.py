@@ -23,7 +23,7 @@ from dissensus.evaluation import Estimate
 from dissensus.pages import write_texts
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED, NotMeasuredError
 from dissensus_papers.papers.measured import Measured, listed, over_seeds, rounded
-from dissensus_papers.papers.quantities import TWO, bounds_of, measure
+from dissensus_papers.papers.quantities import bounds_of, measure
 from dissensus_train.basins import summarise_basins
 from dissensus_train.studies import stored_basins, stored_ood, study_toml
 
@@ -328,7 +328,8 @@ def write_summary(folder: Path, paper: str, summary: StudySummary) -> Path:
     path = folder / paper / f"{summary.name}.json"
     if summary.missing and (kept := kept_summary(folder, paper, summary.name)) and not kept.missing:
         return path
-    return write_texts(path.parent, {path.name: _in_lines(asdict(summary))})[0]
+    held = json.loads(_json(asdict(summary)))
+    return write_texts(path.parent, {path.name: _in_lines({**held, "seal": _seal(held)})})[0]
 
 
 def kept_summary(folder: Path, paper: str, name: str) -> StudySummary | None:
@@ -372,63 +373,22 @@ def _read(path: Path) -> StudySummary:
     try:
         summary = msgspec.json.decode(path.read_bytes(), type=StudySummary)
         tomllib.loads(summary.toml)
-        edited = _edited(summary)
+        held = json.loads(path.read_bytes())
     except (OSError, msgspec.MsgspecError, TypeError, KeyError, ValueError) as error:
         raise InputError(
             f"{path}: this is no summary of a study ({error}); remove it, and run the study again"
         ) from error
-    if edited:
-        raise InputError(f"{path}: {edited}; remove it, and run it or hand it in again")
+    if held.pop("seal", "") != _seal(held):
+        raise InputError(
+            f"{path}: it was changed after it was written, since its seal is not that of what it holds; put it back as "
+            "it was, or remove it, and run it or hand it in again"
+        )
     return summary
 
 
-def _edited(summary: StudySummary) -> str:
-    """What of a summary is not made of its seeds, to the digits that are kept; empty where all is.
-
-    Where each has a split of its own that is the interval too, and the seeds' values of a claim are those of the scores
-    beside it; else only that the interval holds the mean.
-    """
-    share, seeds, own = summary.tested_share, len(summary.seeds), OWN_SPLITS in summary.split
-    said: list[tuple[str, Mapping[str, Any], Sequence[Any], Mapping[str, Any]]] = []
-    made: Mapping[str, Any]
-    rows = {(row["stratum"], row["metric"], row["system"]): row["by_seed"] for row in summary.scores}
-    for row in summary.scores:
-        checked = own and share and len(row["by_seed"]) == seeds
-        made = row_over_splits(row, row["by_seed"], tested_share=share) if checked else row
-        said.append((f"{row['metric']} of {row['system']}", row, row["by_seed"], made))
-    for claim, answer in summary.answers.items():
-        if measured := answer.get("measured"):
-            if own and not _is_of_rows(measured["by_seed"], answer["asks"], rows):
-                return f"claim {claim} is not made of the scores beside it"
-            made = measured_over_splits(answer, measured["by_seed"], tested_share=share) if own and share else answer
-            # On one split a claim's value need not be the mean of its seeds' own: a ratio is of the means.
-            ends = {"mean": measured["value"]["value"], **measured["value"]}
-            said.append((f"claim {claim}", ends, measured["by_seed"] if own else (), made["measured"]["value"]))
-    for what, kept, by_seed, made in said:
-        numbers = [kept["mean"], *by_seed]
-        if None in numbers:
-            continue
-        slack = 1e-5 * max(map(abs, numbers))
-        if by_seed and abs(sum(by_seed) / len(by_seed) - kept["mean"]) > slack:
-            return f"{what} is not the mean of its seeds"
-        said_ends, made_ends = ((of["low"], of["high"]) for of in (kept, made))
-        if None in (*said_ends, *made_ends):
-            continue
-        outside = not said_ends[0] - slack <= kept["mean"] <= said_ends[1] + slack
-        if outside or np.abs(np.subtract(said_ends, made_ends)).max() > 100 * slack:
-            return f"the interval of {what} is not that of its seeds"
-    return ""
-
-
-def _is_of_rows(by_seed: Sequence[Any], asks: Mapping[str, Any], rows: Mapping[tuple[Any, ...], Any]) -> bool:
-    """Whether what a claim has of each seed follows from score rows; true of all that these do not say."""
-    parts = [rows.get((asks.get("stratum", ALL), asks.get("metric"), asks[name])) for name in TWO if name in asks]
-    if asks["quantity"] not in ("score", "difference", "relative change") or asks.get("target") or None in parts:
-        return True
-    said, scores = (np.array(values, dtype=np.float64) for values in (by_seed, parts))
-    ours = {"score": said, "difference": said + scores[-1], "relative change": (said + 1) * scores[-1]}
-    slack = 2e-5 * float(np.nanmax(np.abs(scores), initial=0))
-    return np.allclose(ours[asks["quantity"]], scores[0], rtol=0, atol=slack, equal_nan=True)
+def _seal(held: Mapping[str, Any]) -> str:
+    """SHA-256 of all that a summary's file holds: it tells of changes by hand, and nothing of who made it."""
+    return sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def worth_of(summary: StudySummary, system: str) -> str:
