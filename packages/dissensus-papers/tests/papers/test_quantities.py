@@ -12,6 +12,7 @@ from scipy.spatial.distance import jensenshannon
 
 from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
+from dissensus.evaluation import Spread
 from dissensus.evaluation.metrics import soft_nll
 from dissensus_papers.papers.evidence import Evidence
 from dissensus_papers.papers.measured import over_seeds
@@ -76,6 +77,23 @@ def test_a_relative_change_is_the_ratio_of_means_with_an_interval_as_wide_as_the
     assert alone.value.high is not None
     width = (alone.value.high - alone.value.low) / 3.92
     assert width == pytest.approx(resampled.std(), rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "ends"), [("relative change", (-1.0, 2.0)), ("difference", (-1.0, 1.0)), ("score", (0.0, 1.0))]
+)
+def test_an_interval_ends_where_the_quantity_does(
+    evidence: Evidence, monkeypatch: pytest.MonkeyPatch, quantity: str, ends: tuple[float, float]
+) -> None:
+    """Where seeds vary as much as this, KL seemed to fall by more than all of it."""
+    spread = Spread(((50.0, 4),))
+    monkeypatch.setattr("dissensus_papers.papers.quantities.spread_over_seeds", lambda *_, **__: spread)
+    about = {"metric": "brier" if quantity == "relative change" else "accuracy", **TWO}
+    asked = {key: value for key, value in about.items() if quantity != "score" or key != "against"}
+    value = measure(evidence, quantity, asked).value
+    assert value.high is not None
+    # A ratio may be as high as it likes.
+    assert (value.low, min(value.high, 2.0)) == ends
 
 
 def replace_seeds(evidence: Evidence, seeds: int) -> Evidence:

@@ -162,6 +162,13 @@ def test_independent_votes_are_never_called_chosen(items: int) -> None:
         assert not chosen_to_differ(counted(generator.multinomial(size, truth))), trial
 
 
+def test_few_items_on_which_people_happen_to_differ_are_not_called_chosen() -> None:
+    """Of even votes of two, 17 of 20 pairs or more differ in one of 800 sets; of 600 in none."""
+    counts = np.concatenate([np.ones((17, 2), dtype=np.int64), [[2, 0], [0, 2], [2, 0]]])
+    assert not chosen_to_differ(counted(counts))
+    assert chosen_to_differ(counted(np.tile(counts, (30, 1))))
+
+
 def test_evaluate_says_so_by_any_metric_first_and_of_each_model_once() -> None:
     generator = np.random.default_rng(0)
     truth = generator.dirichlet(np.full(3, 0.7), 200)
