@@ -105,6 +105,10 @@ def write_report(
     return path
 
 
+report = write_report
+"""What `dissensus` calls it."""
+
+
 def _subject(
     about: Any, predictions: Any | None, classes: Sequence[str] | None, texts: Sequence[str] | None, *, seed: int
 ) -> Subject:
