@@ -86,15 +86,10 @@ def plan(
         console().print()
         _print_savings(result) if isinstance(result, PlanBeside) else _print(result)
         say(result.notes)
-    chosen: dict[str, Any] = {
-        "budget": budget,
-        "difference": difference,
-        "price": price,
-        "item_price": item_price,
-        "wage": wage,
-    }
-    chosen |= {"goal": goal if goal != "soft_nll" else None, "answer_seconds": answer_seconds, "given": given}
-    chosen |= {"predictions": predictions, "compare": compare, "model": model, "only_common": only_common}
+    chosen: dict[str, Any] = {"budget": budget, "difference": difference, "price": price, "item_price": item_price}
+    chosen |= {"wage": wage, "goal": goal if goal != "soft_nll" else None, "answer_seconds": answer_seconds}
+    chosen |= {"given": given, "predictions": predictions, "compare": compare, "model": model}
+    chosen["only_common"] = only_common
     if output is None:
         next_step(typed("plan", source, "-o", "plan", **chosen, reading=reading), "writes the list of items")
     elif result.next is not None and named_like(list(result.next.about), TEXT_COLUMNS):

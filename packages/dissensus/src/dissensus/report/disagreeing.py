@@ -147,12 +147,9 @@ def _axes(placed: PeopleMap, votes: Votes) -> list[str]:
 
 def _of_groups(scored: Sequence[GroupScores]) -> list[str]:
     """For each attribute, whether its groups differ in what they say."""
-    differing: list[str] = []
-    same: list[str] = []
-    for scores in scored:
-        if scores.p_votes is not None:
-            few = differing if scores.p_votes <= LEVEL else same
-            few.append(f"{scores.attribute} (p {shown_p(scores.p_votes)})")
+    tested = [(scores.p_votes, scores.attribute) for scores in scored if scores.p_votes is not None]
+    differing = [f"{name} (p {shown_p(p)})" for p, name in tested if p <= LEVEL]
+    same = [f"{name} (p {shown_p(p)})" for p, name in tested if p > LEVEL]
     sentences = []
     if differing:
         sentences.append(f"Groups that differ in what they say of the same items: by {listed(differing)}.")
