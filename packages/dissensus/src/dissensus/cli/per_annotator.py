@@ -94,9 +94,10 @@ def evaluate_per_annotator(
     if markdown is not None:
         text_to(markdown, _markdown(result))
     if figure is not None:
-        from dissensus.report.disagreeing import draw_groups
+        from dissensus.report.disagreeing import group_dots
+        from dissensus.report.dots import write_figure
 
-        draw_groups(result, figure)
+        write_figure(group_dots(result), figure)
     paths = {name: str(path) for name, path in files.items()}
     told = result.to_dict(by_person=by_person)
     if pseudonyms is not None and told["by_person"] is not None:

@@ -122,11 +122,6 @@ def _ends(estimate: Estimate | None, value: str, low: str, high: str) -> Record:
     return {name: row[value] if end is None else end for name, end in row.items()}
 
 
-def draw_dots(evaluation: Evaluation, path: Path, *, inches: float | None = None) -> None:
-    """Write the dot plot as a file, by its ending: .svg, .png, .pdf, or .json (Vega-Lite)."""
-    write_figure(dots(evaluation), path, inches=inches)
-
-
 def write_figure(section: Section, path: Path, *, inches: float | None = None) -> None:
     """Write the one figure of a section as a file, by its ending: .svg, .png, .pdf, or .json (Vega-Lite)."""
     figure = section.figures[0]

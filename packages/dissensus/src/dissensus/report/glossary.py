@@ -32,7 +32,7 @@ def glossary(subject: Subject, added: Added) -> list[tuple[str, str]]:
     from dissensus.labels.labelling import SCHEMES
 
     found = dict(terms()["report"])
-    found |= {f"{METRICS[name].title}": metric_in_words(METRICS[name]) for name in subject.evaluation.metrics}
+    found |= {METRICS[name].title: metric_in_words(METRICS[name]) for name in subject.evaluation.metrics}
     found |= {name: baseline_in_words(name, subject.evaluation.notes) for name in subject.evaluation.baselines}
     if subject.votes is not None and subject.votes.annotators is not None:
         found |= terms()["people"]
@@ -61,8 +61,7 @@ def metric_in_words(metric: Metric) -> str:
 
 def baseline_in_words(name: str, notes: Iterable[str]) -> str:
     """How a baseline was made, as the evaluation notes it."""
-    made = next((note for note in notes if note.startswith(f"{name}: ")), "")
-    text = made.removeprefix(f"{name}: ")
+    text = next((note.removeprefix(f"{name}: ") for note in notes if note.startswith(f"{name}: ")), "")
     return f"Baseline: {text}." if text else ""
 
 
