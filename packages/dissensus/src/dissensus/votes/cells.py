@@ -403,8 +403,8 @@ def is_missing(cells: pl.Series, tokens: Sequence[str]) -> pl.Series:
         return cells.is_null()
     missing = cells.is_null() if "" in tokens else pl.repeat(value=False, n=len(cells), eager=True)
     words = [token for token in tokens if token or cells.dtype == pl.String]
-    if cells.dtype.is_float():
-        missing = missing | (cells.is_nan() if "" in tokens else pl.repeat(value=False, n=len(cells), eager=True))
+    if cells.dtype.is_float() and "" in tokens:
+        missing = missing | cells.is_nan()
     if numbers := [float(token) for token in words if _NUMBER.fullmatch(token)]:
         # 99.0 is 99, as a class is too.
         missing = missing | cells.cast(pl.Float64, strict=False).is_in(numbers).fill_null(value=False)
