@@ -105,9 +105,9 @@ def evaluate(
         return
     if votes is None or predictions is None:
         raise InputError("evaluate: it needs --votes FILE and --predictions FILE; give both")
-    if [str(path) for path in (json, markdown, latex)].count("-") > 1:
+    to_output = [str(path) for path in (json, markdown, latex)].count("-")
+    if to_output > 1:
         raise InputError("evaluate: two results cannot both go to standard output; give one of them a file")
-    to_screen = not any(str(path) == "-" for path in (json, markdown, latex))
     paths = [predictions, *(compare or ())]
     people, how, cautions = people_beside_predictions(votes, reading, paths)
     systems = system_files(paths)
@@ -131,7 +131,7 @@ def evaluate(
             markdown=markdown,
             figure=figure,
         )
-        if to_screen:
+        if not to_output:
             groups = ("--figure", "groups.svg") if people.annotator_attributes else ("--attribute", "COLUMN")
             line = typed("evaluate", "--per", "annotator", *again, *groups, **beside_it, reading=reading)
             next_step(line, "" if people.annotator_attributes else "for groups")
@@ -213,7 +213,7 @@ def evaluate(
         from dissensus.report.dots import dots, write_figure
 
         write_figure(dots(result), figure, inches=width)
-    if not to_screen:
+    if to_output:
         return
     if full:
         note(*notes)

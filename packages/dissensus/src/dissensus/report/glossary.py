@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,8 +54,10 @@ def delivery_in_words(paragraph: str) -> str:
 def metric_in_words(metric: Metric) -> str:
     """What a metric computes, in which unit, which side is closer to people, and who defined it."""
     side = {"lower": "Lower is closer to people", "higher": "Higher is closer to people", "zero": "0 is best"}
-    unit = f", in {metric.unit}" if metric.unit and metric.unit not in paragraph(_function(metric)) else ""
-    return f"{paragraph(_function(metric)).rstrip('.')}{unit}. {side[metric.better]}. ({metric.reference})"
+    function = metric.per_item or metric.over_items
+    said = paragraph(function.func if isinstance(function, partial) else function)
+    unit = f", in {metric.unit}" if metric.unit and metric.unit not in said else ""
+    return f"{said.rstrip('.')}{unit}. {side[metric.better]}. ({metric.reference})"
 
 
 def baseline_in_words(name: str, notes: Iterable[str]) -> str:
@@ -65,12 +66,7 @@ def baseline_in_words(name: str, notes: Iterable[str]) -> str:
     return f"Baseline: {text}." if text else ""
 
 
-def _function(metric: Metric) -> Any:
-    found = metric.per_item or metric.over_items
-    return found.func if isinstance(found, partial) else found
-
-
 def paragraph(function: Any) -> str:
     """The first paragraph of a docstring on one line, without code marks."""
     text = inspect.getdoc(function) or ""
-    return re.sub(r"`", "", " ".join(text.split("\n\n")[0].split()))
+    return " ".join(text.split("\n\n")[0].split()).replace("`", "")

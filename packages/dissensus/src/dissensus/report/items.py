@@ -81,9 +81,9 @@ def data_uri(image: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
     return "data:image/png;base64," + base64.b64encode(png.getvalue()).decode()
 
 
-def in_words(row: Sequence[float], classes: Sequence[str], *, most: int = 3) -> str:
-    """The classes of largest probability with their shares: `positive 62 %, neutral 30 %`."""
-    order = sorted(range(len(row)), key=lambda k: -row[k])[:most]
+def in_words(row: Sequence[float], classes: Sequence[str]) -> str:
+    """The three classes of largest probability with their shares: `positive 62 %, neutral 30 %`."""
+    order = sorted(range(len(row)), key=lambda k: -row[k])[:3]
     return ", ".join(f"{clipped(classes[k], 40)} {100 * row[k]:.0f} %" for k in order if row[k] >= 0.005)
 
 

@@ -94,7 +94,7 @@ def annotator_agreement(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreem
     return _compared(votes, others=others, same=same, rest=None, level=level)
 
 
-def models_beside_people(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreement | None:
+def models_beside_people(votes: Votes) -> AnnotatorAgreement | None:
     """How far each model agrees with people: as `annotator_agreement`, where the others are people and nobody else.
 
     None where no vote is from a model, or nobody says from which.
@@ -110,7 +110,7 @@ def models_beside_people(votes: Votes, *, level: float = 0.95) -> AnnotatorAgree
         others=people.panel_size[theirs.item].astype(np.float64),
         same=mass[theirs.item, theirs.label],
         rest=mass.sum(axis=0, keepdims=True),
-        level=level,
+        level=0.95,
     )
     return result._rows(np.flatnonzero(votes.model_annotators))
 
