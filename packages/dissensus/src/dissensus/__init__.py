@@ -26,7 +26,6 @@ Examples:
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from dissensus.lazy import lazy_names
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from dissensus.labels import label as label
     from dissensus.planning import plan as plan
     from dissensus.planning import plan_with_model as plan_with_model
-    from dissensus.report.writing import write_report as report
+    from dissensus.report.writing import report as report
     from dissensus.together import combine as combine
     from dissensus.together import defer as defer
     from dissensus.together import prediction_sets as prediction_sets
@@ -72,47 +71,8 @@ if TYPE_CHECKING:
     from dissensus_train.studies import run as run
     from dissensus_train.training import losses as losses
 
-__all__ = [
-    "Evaluator",
-    "InputError",
-    "LabelDistribution",
-    "Votes",
-    "__version__",
-    "agreement",
-    "combine",
-    "count_votes",
-    "defer",
-    "evaluate",
-    "expand",
-    "inspect",
-    "label",
-    "load",
-    "metrics",
-    "plan",
-    "plan_with_model",
-    "plot",
-    "prediction_sets",
-    "ranking",
-    "read_votes",
-    "report",
-    "simulate_responses",
-    "simulate_votes",
-    "stand_in",
-    "subsample",
-    "swap_sides",
-    "votes_from_counts",
-    "write_votes",
-]
-
-_TRAIN = ("basins", "deliver", "hf", "lightning", "load_model", "loader", "losses", "open_study", "run", "sklearn")
-"""What `dissensus-train` brings; where it is missing, each name answers with the line that installs it."""
-
-if find_spec("dissensus_train") is not None:
-    __all__ += _TRAIN
-
 __getattr__, __dir__ = lazy_names(
     __name__,
-    parts=dict.fromkeys(_TRAIN, "train"),
     guesses={
         "dis.label(votes)": "soft_labels soft_label SoftLabels label_distribution labels aggregate",
         'dis.label(votes, "majority")': "majority majority_vote MajorityVote",

@@ -18,27 +18,31 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(
-    package: str, *, parts: Mapping[str, str] | None = None, guesses: Mapping[str, str] | None = None
+    package: str, *, guesses: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` for a package whose public names live elsewhere.
 
-    They are what the package imports under `if TYPE_CHECKING:`, so that they are written down once. `parts` has by
-    public name the part that brings it where it is installed (`dissensus.parts`), and `guesses` by the right call the
-    names that people try first, which are answered with that call.
+    They are what the package imports under `if TYPE_CHECKING:`, so that they are written down once. Those that it
+    imports from `dissensus_train` are there where that part is installed (`dissensus.parts`); `__all__` has all that
+    are there. `guesses` has by the right call the names that people try first, which are answered with that call.
     """
-    others = parts or {}
 
     @functools.cache
     def homes() -> Mapping[str, tuple[str, str]]:
-        imported = _imported_for_types(package)
-        return {name: home for name, home in imported.items() if name not in others}
+        return _imported_for_types(package)
 
     def load(name: str) -> Any:
-        if name in others:
+        if name == "__all__":
+            value: Any = public()
+        elif name not in homes():
+            right = [call for call, names in (guesses or {}).items() if name in names.split()]
+            hint = f"; write {right[0]}" if right else ""
+            raise AttributeError(f"module '{package}' has no attribute '{name}'{hint}")
+        elif part := _part(package, homes()[name][0]):
             from dissensus.parts import joined
 
-            value = joined("names", name, part=others[name], wanted_by=f"{package}.{name}")
-        elif name in homes():
+            value = joined("names", name, part=part, wanted_by=f"{package}.{name}")
+        else:
             where, there = homes()[name]
             # A module of the package itself would be looked up here again.
             inner = where == package
@@ -49,20 +53,25 @@ def lazy_names(
             # A room that can be called (`report`) stays what its name means, whatever was imported before.
             room = sys.modules.get(f"{package}.{name}")
             value = room if callable(room) else value
-        else:
-            right = [call for call, names in (guesses or {}).items() if name in names.split()]
-            hint = f"; write {right[0]}" if right else ""
-            raise AttributeError(f"module '{package}' has no attribute '{name}'{hint}")
         setattr(sys.modules[package], name, value)
         return value
 
+    def public() -> list[str]:
+        parts = {name: _part(package, where) for name, (where, _) in homes().items()}
+        there = {part for part in {*parts.values()} if not part or importlib.util.find_spec(f"dissensus_{part}")}
+        return sorted((name for name, part in parts.items() if part in there), key=lambda name: (parts[name], name))
+
     def names() -> list[str]:
         # What a room imports for itself is none of its names.
-        there = {part for part in {*others.values()} if importlib.util.find_spec(f"dissensus_{part}") is not None}
-        added = (name for name, part in others.items() if part in there)
-        return sorted({*(name for name in vars(sys.modules[package]) if name.startswith("__")), *homes(), *added})
+        return sorted({*(name for name in vars(sys.modules[package]) if name.startswith("__")), *public()})
 
     return load, names
+
+
+def _part(package: str, where: str) -> str:
+    """The part that brings what another package (`dissensus_train`) has; empty for what this package has itself."""
+    top = where.partition(".")[0]
+    return "" if package.partition(".")[0] == top else top.removeprefix("dissensus_")
 
 
 def _imported_for_types(package: str) -> dict[str, tuple[str, str]]:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from jinja2 import Environment
+
 __all__ = ["Block", "Drawing", "as_html", "as_md", "write_texts"]
 
 STYLE: Final = (
@@ -129,18 +131,17 @@ def filled(
     package: str, template: str, *, filters: Mapping[str, Callable[..., str]] | None = None, **words: Any
 ) -> str:
     """A template of Markdown that lies in a package, with its words filled in; one that is lacking is an error."""
+    markdown_of = templates(package, autoescape=False, keep_trailing_newline=True)
+    markdown_of.filters |= filters or {}
+    return markdown_of.get_template(template).render(words)
+
+
+def templates(package: str, **options: Any) -> Environment:
+    """Where the templates of a package are found; a word that is lacking is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # late: few pages need it
 
-    templates = Environment(
-        loader=PackageLoader(package, ""),
-        undefined=StrictUndefined,
-        autoescape=False,  # Markdown
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    templates.filters |= filters or {}
-    return templates.get_template(template).render(words)
+    loader = PackageLoader(package, "")
+    return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, **options)
 
 
 def html(header: Sequence[str], rows: Iterable[Sequence[str]], *, kind: str = "table") -> str:

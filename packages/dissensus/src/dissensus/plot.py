@@ -42,7 +42,7 @@ from dissensus.planning.planned import Plan
 from dissensus.report import figures, gains
 from dissensus.report.dots import dots
 from dissensus.report.drawing import standalone
-from dissensus.report.items import PALETTE, clipped
+from dissensus.report.items import class_colours, clipped
 from dissensus.report.items import contested as most_contested
 from dissensus.report.subject import files_subject
 
@@ -142,7 +142,7 @@ def contested(
         for who, table in speakers.items()
         for k, share in enumerate(np.asarray(table[i], dtype=np.float64).tolist())
     ]
-    colours = [PALETTE[k % len(PALETTE)] for k in range(len(people.classes))]
+    colours = class_colours(len(people.classes), ordered=False)
     bars: Any = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar()

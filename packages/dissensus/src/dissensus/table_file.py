@@ -317,8 +317,7 @@ def place(path: Path, number: int, *, header: bool = True) -> str:
 
 def extension(path: Path) -> str:
     """The extension that says the kind: `.csv` of `votes.csv` and of `votes.csv.gz`."""
-    inner = path.suffix.lower() in COMPRESSIONS
-    return Path(path.stem).suffix.lower() if inner else path.suffix.lower()
+    return Path(path.stem if path.suffix.lower() in COMPRESSIONS else path.name).suffix.lower()
 
 
 def open_file(path: str | Path) -> Path:
@@ -329,16 +328,15 @@ def open_file(path: str | Path) -> Path:
     if not path.exists():
         raise InputError(f"{path}: there is no such file{meant_path(path) or '; check the name and the folder'}")
     with explained(path), path.open("rb") as file:
-        first = file.read(1 << 16)
-    if not first.strip():
-        raise InputError(f"{path}: the file is empty; give one that holds something")
+        first = held = file.read(1 << 16)
     compression = COMPRESSIONS.get(path.suffix.lower())
-    if compression is not None:
+    if compression is not None and first.strip():
         if not first.startswith(compression):
             raise InputError(f"{path}: the file is not compressed as its name says; rename it, or download it again")
         with explained(path), open_bytes(path) as file:
-            if not file.read(1 << 16).strip():
-                raise InputError(f"{path}: the file is empty; give one that holds something")
+            held = file.read(1 << 16)
+    if not held.strip():
+        raise InputError(f"{path}: the file is empty; give one that holds something")
     # Some files are zip archives by nature: an npz, an xlsx, a pt, a log of Inspect.
     archives = (".npz", ".xlsx", ".pt", ".eval")
     if first.startswith(_ARCHIVES) and compression is None and path.suffix.lower() not in archives:

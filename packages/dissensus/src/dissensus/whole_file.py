@@ -74,9 +74,8 @@ def sha256_of(path: Path) -> str:
 
 
 def _unfinished(path: Path, within: Path | None) -> Path:
-    folder = path.parent if within is None else within
     # The ending stays last: by it readers and writers know the kind of file.
-    return folder / f".{uuid.uuid4().hex}.part.{path.name}"
+    return (within or path.parent) / f".{uuid.uuid4().hex}.part.{path.name}"
 
 
 def _cannot_write(kind: str, path: Path, error: OSError, remedy: str) -> InputError:

@@ -11,7 +11,8 @@ import pytest
 from dissensus.evaluation.people.evaluating import evaluate_people, item_predictions
 from dissensus.labels.labelling import label
 from dissensus.report import write_report
-from dissensus.report.disagreeing import OTHERS, draw_groups, group_dots, who_disagrees
+from dissensus.report.disagreeing import OTHERS, group_dots, who_disagrees
+from dissensus.report.dots import write_figure
 from dissensus.votes.privacy import pseudonymous
 from tests.evaluation.people.panels import simulated
 from tests.report.subjects import made
@@ -143,5 +144,5 @@ def test_distances_by_group_are_drawn_as_a_file(tmp_path: Path) -> None:
     rows = group_dots(found).data["group-distance"]
     assert [row["group"] for row in rows] == ["group: a", "group: b"]
     assert all(row["low"] <= row["distance"] <= row["high"] for row in rows)
-    draw_groups(found, tmp_path / "groups.svg")
+    write_figure(group_dots(found), tmp_path / "groups.svg")
     assert "group: a" in (tmp_path / "groups.svg").read_text(encoding="utf-8")

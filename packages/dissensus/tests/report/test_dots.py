@@ -15,7 +15,7 @@ from PIL import ImageFont
 
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.labels.schemes import frequency
-from dissensus.report.dots import dots, draw_dots
+from dissensus.report.dots import dots, write_figure
 from dissensus.report.drawing import as_pdf, drawn
 from dissensus.votes.table import votes_from_counts
 
@@ -133,7 +133,7 @@ def test_in_a_column_the_differences_stand_below_the_scores_with_names_and_ticks
 @pytest.mark.parametrize("ending", [".svg", ".png", ".pdf", ".json"])
 def test_it_is_written_by_its_ending(evaluation: Evaluation, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"dots{ending}"
-    draw_dots(evaluation, path)
+    write_figure(dots(evaluation), path)
     content = path.read_bytes()
     first = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF", ".json": b"{"}[ending]
     assert content.startswith(first)

@@ -46,7 +46,6 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 app = typer.Typer(
     name="dissensus",
     cls=joined_group(COMMANDS),
-    help="Learn from annotator disagreement instead of averaging it away.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import read_systems, reading_dict, system_files, votes_beside_predictions
+from dissensus.cli.inputs import people_beside_predictions, read_systems, reading_dict, system_files
 from dissensus.cli.per_annotator import evaluate_per_annotator, score_lewidi
 from dissensus.cli.printing import console, json_to, next_step, note, plain, say, short_table, table, text_to, typed
-from dissensus.cli.together import print_deferral, print_sets, write_marked
+from dissensus.cli.together import print_deferral, print_sets
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.tables import shown as show
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
@@ -97,7 +97,6 @@ def evaluate(
     from dissensus.evaluation.predictions import read_column
     from dissensus.labels.labelling import label
     from dissensus.labels.reading import labels_beside
-    from dissensus.votes.kinds import people_alone
 
     if lewidi is not None:
         if votes is None:
@@ -106,19 +105,16 @@ def evaluate(
         return
     if votes is None or predictions is None:
         raise InputError("evaluate: it needs --votes FILE and --predictions FILE; give both")
-    if [str(path) for path in (json, markdown, latex)].count("-") > 1:
+    to_output = [str(path) for path in (json, markdown, latex)].count("-")
+    if to_output > 1:
         raise InputError("evaluate: two results cannot both go to standard output; give one of them a file")
-    to_screen = not any(str(path) == "-" for path in (json, markdown, latex))
-    read, how = votes_beside_predictions(votes, reading, [predictions, *(compare or ())])
-    people, models_left_out = people_alone(read)
-    cautions = [models_left_out] if models_left_out else []
-    systems = system_files([predictions, *(compare or ())])
+    paths = [predictions, *(compare or ())]
+    people, how, cautions = people_beside_predictions(votes, reading, paths)
+    systems = system_files(paths)
     again = ("--votes", votes, "--predictions", predictions)
     beside_it = {"compare": compare, "given": given, "answers": answers, "only_common": only_common}
     if per is not None:
-        other = (
-            None if training is None else people_alone(votes_beside_predictions(training, reading, [predictions])[0])[0]
-        )
+        other = None if training is None else people_beside_predictions(training, reading, [predictions])[0]
         evaluate_per_annotator(
             people,
             systems,
@@ -135,7 +131,7 @@ def evaluate(
             markdown=markdown,
             figure=figure,
         )
-        if to_screen:
+        if not to_output:
             groups = ("--figure", "groups.svg") if people.annotator_attributes else ("--attribute", "COLUMN")
             line = typed("evaluate", "--per", "annotator", *again, *groups, **beside_it, reading=reading)
             next_step(line, "" if people.annotator_attributes else "for groups")
@@ -159,6 +155,7 @@ def evaluate(
     def column(name: str) -> Any:
         return read_column(predictions, name, human.items, item=reading.item)
 
+    drawn: dict[str, Any] = {"resamples": resamples, "seed": seed}
     by_idea = _strata(strata or ["agreement"], human, people, column, scheme=scheme, least=least_people)
     result = score(
         human,
@@ -168,9 +165,8 @@ def evaluate(
         metrics=chosen,
         strata=by_idea,
         majority=None if hard is None else hard if hard in systems else aligned[hard].probabilities,
-        resamples=resamples,
-        seed=seed,
         over=opt.over(compute_on, address),
+        **drawn,
     )
     beside = None
     if against is not None:
@@ -180,8 +176,7 @@ def evaluate(
             metrics=chosen or AGAINST,
             strata=by_idea,
             baselines=False,
-            resamples=resamples,
-            seed=seed,
+            **drawn,
         )
     # What is made of model and people together, and by name the columns of --marked: a value for each predicted item.
     together: dict[str, Any] = {}
@@ -190,24 +185,24 @@ def evaluate(
     if sets is not None:
         from dissensus.together.sets import prediction_sets, set_columns
 
-        together["sets"] = {
-            name: prediction_sets(judged, aligned[name], level=sets, resamples=resamples, seed=seed) for name in systems
-        }
+        together["sets"] = {name: prediction_sets(judged, aligned[name], level=sets, **drawn) for name in systems}
         marks |= set_columns(together["sets"][first].of(outputs[first]), outputs[first].classes)
     if asking:
         from dissensus.together.deferral import defer as deferral
 
-        together["defer"] = {
-            name: deferral(judged, outputs[name], share=defer, cost=vote_cost, resamples=resamples, seed=seed)
-            for name in systems
-        }
+        asked: dict[str, Any] = {"share": defer, "cost": vote_cost, **drawn}
+        together["defer"] = {name: deferral(judged, outputs[name], **asked) for name in systems}
         marks |= together["defer"][first].columns(outputs[first].items)
     if marked is not None:
-        write_marked(marked, outputs[first], marks)
+        import polars as pl
+
+        from dissensus.table_file import write_table
+
+        write_table(pl.DataFrame({"item": outputs[first].items.tolist(), **marks}), marked)
     notes = [sentence for output in outputs.values() for sentence in output.notes] + cautions
     if json is not None:
-        paths = {name: str(path) for name, path in systems.items()}
-        sources = {"votes": votes, "predictions": paths, **reading_dict(how), "prediction_notes": notes}
+        files_read = {name: str(path) for name, path in systems.items()}
+        sources = {"votes": votes, "predictions": files_read, **reading_dict(how), "prediction_notes": notes}
         other_labels = {} if beside is None else {"against": {"file": str(against), **beside.to_dict()}}
         json_to(json, {**sources, **result.to_dict(), **other_labels, **json_value(together)})
     if markdown is not None:
@@ -215,10 +210,10 @@ def evaluate(
     if latex is not None:
         text_to(latex, result.to_latex())
     if figure is not None:
-        from dissensus.report.dots import draw_dots
+        from dissensus.report.dots import dots, write_figure
 
-        draw_dots(result, figure, inches=width)
-    if not to_screen:
+        write_figure(dots(result), figure, inches=width)
+    if to_output:
         return
     if full:
         note(*notes)
@@ -315,7 +310,6 @@ def _headline_grid(result: Evaluation, idea: str) -> tuple[list[str], list[list[
 
 
 def _print_all(result: Evaluation) -> None:
-    """Every table and every note."""
     out = console()
     say(result.verdict)
     out.print(f"\n[bold]All {result.items:,} items[/], {len(result.classes)} classes")

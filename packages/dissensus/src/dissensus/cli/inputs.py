@@ -78,6 +78,17 @@ def votes_beside_predictions(
     return votes_named(source, replace(reading, classes=None) if own else reading)
 
 
+def people_beside_predictions(
+    source: str, reading: Options, predictions: Sequence[Path | None]
+) -> tuple[Votes, Reading | None, list[str]]:
+    """As `votes_beside_predictions`, the votes of people; and a sentence on those of models, which are left out."""
+    from dissensus.votes.kinds import people_alone
+
+    read, how = votes_beside_predictions(source, reading, predictions)
+    people, left_out = people_alone(read)
+    return people, how, [left_out] if left_out else []
+
+
 def _has_column(path: Path, name: str) -> bool:
     from dissensus.table_file import open_table
 

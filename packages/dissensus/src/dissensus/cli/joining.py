@@ -71,7 +71,7 @@ class _Commands(MutableMapping[str, Any]):
             return _command(name, entry.load(), panel)
         if not place:
             raise KeyError(name)
-        return _missing(f"{self._inside.replace('.', ' ')}{name}", place, panel)
+        return _command(name, _missing(f"{self._inside.replace('.', ' ')}{name}", place), panel)
 
 
 def _command(name: str, made: Any, panel: str) -> Any:
@@ -90,7 +90,7 @@ def _command(name: str, made: Any, panel: str) -> Any:
     return command
 
 
-def _missing(name: str, part: str, panel: str) -> Any:
+def _missing(name: str, part: str) -> typer.Typer:
     """A command that is not there: whatever follows its name, it says what to install."""
     alone = typer.Typer(add_completion=False)
 
@@ -103,6 +103,4 @@ def _missing(name: str, part: str, panel: str) -> Any:
     def answer() -> None:
         raise InputError(f"{name}: {not_installed(part)}")
 
-    command = get_command(alone)
-    command.rich_help_panel = panel or None  # type: ignore[attr-defined]
-    return command
+    return alone

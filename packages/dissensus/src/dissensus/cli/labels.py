@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import is_known, read_files, system_files, votes_beside_predictions, votes_named
+from dissensus.cli.inputs import is_known, people_beside_predictions, read_files, system_files, votes_named
 from dissensus.cli.printing import console, folded, json_to, next_step, note, plain, table, typed
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from dissensus.labels import LabelDistribution
     from dissensus.votes.formats import Options
-    from dissensus.votes.table import Votes
 
 
 def _print_schemes() -> None:
@@ -57,7 +56,7 @@ def labels(
     from dissensus.labels.schemes import UNSURE_WEIGHT
     from dissensus.labels.writing import annotator_table, judgement_table, write_labels
     from dissensus.table_file import write_table
-    from dissensus.votes.kinds import people_alone
+    from dissensus.votes.kinds import people_alone, share_of_models
 
     if model:
         if stream or probabilities or release is not None or per != "item" or gold is not None or scheme != "frequency":
@@ -95,7 +94,11 @@ def labels(
         everybody, _ = votes_named(source, reading)
         if release is not None and with_models:
             raise InputError("--release makes its labels from people's votes alone; leave out --with-models")
-        votes, of_models = _with_models(everybody) if with_models else people_alone(everybody)
+        votes, of_models = everybody.models_as_people(), share_of_models(everybody)
+        if not with_models:
+            votes, of_models = people_alone(everybody)
+        elif of_models:
+            of_models += ", and each model counts as one more person (--with-models)"
         if of_models:
             note(of_models)
         models_among = everybody.model_annotators if with_models else votes.model_annotators
@@ -149,16 +152,13 @@ def _together(
     """Labels of votes and predictions together, and what the two are worth."""
     from dissensus.labels.writing import write_labels
     from dissensus.together import combine
-    from dissensus.votes.kinds import people_alone
     from dissensus.votes.shown_pairs import shown_pairs
 
-    read, _ = votes_beside_predictions(source, reading, files)
-    votes, left_out = people_alone(read)
+    votes, _, left_out = people_beside_predictions(source, reading, files)
     stated: Any = {"given": given, "answers": answers, "shown": shown_pairs(votes)}
     systems = read_files(votes.classes, system_files(files), reading, **stated)
     both = combine(votes, systems, seed=seed)
-    if left_out:
-        note(left_out)
+    note(*left_out)
     if json is not None:
         json_to(json, {**_facts(both.labels), **both.to_dict()})
     if "-" not in (str(json), str(output)):
@@ -176,15 +176,6 @@ def _together(
         if str(output) != "-":
             note(f"label distributions of {len(both.labels):,} items written to {output}")
     next_step(typed("plan", source, model=files, given=given, reading=reading))
-
-
-def _with_models(votes: Votes) -> tuple[Votes, str]:
-    """The votes with each model counted as one more person, and a sentence that says so where there are any."""
-    from dissensus.votes.kinds import share_of_models
-
-    share = share_of_models(votes)
-    sentence = f"{share}, and each model counts as one more person (--with-models)" if share else ""
-    return votes.models_as_people(), sentence
 
 
 def _streamed(

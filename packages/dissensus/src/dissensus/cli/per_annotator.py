@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, say, short_table, table, text_to
 from dissensus.errors import InputError
@@ -56,23 +56,16 @@ def evaluate_per_annotator(
     systems: dict[str, VotePredictions] = {}
     labels: list[str] = []
     notes = list(notes)
+    stated: Any = {"order": reading.classes, "item": reading.item, "given": given}
     for number, (name, path) in enumerate(files.items()):
         if predicts_people(path, annotator=reading.annotator):
-            read = read_vote_predictions(
-                path,
-                votes,
-                order=reading.classes,
-                item=reading.item,
-                annotator=reading.annotator,
-                label=reading.label,
-                given=given,
-                only_common=only_common,
-            )
+            by = {**stated, "annotator": reading.annotator, "label": reading.label}
+            read = read_vote_predictions(path, votes, only_common=only_common, **by)
             systems[name] = read
             labels += [name] if read.given == "labels" else []
             notes += read.notes
         elif number:
-            output = read_predictions(path, votes.classes, order=reading.classes, item=reading.item, given=given)
+            output = read_predictions(path, votes.classes, **stated)
             systems[f"{name} (item only)"] = item_predictions(votes, output.items, output.probabilities.mean(axis=0))
             seeds = f" in the mean over its {len(output.probabilities)} seeds" if len(output.probabilities) > 1 else ""
             notes.append(f"{path}: it has no column of annotators, so it predicts the same of everybody{seeds}")
@@ -94,9 +87,10 @@ def evaluate_per_annotator(
     if markdown is not None:
         text_to(markdown, _markdown(result))
     if figure is not None:
-        from dissensus.report.disagreeing import draw_groups
+        from dissensus.report.disagreeing import group_dots
+        from dissensus.report.dots import write_figure
 
-        draw_groups(result, figure)
+        write_figure(group_dots(result), figure)
     paths = {name: str(path) for name, path in files.items()}
     told = result.to_dict(by_person=by_person)
     if pseudonyms is not None and told["by_person"] is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import read_files, read_systems, reading_dict, system_files, votes_beside_predictions
+from dissensus.cli.inputs import people_beside_predictions, read_files, read_systems, reading_dict, system_files
 from dissensus.cli.printing import console, json_alone, next_step, note, say, short_table, typed
 from dissensus.errors import InputError
 
@@ -44,16 +44,14 @@ def plan(
     from dissensus.labels.schemes import frequency
     from dissensus.planning.beside_model import PlanBeside, plan_with_model
     from dissensus.planning.planned import plan as planned
-    from dissensus.votes.kinds import people_alone
 
     if model and (predictions is not None or compare or difference is not None or goal != "soft_nll" or only_common):
         raise InputError(
             "plan: --model asks for votes beside a model, --predictions for votes that find the better of two systems; "
             "leave out --predictions, --compare, --only-common, --goal and --difference"
         )
-    read, how = votes_beside_predictions(source, reading, [predictions, *(compare or ()), *(model or ())])
-    votes, models_left_out = people_alone(read)
-    notes = [models_left_out] if models_left_out else []
+    paths = [predictions, *(compare or ()), *(model or ())]
+    votes, how, notes = people_beside_predictions(source, reading, paths)
     systems = None
     if predictions is not None:
         files = system_files([predictions, *(compare or ())])
@@ -86,15 +84,10 @@ def plan(
         console().print()
         _print_savings(result) if isinstance(result, PlanBeside) else _print(result)
         say(result.notes)
-    chosen: dict[str, Any] = {
-        "budget": budget,
-        "difference": difference,
-        "price": price,
-        "item_price": item_price,
-        "wage": wage,
-    }
-    chosen |= {"goal": goal if goal != "soft_nll" else None, "answer_seconds": answer_seconds, "given": given}
-    chosen |= {"predictions": predictions, "compare": compare, "model": model, "only_common": only_common}
+    chosen: dict[str, Any] = {"budget": budget, "difference": difference, "price": price, "item_price": item_price}
+    chosen |= {"wage": wage, "goal": goal if goal != "soft_nll" else None, "answer_seconds": answer_seconds}
+    chosen |= {"given": given, "predictions": predictions, "compare": compare, "model": model}
+    chosen["only_common"] = only_common
     if output is None:
         next_step(typed("plan", source, "-o", "plan", **chosen, reading=reading), "writes the list of items")
     elif result.next is not None and named_like(list(result.next.about), TEXT_COLUMNS):

@@ -82,8 +82,7 @@ def plain(text: str) -> str:
 def progress_bar(*columns: Any) -> Iterator[Progress]:
     """A bar on standard error for as long as the context lasts, once there is a step; in a pipe nothing is shown.
 
-    Args:
-        columns: Rich's, in place of a description, the bar, percent and the time left.
+    `columns` are Rich's, in place of a description, the bar, percent and the time left.
     """
     from rich.console import Console
     from rich.progress import Progress as Bar

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dissensus.cli import options as opt
-from dissensus.cli.inputs import read_systems, system_files, votes_beside_predictions
+from dissensus.cli.inputs import people_beside_predictions, read_systems, system_files
 from dissensus.cli.printing import console, json_alone, next_step, note, plain, typed
 from dissensus.errors import InputError
 from dissensus.votes.privacy import LEAST_PEOPLE, key_from, pseudonymous
@@ -43,7 +43,6 @@ def report(
     from dissensus.parts import joined
     from dissensus.report import write_report
     from dissensus.report.subject import files_subject
-    from dissensus.votes.kinds import people_alone
 
     if (source is None) == (votes is None):
         raise InputError(
@@ -59,11 +58,11 @@ def report(
     elif predictions is None:
         raise InputError("report: --votes needs --predictions FILE beside it; give both")
     else:
-        read, _ = votes_beside_predictions(votes, reading, [predictions, *(compare or ())])
-        people, models_left_out = people_alone(read)
+        paths = [predictions, *(compare or ())]
+        people, _, cautions = people_beside_predictions(votes, reading, paths)
         if pseudonyms is not None:
             people = pseudonymous(people, pseudonyms)
-        files = system_files([predictions, *(compare or ())])
+        files = system_files(paths)
         _, human, models, left_out = read_systems(
             label(people, scheme), files, reading, given=given, answers=answers, only_common=only_common
         )
@@ -81,7 +80,7 @@ def report(
                 *((f"predictions {name}", str(path)) for name, path in files.items()),
                 *([] if texts is None else [("texts", str(texts))]),
             ],
-            cautions=(*([models_left_out] if models_left_out else []), *left_out),
+            cautions=(*cautions, *left_out),
             least_people=least_people,
             command=typed(
                 *("report", "--votes", votes, "--predictions", predictions),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dissensus.cli.printing import console, note, plain, short_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
-    from dissensus.evaluation.probabilities import Predictions
     from dissensus.together.deferral import Deferral
     from dissensus.together.sets import PredictionSets
 
@@ -44,12 +42,3 @@ def print_deferral(made: Mapping[str, Deferral], *, known: Sequence[str]) -> Non
         console().print(short_table([["", "items chosen by", "area", "less than chance"], *lines]))
     notes = (sentence for found in made.values() for sentence in found.notes if sentence not in known)
     note(*dict.fromkeys(f"defer: {sentence}" for sentence in notes))
-
-
-def write_marked(path: Path, predictions: Predictions, columns: Mapping[str, Any]) -> None:
-    """A table with a row for each predicted item, and by name a column for each thing that is known of all of them."""
-    import polars as pl
-
-    from dissensus.table_file import write_table
-
-    write_table(pl.DataFrame({"item": predictions.items.tolist(), **columns}), path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import shutil
@@ -22,6 +21,7 @@ from dissensus.parts import joined
 from dissensus.progress import Step, silent
 from dissensus.shipped import shipped_toml
 from dissensus.votes.cifar import read_cifar_10h_counts
+from dissensus.whole_file import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -254,8 +254,7 @@ def _compared(dataset: Dataset, path: Path) -> list[str]:
     """A note where the file is not the one that the catalogue's entry was checked with."""
     if dataset.sha256 is None:
         return ["there is no checksum to compare the file with"]
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = sha256_of(path)
     if digest == dataset.sha256:
         return ["the checksum is right"]
     return [f"the file can be read, but is not the one that the catalogue knows (its sha256 is {digest})"]

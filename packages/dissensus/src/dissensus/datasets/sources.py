@@ -209,16 +209,13 @@ def _table(path: Path, name: str, *, item: str | None, text: str | None, label: 
     import polars as pl
 
     table = read_rows(open_file(path)).table
-    chosen = {}
-    for role, given, usual in (
-        ("item", item, ITEM_COLUMNS),
-        ("text", text, TEXT_COLUMNS),
-        ("label", label, LABEL_COLUMNS),
-    ):
+    for given in (item, text, label):
         if given is not None and given not in table.columns:
             raise InputError(f"{path}: no column '{given}'{choices(given, table.columns)}")
-        chosen[role] = given or named_like(table.columns, usual)
-    if chosen["text"] is None:
+    item = item or named_like(table.columns, ITEM_COLUMNS)
+    text = text or named_like(table.columns, TEXT_COLUMNS)
+    label = label or named_like(table.columns, LABEL_COLUMNS)
+    if text is None:
         raise InputError(f"{path}: no column of texts among {', '.join(table.columns)}; name it with text=")
 
     def column(name: str) -> Names:
@@ -227,12 +224,12 @@ def _table(path: Path, name: str, *, item: str | None, text: str | None, label: 
             raise InputError(f"{path}: column {name} holds lists; give one text per cell")
         return np.array(values.cast(pl.String).fill_null("").to_list(), dtype=np.str_)
 
-    others = [name for name in table.columns if name not in chosen.values() and not table[name].dtype.is_nested()]
+    others = [name for name in table.columns if name not in (item, text, label) and not table[name].dtype.is_nested()]
     return Source(
         name=name,
-        items=_numbers(table.height) if chosen["item"] is None else distinct(column(chosen["item"]), path),
-        texts=column(chosen["text"]),
-        labels=None if chosen["label"] is None else column(chosen["label"]),
+        items=_numbers(table.height) if item is None else distinct(column(item), path),
+        texts=column(text),
+        labels=None if label is None else column(label),
         columns={name: column(name) for name in others},
     )
 

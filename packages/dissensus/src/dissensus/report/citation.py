@@ -34,12 +34,8 @@ def bibliography(subject: Subject, added: Added) -> str:
     if len(subject.systems) > 1:
         used.append("holm1979simple")
     used += added.cited
-    papers = _references()
+    text = (resources.files("dissensus.report") / "references.bib").read_text(encoding="utf-8")
+    # Between entries lines are empty.
+    papers = {entry.partition("{")[2].partition(",")[0]: entry for entry in text.strip().split("\n\n")}
     own = papers["dissensus"].replace("VERSION", __version__)
     return "\n\n".join([own, *(papers[key] for key in sorted(set(used)))])
-
-
-def _references() -> dict[str, str]:
-    """By key, the BibTeX entries of references.bib, between which lines are empty."""
-    text = (resources.files("dissensus.report") / "references.bib").read_text(encoding="utf-8")
-    return {entry.partition("{")[2].partition(",")[0]: entry for entry in text.strip().split("\n\n")}

@@ -13,7 +13,6 @@ from dissensus.evaluation.comparison.differences import shown_p
 from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.people.evaluating import evaluate_people, item_predictions
 from dissensus.evaluation.people.map import LEVEL, PeopleMap, parted_items, people_map
-from dissensus.report.dots import write_figure
 from dissensus.report.figures import Section, dashed, intervals, one_figure, row_names
 from dissensus.report.items import PALETTE, Card, bar, class_colours, clipped
 from dissensus.report.tables import Cell, Table, TableRow, capital, ends, estimated, table_of
@@ -21,7 +20,6 @@ from dissensus.votes.privacy import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from dissensus.bootstrap import Seed
     from dissensus.evaluation.people.evaluating import PeopleEvaluation
@@ -105,7 +103,6 @@ def who_disagrees(subject: Subject, *, seed: int) -> WhoDisagrees | None:
 
 
 def _of_map(placed: PeopleMap, votes: Votes) -> list[str]:
-    """What the map says, in words."""
     left = [f"On the map {sentence}." for sentence in placed.left_out]
     if placed.reason:
         return [*left, f"No map of annotators: {placed.reason}."]
@@ -147,12 +144,9 @@ def _axes(placed: PeopleMap, votes: Votes) -> list[str]:
 
 def _of_groups(scored: Sequence[GroupScores]) -> list[str]:
     """For each attribute, whether its groups differ in what they say."""
-    differing: list[str] = []
-    same: list[str] = []
-    for scores in scored:
-        if scores.p_votes is not None:
-            few = differing if scores.p_votes <= LEVEL else same
-            few.append(f"{scores.attribute} (p {shown_p(scores.p_votes)})")
+    tested = [(scores.p_votes, scores.attribute) for scores in scored if scores.p_votes is not None]
+    differing = [f"{name} (p {shown_p(p)})" for p, name in tested if p <= LEVEL]
+    same = [f"{name} (p {shown_p(p)})" for p, name in tested if p > LEVEL]
     sentences = []
     if differing:
         sentences.append(f"Groups that differ in what they say of the same items: by {listed(differing)}.")
@@ -329,11 +323,6 @@ def group_dots(scored: PeopleEvaluation) -> Section:
         + "; ".join(f"{row['group']} {row['distance']:.3f}" for row in rows),
         note=note,
     )
-
-
-def draw_groups(scored: PeopleEvaluation, path: Path) -> None:
-    """Write the distances by group as a file, by its ending: .svg, .png, .pdf, or .json (Vega-Lite)."""
-    write_figure(group_dots(scored), path)
 
 
 def _parted(subject: Subject, groups: Groups, *, seed: Seed) -> list[Card]:

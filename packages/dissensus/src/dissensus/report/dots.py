@@ -15,7 +15,7 @@ from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.drawing import as_pdf, drawn, standalone
 from dissensus.report.figures import GREY, Section, dashed, intervals, one_figure, row_names
 from dissensus.report.items import PALETTE, short_names
-from dissensus.report.tables import ends
+from dissensus.report.tables import best_achievable, ends
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,11 +44,7 @@ def dots(evaluation: Evaluation, *, references: Mapping[str, str] | None = None)
     """Two dot plots with a row for each system, closest to people first: its score, and its paired difference.
 
     Above the scores stands the people ruler. A difference has a narrower interval than two scores, as both are of the
-    same items.
-
-    Args:
-        evaluation: of the systems.
-        references: by system, the one that it is compared with; None compares all with the evaluation's reference.
+    same items. `references` has by system the one that it is compared with; None is for all the evaluation's.
     """
     metric = METRICS[evaluation.headline]
     names = sorted(evaluation.systems, key=evaluation.distance)
@@ -126,11 +122,6 @@ def _ends(estimate: Estimate | None, value: str, low: str, high: str) -> Record:
     return {name: row[value] if end is None else end for name, end in row.items()}
 
 
-def draw_dots(evaluation: Evaluation, path: Path, *, inches: float | None = None) -> None:
-    """Write the dot plot as a file, by its ending: .svg, .png, .pdf, or .json (Vega-Lite)."""
-    write_figure(dots(evaluation), path, inches=inches)
-
-
 def write_figure(section: Section, path: Path, *, inches: float | None = None) -> None:
     """Write the one figure of a section as a file, by its ending: .svg, .png, .pdf, or .json (Vega-Lite)."""
     figure = section.figures[0]
@@ -178,8 +169,8 @@ def _ruler(people: list[tuple[str, float]], domain: list[float]) -> list[Any]:
 
 def _best(evaluation: Evaluation) -> Record:
     """What is best achievable, and from where to where it may lie; empty where it is not known."""
-    best = evaluation.overall.get(evaluation.systems[0], evaluation.headline).best_achievable
-    return {} if best is None or best.estimate is None else _ends(best.estimate, "at", "from", "to")
+    best = best_achievable(evaluation.overall.get(evaluation.systems[0], evaluation.headline))
+    return {} if best is None else _ends(best, "at", "from", "to")
 
 
 def _band(best: Record) -> list[Any]:

@@ -105,13 +105,10 @@ _DOT: Final = re.compile(r"^M([\d.]+),0A")
 
 
 def drawn(figure: Figure, rows: list[Record], *, inches: float | None = None) -> str:
-    """The figure as an SVG file; nothing is fetched from anywhere.
+    """The figure of these data as an SVG file; nothing is fetched from anywhere.
 
-    Args:
-        figure: what is drawn.
-        rows: its data.
-        inches: how wide the whole drawing is, with the type that every drawing has; None for the width of its place on
-            the page.
+    `inches` is how wide the whole drawing is, with the type that every drawing has; None is the width of its place on
+    the page.
     """
     if inches is None:
         return _svg(standalone(figure, rows))
@@ -146,11 +143,8 @@ def _width(svg: str) -> float:
 def for_page(svg: str, *, slug: str, points: bool = False) -> str:
     """A drawing as it stands in a page: no more than is seen, and each mark's values in `data-tip`, for hovering.
 
-    Args:
-        svg: from `drawn`.
-        slug: of the figure; names within the drawing begin with it, as a page has many drawings.
-        points: whether it is a cloud of points whose places are kept in `data-places` in the order of the data, and
-            which are drawn in a few strokes, as one element a point would make the page heavy.
+    Names within it begin with the figure's slug, as a page has many drawings. The places of a cloud of `points` stand
+    in `data-places` in the order of the data, and are drawn in few strokes: an element each would make the page heavy.
     """
     # Points first: there are thousands, and few strokes are left of them.
     text = _as_strokes(svg) if points else svg

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import entr
 
 from dissensus.evaluation.metrics.calibration_error import calibration_curve
-from dissensus.report.items import PALETTE, clipped
+from dissensus.report.items import class_colours, clipped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,7 +85,7 @@ def entropies(subject: Subject, *, only: Sequence[str] | None = None) -> Section
     shown = subject.shown if only is None else only
     most = float(np.log(len(subject.people.classes)))
     data = {
-        f"entropy-{number}": _squares(subject.people.entropy, _entropy(subject.systems[name]), most)
+        f"entropy-{number}": _squares(subject.people.entropy, subject.systems[name], most)
         for number, name in enumerate(shown)
     }
     largest = max((row["items"] for rows in data.values() for row in rows), default=1)
@@ -115,11 +115,6 @@ def entropies(subject: Subject, *, only: Sequence[str] | None = None) -> Section
         "unsure as people are; below it, it is surer. A model's entropy is the mean over its seeds."
     )
     return Section(figures=tuple(figures), data=data, note=note)
-
-
-def _entropy(runs: Runs) -> Floats:
-    """(items,) the mean over seeds of the entropy of each run, in nats."""
-    return np.asarray(entr(runs.astype(np.float64)).sum(axis=2).mean(axis=0))
 
 
 def calibration(subject: Subject) -> Section:
@@ -209,7 +204,9 @@ def dashed(**at: float) -> Any:
     return base.encode(**{axis: alt.X("at:Q") if axis == "x" else alt.Y("at:Q")})
 
 
-def _squares(people: Any, model: Any, most: float) -> list[Record]:
+def _squares(people: Floats, runs: Runs, most: float) -> list[Record]:
+    """Counts of items by people's entropy, and the mean over seeds of that of each run, in nats."""
+    model = entr(runs.astype(np.float64)).sum(axis=2).mean(axis=0)
     edges = np.linspace(0, most, _BINS + 1)
     counts, _, _ = np.histogram2d(people, np.minimum(model, most), bins=(edges, edges))
     return [
@@ -230,8 +227,7 @@ def diagonal(most: float) -> Any:
 
 def named_colours(names: Sequence[str]) -> Any:
     """A colour for each name, with a legend; field `method`."""
-    colours = [PALETTE[k % len(PALETTE)] for k in range(len(names))]
-    scale = alt.Scale(domain=names, range=colours)
+    scale = alt.Scale(domain=names, range=class_colours(len(names), ordered=False))
     return alt.Color("method:N", title=None, scale=scale).legend(
         orient="top", columns=4, columnPadding=22, symbolOpacity=1
     )

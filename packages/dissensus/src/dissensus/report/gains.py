@@ -12,7 +12,6 @@ from dissensus.evaluation.comparison.differences import BETTER, WORSE, differenc
 from dissensus.evaluation.comparison.intervals import estimate_over_seeds
 from dissensus.evaluation.comparison.strata import by_agreement, by_class, by_entropy, rows_of
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.evaluation.probabilities import Predictions
 from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, resample_systems
 from dissensus.report.figures import SHADES, Figure, Section, dashed, intervals, named_colours, spec_of
 from dissensus.report.items import clipped, distinct, short_names
@@ -58,12 +57,7 @@ def strata_of(subject: Subject) -> dict[tuple[str, str], ScoredRows]:
 
 def _resampled(subject: Subject, rows: ScoredRows, *, resamples: int, seed: int) -> dict[str, Matrix]:
     """By system, (1 + resamples, seeds) values of `Subject.measured` on a stratum."""
-    names: Any = {"items": subject.people.items, "classes": subject.people.classes}
-    seeds = subject.evaluation.compared.seeds
-    systems = {
-        name: Predictions(probabilities=runs.astype(np.float64), seeds=seeds[name], **names)
-        for name, runs in subject.systems.items()
-    }
+    systems = {name: subject.predictions(name) for name in subject.systems}
     metric = METRICS[subject.measured]
     return resample_systems(rows, systems, [metric], original=None, resamples=resamples, seed=seed)[metric.name]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +31,7 @@ def glossary(subject: Subject, added: Added) -> list[tuple[str, str]]:
     from dissensus.labels.labelling import SCHEMES
 
     found = dict(terms()["report"])
-    found |= {f"{METRICS[name].title}": metric_in_words(METRICS[name]) for name in subject.evaluation.metrics}
+    found |= {METRICS[name].title: metric_in_words(METRICS[name]) for name in subject.evaluation.metrics}
     found |= {name: baseline_in_words(name, subject.evaluation.notes) for name in subject.evaluation.baselines}
     if subject.votes is not None and subject.votes.annotators is not None:
         found |= terms()["people"]
@@ -55,23 +54,19 @@ def delivery_in_words(paragraph: str) -> str:
 def metric_in_words(metric: Metric) -> str:
     """What a metric computes, in which unit, which side is closer to people, and who defined it."""
     side = {"lower": "Lower is closer to people", "higher": "Higher is closer to people", "zero": "0 is best"}
-    unit = f", in {metric.unit}" if metric.unit and metric.unit not in paragraph(_function(metric)) else ""
-    return f"{paragraph(_function(metric)).rstrip('.')}{unit}. {side[metric.better]}. ({metric.reference})"
+    function = metric.per_item or metric.over_items
+    said = paragraph(function.func if isinstance(function, partial) else function)
+    unit = f", in {metric.unit}" if metric.unit and metric.unit not in said else ""
+    return f"{said.rstrip('.')}{unit}. {side[metric.better]}. ({metric.reference})"
 
 
 def baseline_in_words(name: str, notes: Iterable[str]) -> str:
     """How a baseline was made, as the evaluation notes it."""
-    made = next((note for note in notes if note.startswith(f"{name}: ")), "")
-    text = made.removeprefix(f"{name}: ")
+    text = next((note.removeprefix(f"{name}: ") for note in notes if note.startswith(f"{name}: ")), "")
     return f"Baseline: {text}." if text else ""
-
-
-def _function(metric: Metric) -> Any:
-    found = metric.per_item or metric.over_items
-    return found.func if isinstance(found, partial) else found
 
 
 def paragraph(function: Any) -> str:
     """The first paragraph of a docstring on one line, without code marks."""
     text = inspect.getdoc(function) or ""
-    return re.sub(r"`", "", " ".join(text.split("\n\n")[0].split()))
+    return " ".join(text.split("\n\n")[0].split()).replace("`", "")

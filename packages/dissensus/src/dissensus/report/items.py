@@ -29,13 +29,7 @@ LONGEST: Final = 300
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """A class's part of a distribution, for a bar.
-
-    Attributes:
-        name: of the class.
-        share: from 0 to 1.
-        colour: of the class.
-    """
+    """A class's part of a distribution, for a bar: the share is from 0 to 1, name and colour are the class's."""
 
     name: str
     share: float
@@ -87,9 +81,9 @@ def data_uri(image: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
     return "data:image/png;base64," + base64.b64encode(png.getvalue()).decode()
 
 
-def in_words(row: Sequence[float], classes: Sequence[str], *, most: int = 3) -> str:
-    """The classes of largest probability with their shares: `positive 62 %, neutral 30 %`."""
-    order = sorted(range(len(row)), key=lambda k: -row[k])[:most]
+def in_words(row: Sequence[float], classes: Sequence[str]) -> str:
+    """The three classes of largest probability with their shares: `positive 62 %, neutral 30 %`."""
+    order = sorted(range(len(row)), key=lambda k: -row[k])[:3]
     return ", ".join(f"{clipped(classes[k], 40)} {100 * row[k]:.0f} %" for k in order if row[k] >= 0.005)
 
 
@@ -155,13 +149,7 @@ def bar(row: Floats, classes: Sequence[str], colours: Sequence[str]) -> tuple[Sh
 
 
 def cards(subject: Subject, items: Ints, *, remarks: Sequence[str]) -> list[Card]:
-    """The chosen items as a reader sees them.
-
-    Args:
-        subject: of the page.
-        items: indices.
-        remarks: what is said of each, after its votes.
-    """
+    """The items of these indices as a reader sees them, with what is said of each (`remarks`) after its votes."""
     people, classes = subject.people, subject.people.classes
     colours = class_colours(len(classes), ordered=people.ordered)
     said = {name: subject.mean(name)[items] for name in subject.shown}

@@ -10,16 +10,17 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-import jinja2
 from markupsafe import Markup
 
+from dissensus.pages import templates
 from dissensus.report.drawing import COLUMN, drawn, for_page
 from dissensus.report.items import class_colours
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.report.chapters import Added
     from dissensus.report.disagreeing import WhoDisagrees
@@ -128,28 +129,17 @@ class Page:
 
 
 def render(page: Page, drawings: Mapping[str, str], columns: Mapping[str, str]) -> str:
-    """The page as HTML.
-
-    Args:
-        page: what it shows.
-        drawings: by slug, each figure as SVG.
-        columns: the same, as narrow as a column, for small screens.
-    """
-    templates = environment()
+    """The page as HTML, with its figures as SVG, by slug; `columns` are the same, as narrow as a column."""
     people = page.subject.people
     names = [] if page.clouds is None else [figure.title for figure in page.clouds.figures]
-
-    def svg(figure: Figure) -> Markup:
-        return Markup(for_page(drawings[figure.slug], slug=figure.slug, points=figure.points))
-
-    return templates.get_template("page.html.jinja").render(
+    return _filled(
+        "page.html.jinja",
+        lambda figure: drawings[figure.slug],
+        lambda figure: columns[figure.slug],
         page=page,
         subject=page.subject,
         legend=list(zip(people.classes, class_colours(len(people.classes), ordered=people.ordered), strict=True)),
-        style=Markup(source_of(templates, "page.css")),
-        script=Markup(source_of(templates, "page.js")),
-        svg=svg,
-        narrow=lambda figure: Markup(for_page(columns[figure.slug], slug=f"{figure.slug}-column")),
+        script=Markup(_source("page.js")),
         csv=_embedded(page.tables),
         points=as_script({"names": names, "items": page.points}),
     )
@@ -165,40 +155,34 @@ def render_small_page(
 ) -> str:
     """Figures, tables and, by heading, sample items as a page without a study; it needs no network and no script."""
     rows = {figure.slug: section.data[figure.data] for section in sections for figure in section.figures}
-
-    def svg(figure: Figure) -> Markup:
-        return Markup(for_page(drawn(figure, rows[figure.slug]), slug=figure.slug, points=figure.points))
-
-    templates = environment()
-    return templates.get_template("small_page.html.jinja").render(
+    return _filled(
+        "small_page.html.jinja",
+        lambda figure: drawn(figure, rows[figure.slug]),
+        lambda figure: drawn(figure, rows[figure.slug], inches=COLUMN),
         title=title,
         sentences=sentences,
         sections=sections,
         tables=tables,
         samples=samples or {},
-        style=Markup(source_of(templates, "page.css")),
-        svg=svg,
-        narrow=lambda figure: Markup(
-            for_page(drawn(figure, rows[figure.slug], inches=COLUMN), slug=f"{figure.slug}-column")
-        ),
     )
 
 
-def environment() -> jinja2.Environment:
-    """Where templates are found; whatever they show is escaped."""
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("dissensus.report", ""),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def _filled(template: str, wide: Callable[[Figure], str], column: Callable[[Figure], str], **words: Any) -> str:
+    """A template with its words, of which whatever they hold is escaped, and with the drawings that it asks for."""
+
+    def svg(figure: Figure) -> Markup:
+        return Markup(for_page(wide(figure), slug=figure.slug, points=figure.points))
+
+    def narrow(figure: Figure) -> Markup:
+        return Markup(for_page(column(figure), slug=f"{figure.slug}-column"))
+
+    found = templates("dissensus.report", autoescape=True).get_template(template)
+    return found.render(words, style=Markup(_source("page.css")), svg=svg, narrow=narrow)
 
 
-def source_of(templates: jinja2.Environment, name: str) -> str:
+def _source(name: str) -> str:
     """A file beside the templates, as it is."""
-    assert templates.loader is not None
-    return templates.loader.get_source(templates, name)[0]
+    return resources.files("dissensus.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _embedded(tables: Sequence[Table]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation.probabilities import Predictions
 from dissensus.evaluation.scoring import with_classes
 from dissensus.report.items import data_uri, images
 from dissensus.votes.echo import number
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Ints, Names, Table
     from dissensus.evaluation.evaluated import Evaluation
-    from dissensus.evaluation.probabilities import Predictions, Runs
+    from dissensus.evaluation.probabilities import Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.report.chapters import Added
     from dissensus.votes.table import Votes
@@ -83,6 +84,15 @@ class Subject:
         """(items, classes) what a system says in the mean over its seeds."""
         return np.asarray(self.systems[system].mean(axis=0, dtype=np.float64))
 
+    def predictions(self, system: str) -> Predictions:
+        """What a system says of the evaluated items, seed by seed."""
+        return Predictions(
+            probabilities=self.systems[system].astype(np.float64),
+            seeds=self.evaluation.compared.seeds[system],
+            items=self.people.items,
+            classes=self.people.classes,
+        )
+
     def model_of(self, system: str) -> str:
         """The model that a system belongs to."""
         return next(model for model, names in self.models.items() if system in names)
@@ -133,19 +143,10 @@ def files_subject(
     command: str = "",
     least_people: int = LEAST_PEOPLE,
 ) -> Subject:
-    """Votes and predictions from files as the subject of a page.
+    """Votes and predictions from files as the subject of a page, whose attributes say what most arguments are.
 
-    Args:
-        evaluation: of the systems.
-        people: what people said of the evaluated items.
-        predictions: by name, of the same items in the same order.
-        votes: all votes; None where only label distributions are known.
-        title: a short name.
-        texts: (items,) the text of each evaluated item; None shows their names.
-        files: what was read, as names and values.
-        cautions: what was found while reading.
-        command: what was typed.
-        least_people: how many people a group needs for its numbers to be shown.
+    `predictions` are by name, of the people's items in the same order; `texts` of None shows names; `files` are what
+    was read, as names and values, `cautions` what was found while reading, and `command` is what was typed.
     """
     people = with_classes(people, evaluation.classes)
     systems = {name: _over(each, evaluation.classes) for name, each in predictions.items()}
@@ -188,15 +189,11 @@ def _over(given: Predictions, classes: tuple[str, ...]) -> Runs:
 
 def made_with(evaluation: Evaluation) -> list[tuple[str, str]]:
     """How the intervals were made, and with which versions."""
-    return [
-        ("intervals", f"{evaluation.resamples:,} resamples, seed {evaluation.seed}"),
-        ("versions", ", ".join(f"{name} {version}" for name, version in _versions())),
-    ]
-
-
-def _versions() -> list[tuple[str, str]]:
-    found = [("Python", platform.python_version())]
+    versions = [f"Python {platform.python_version()}"]
     for name in VERSIONS:
         with suppress(metadata.PackageNotFoundError):
-            found.append((name, metadata.version(name)))
-    return found
+            versions.append(f"{name} {metadata.version(name)}")
+    return [
+        ("intervals", f"{evaluation.resamples:,} resamples, seed {evaluation.seed}"),
+        ("versions", ", ".join(versions)),
+    ]

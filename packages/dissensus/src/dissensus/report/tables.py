@@ -107,15 +107,9 @@ class Table:
 def comparison(
     subject: Subject, *, metrics: Sequence[str], slug: str, title: str, by: str = "agreement", stratum: str = ALL
 ) -> Table | None:
-    """Systems and baselines by metrics on the items of a stratum; None where it has no items.
+    """Systems and baselines by metrics on the items of a stratum, which belongs to an idea (`by`).
 
-    Args:
-        subject: of the page.
-        metrics: the columns.
-        slug: of the table.
-        title: of the table, without the number of items.
-        by: the idea that the stratum belongs to.
-        stratum: the items.
+    The title is completed with the number of items; None where the stratum has none.
     """
     evaluation = subject.evaluation
     scores = evaluation.overall if stratum == ALL else evaluation.by_stratum(by)
@@ -127,6 +121,7 @@ def comparison(
     compared = _compared(subject, by=by, stratum=stratum)
     ruled = evaluation.heads if stratum == ALL else {}
     best = evaluation.closest() if len(evaluation.models) > 1 and stratum == ALL else None
+    references = subject.references.values() if len(subject.systems) > 1 else ()
     rows, records = [], []
     for name in evaluation.systems:
         across = [scores.get(name, metric, stratum=stratum) for metric in metrics]
@@ -135,20 +130,23 @@ def comparison(
             cells.append(_cell(score, compared.get((name, score.metric))))
             cells += [_worth(worths.get(name))] if (worths := ruled.get(score.metric)) else []
         kind = "baseline" if name in evaluation.baselines else "best" if name == best else "method"
-        rows.append(TableRow(name=_named(subject, name), cells=tuple(cells), kind=kind))
+        called = f"{name} (reference)" if name in references else name
+        rows.append(TableRow(name=called, cells=tuple(cells), kind=kind))
         records += [_record(subject, score, compared.get((name, score.metric))) for score in across]
     limits, header = [], []
     for score in across:
         known = _corrected(score)
         # Against everybody a perfect model is off by nothing.
-        limits.append(estimated(_best(score), score.metric) if known is None else Cell(_number(0.0, score.metric)))
+        limits.append(
+            estimated(best_achievable(score), score.metric) if known is None else Cell(_number(0.0, score.metric))
+        )
         said = ", corrected" if known is not None else ", %" if score.metric == "accuracy" else ""
         header.append(f"{capital(METRICS[score.metric].short)}{said} {arrow(score.metric)}")
         if ruled.get(score.metric):
             limits.append(Cell(DASH))
             by = f", by {METRICS[score.metric].short}" if score.metric == evaluation.second else ""
             header.append(f"Worth in people{by} ↑")
-    if any(_best(score) is not None for score in across):
+    if any(best_achievable(score) is not None for score in across):
         rows.append(TableRow(name=BEST, cells=tuple(limits), kind="people"))
     left_out = [f"{METRICS[name].short} is left out: {why}." for name, why in evaluation.absent.items()]
     return Table(
@@ -228,7 +226,8 @@ def _tested(subject: Subject) -> Table | None:
     )
 
 
-def _best(score: Score) -> Estimate | None:
+def best_achievable(score: Score) -> Estimate | None:
+    """What a perfect model would score; None where that is not known."""
     return None if score.best_achievable is None else score.best_achievable.estimate
 
 
@@ -237,11 +236,6 @@ def _worth(worth: Worth | None) -> Cell:
         return Cell(DASH)
     value, bracket, interval = worth.short.partition(" [")
     return Cell(value, f"{bracket.strip()}{interval}")
-
-
-def _named(subject: Subject, name: str) -> str:
-    compared = len(subject.systems) > 1 and name in subject.references.values()
-    return f"{name} (reference)" if compared else name
 
 
 def _cell(score: Score, difference: Difference | None) -> Cell:
@@ -258,7 +252,7 @@ def _cell(score: Score, difference: Difference | None) -> Cell:
 
 def _record(subject: Subject, score: Score, difference: Difference | None) -> dict[str, Any]:
     worth = subject.evaluation.heads.get(score.metric, {}).get(score.system) if score.stratum == ALL else None
-    best, corrected = _best(score), None if score.corrected is None else score.corrected.estimate
+    best, corrected = best_achievable(score), None if score.corrected is None else score.corrected.estimate
     return (
         {
             "stratum": score.stratum,

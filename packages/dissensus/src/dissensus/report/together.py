@@ -9,7 +9,6 @@ import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
-from dissensus.evaluation.probabilities import Predictions
 from dissensus.report.chapters import Chapter
 from dissensus.report.figures import Figure, Section, diagonal, intervals, named_colours, spec_of
 from dissensus.report.items import PALETTE
@@ -40,15 +39,7 @@ def beside_people(subject: Subject, *, resamples: int, seed: int) -> Chapter | N
         return None
     people, votes, best = subject.people, subject.votes, subject.evaluation.closest()
     own = people if votes is None else votes.take_items(places_of(people.items, votes.items))
-    names: Any = {"items": people.items, "classes": people.classes}
-    systems = {
-        name: Predictions(
-            probabilities=subject.systems[name].astype(np.float64),
-            seeds=subject.evaluation.compared.seeds[name],
-            **names,
-        )
-        for name in subject.shown
-    }
+    systems = {name: subject.predictions(name) for name in subject.shown}
     try:
         asked = defer(own, {best: systems[best]}, resamples=resamples, seed=seed)
         sets = {
@@ -60,14 +51,14 @@ def beside_people(subject: Subject, *, resamples: int, seed: int) -> Chapter | N
     drawn: list[tuple[Figure, list[dict[str, Any]]]] = []
     if asked.learnt is not None:
         drawn = [_risk(asked), _in_people(gains_of(asked.learnt, resamples=resamples, seed=seed))]
-    drawn = [(figure, rows) for figure, rows in drawn if rows]
-    figures = tuple(figure for figure, _ in drawn)
+    data = {figure.slug: rows for figure, rows in drawn if rows}
+    figures = tuple(figure for figure, _ in drawn if figure.slug in data)
     note = (
         f"When to ask: what not asking for {number(asked.asked, 'vote')} costs on the items that {best} answers, for "
         "several ways to choose items; the lower the better. In people: what its prediction and a few votes are worth "
         "together, and on the dashed line votes alone."
     )
-    section = Section(figures=figures, data={figure.slug: rows for figure, rows in drawn}, note=note)
+    section = Section(figures=figures, data=data, note=note)
     return Chapter(
         anchor="together",
         title="Beside people",

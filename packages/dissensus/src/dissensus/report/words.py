@@ -9,7 +9,7 @@ from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.evaluation.comparison.verdict import closest_minus_rival, equals, of_one_run, speaks_against
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.report.glossary import DELIVERY, delivery_in_words
-from dissensus.report.tables import signed, signed_interval
+from dissensus.report.tables import best_achievable, capital, signed, signed_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,14 +29,14 @@ def answer(subject: Subject) -> list[str]:
     if len(subject.systems) == 1:
         return _of_one(subject, asked=asked)
     verdicts = {model: _verdict(subject, model) for model, names in subject.models.items() if len(names) > 1}
+    if not verdicts:
+        return ["Each model has one system only: nothing was compared."]
+    first, told = next(iter(verdicts.items()))
     sentences = []
-    for number, (model, verdict) in enumerate(verdicts.items()):
-        repeated = number and verdict == next(iter(verdicts.values()))
+    for model, verdict in verdicts.items():
+        repeated = model != first and verdict == told
         opening = verdict if asked and not repeated else ""
         sentences.append(_sentence(subject, model, opening=opening, explained=explained))
-    first = next(iter(verdicts), None)
-    if first is None:
-        return ["Each model has one system only: nothing was compared."]
     return [*sentences, *_numbers(subject, first), _how_to_read(subject)]
 
 
@@ -134,11 +134,10 @@ def _numbers(subject: Subject, model: str) -> list[str]:
 
 def _best_achievable(subject: Subject) -> list[str]:
     evaluation = subject.evaluation
-    best = evaluation.overall.get(evaluation.systems[0], evaluation.headline).best_achievable
-    if best is None or best.estimate is None:
+    best = best_achievable(evaluation.overall.get(evaluation.systems[0], evaluation.headline))
+    if best is None:
         return []
-    metric = METRICS[evaluation.headline]
-    score = f"{best.estimate.value:.3f} {metric.unit}".rstrip()
+    score = f"{best.value:.3f} {METRICS[evaluation.headline].unit}".rstrip()
     return [f"Against so few votes, a perfect model would itself score about {score} (best achievable)."]
 
 
@@ -153,8 +152,7 @@ def _how_to_read(subject: Subject) -> str:
     if subject.deliveries:
         parts.append(f"a delivery, such as those in the answer, is {DELIVERY}")
     parts.append("every word is explained in the glossary below")
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capital('; '.join(parts))}."
 
 
 def _explained(subject: Subject, name: str, explained: set[str]) -> str:
@@ -169,15 +167,11 @@ def _explained(subject: Subject, name: str, explained: set[str]) -> str:
 def _worth(subject: Subject, name: str) -> str:
     """What a system is: worth so many people, or worse than the marginal."""
     worth = subject.evaluation.worth.get(name)
-    if worth is None or worth.estimate is None:
-        return ""
-    return worth.in_words
+    return "" if worth is None or worth.estimate is None else worth.in_words
 
 
 def _opened(opening: str, sentence: str) -> str:
-    if not opening:
-        return f"{sentence[:1].upper()}{sentence[1:]}"
-    return f"{opening}: {sentence}"
+    return f"{opening}: {sentence}" if opening else capital(sentence)
 
 
 def _signed(value: Estimate) -> str:

@@ -78,14 +78,9 @@ def write_report(
     path = Path(path)
     subject = _subject(about, predictions, classes, texts, seed=seed)
     page = make_page(subject, files=f"{path.stem}-files", seed=seed)
-    drawings = {
-        figure.slug: drawn(figure, section.data[figure.data]) for section in page.sections for figure in section.figures
-    }
-    columns = {
-        figure.slug: drawn(figure, section.data[figure.data], inches=COLUMN)
-        for section in page.sections
-        for figure in section.figures
-    }
+    shown = [(figure, section.data[figure.data]) for section in page.sections for figure in section.figures]
+    drawings = {figure.slug: drawn(figure, rows) for figure, rows in shown}
+    columns = {figure.slug: drawn(figure, rows, inches=COLUMN) for figure, rows in shown}
     text = render(page, drawings, columns)
     folder = path.with_name(page.files)
     try:
@@ -103,6 +98,10 @@ def write_report(
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
     return path
+
+
+report = write_report
+"""What `dissensus` calls it."""
 
 
 def _subject(
@@ -178,17 +177,15 @@ def are_columns(votes: Votes) -> bool:
     return bool(names) and all(re.fullmatch(r"(?i)(column|col|vote|answer)[ _]?\d+", str(name)) for name in names)
 
 
-def _spread(low: int, middle: float, high: int) -> str:
-    return f"{low:,}" if low == high else f"{middle:g} in the median, from {low:,} to {high:,}"
-
-
 def data_facts(subject: Subject) -> list[tuple[str, str]]:
     """What is known of the votes, and of those who cast them."""
     people, votes = subject.people, subject.votes
     size = people.panel_size
+    low, high = size.min(), size.max()
+    spread = f"{low:,}" if low == high else f"{np.median(size):g} in the median, from {low:,} to {high:,}"
     facts = [
         ("evaluated", subject.where),
-        ("judgements per item", _spread(size.min(), np.median(size), size.max())),
+        ("judgements per item", spread),
         ("unanimous items", f"{int(people.unanimous.sum()):,} of {len(people):,} ({people.unanimous.mean():.0%})"),
         ("human entropy", f"{people.entropy.mean():.3f} nats in the mean; {np.log(len(people.classes)):.3f} at most"),
         ("classes", f"{len(people.classes)}, {'a scale' if people.ordered else 'in no order'}"),

@@ -80,7 +80,11 @@ def krippendorff_alpha(
     if level == "nominal":
         recipe = _nominal(rows)
     else:
-        _refuse_several_votes(votes, level)
+        if isinstance(votes, Votes) and not single_choice(votes):
+            raise InputError(
+                f"alpha: judgements with several votes or none have no single place on a scale, as level='{level}' "
+                "needs; use level='nominal', or class_alpha"
+            )
         places = _places(votes, rows, scale)
         recipe = _interval(rows, places) if level == "interval" else _ordinal(rows, resamples=resamples, seed=seed)
     return _estimates(rows, [recipe], resamples=resamples, seed=seed)[f"krippendorff_alpha_{level}"]
@@ -181,7 +185,9 @@ def class_alpha(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> dict[
 
     A class that a judgement does not vote for was answered with no. The class `none` is not a question and is left out.
     """
-    unsure = _unsure_counts(votes)
+    unsure = np.zeros_like(votes.counts)
+    if votes.unsure is not None:
+        unsure = cross_counts(votes.item[votes.unsure], votes.label[votes.unsure], votes.counts.shape)
     yes = votes.counts - unsure
     out = {}
     for k, name in enumerate(votes.classes):
@@ -291,12 +297,6 @@ def _count_table(counts: ArrayLike) -> Counts:
     return table.astype(np.int64)
 
 
-def _unsure_counts(votes: Votes) -> Counts:
-    if votes.unsure is None:
-        return np.zeros_like(votes.counts)
-    return cross_counts(votes.item[votes.unsure], votes.label[votes.unsure], votes.counts.shape)
-
-
 @dataclass(frozen=True)
 class _Recipe:
     """Statistics that are functions of sums over items, so that one bootstrap serves them all.
@@ -354,14 +354,6 @@ def _nominal(rows: _PairableItems) -> _Recipe:
         }
 
     return _Recipe(7 + 2 * n_classes, columns, values)
-
-
-def _refuse_several_votes(votes: Votes | ArrayLike, level: Level) -> None:
-    if isinstance(votes, Votes) and not single_choice(votes):
-        raise InputError(
-            f"alpha: judgements with several votes or none have no single place on a scale, as level='{level}' needs; "
-            "use level='nominal', or class_alpha"
-        )
 
 
 def _places(votes: Votes | ArrayLike, rows: _PairableItems, scale: ArrayLike | None) -> Floats:

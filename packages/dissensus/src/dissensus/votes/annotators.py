@@ -94,7 +94,7 @@ def annotator_agreement(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreem
     return _compared(votes, others=others, same=same, rest=None, level=level)
 
 
-def models_beside_people(votes: Votes, *, level: float = 0.95) -> AnnotatorAgreement | None:
+def models_beside_people(votes: Votes) -> AnnotatorAgreement | None:
     """How far each model agrees with people: as `annotator_agreement`, where the others are people and nobody else.
 
     None where no vote is from a model, or nobody says from which.
@@ -110,7 +110,7 @@ def models_beside_people(votes: Votes, *, level: float = 0.95) -> AnnotatorAgree
         others=people.panel_size[theirs.item].astype(np.float64),
         same=mass[theirs.item, theirs.label],
         rest=mass.sum(axis=0, keepdims=True),
-        level=level,
+        level=0.95,
     )
     return result._rows(np.flatnonzero(votes.model_annotators))
 
@@ -135,6 +135,8 @@ def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None,
     low, high = wilson(agreement, compared, level)
     shape = n_annotators, n_classes
     habits = cross_counts(votes.annotators.code, votes.label, shape, weights=weight * together).astype(np.float64)
+    own = symmetric(habits) if votes.pairs else habits
+    rest = own.sum(axis=0) - own if rest is None else rest
     by = votes.judgement_annotator
     judgements, unknown = np.bincount(by, minlength=n_annotators), np.full(n_annotators, np.nan)
     unsure = np.bincount(by[unsure_judgements(votes)], minlength=n_annotators)
@@ -146,7 +148,8 @@ def _compared(votes: Votes, *, others: Floats, same: Floats, rest: Table | None,
         agreement=agreement,
         low=low,
         high=high,
-        expected=_chance(symmetric(habits) if votes.pairs else habits, rest),
+        # sum_k p_k q_k with p each annotator's shares of the classes and q those of all the others.
+        expected=ratio((own * rest).sum(axis=1), own.sum(axis=1) * rest.sum(axis=1)),
         seconds=unknown if votes.seconds is None else group_medians(votes.seconds, by, groups=n_annotators),
         unsure_rate=unknown if votes.unsure is None else ratio(unsure, judgements),
         level=level,
@@ -197,12 +200,6 @@ def _own_share(votes: Votes, weight: Floats) -> tuple[Floats, Floats]:
     # Numbers of whole judgements: thirds and sevenths need not sum to them exactly.
     total = np.rint(np.bincount(person, weights=weight))
     return same[choice], total[person]
-
-
-def _chance(own: Table, rest: Table | None) -> Floats:
-    """sum_k p_k q_k with p each annotator's shares of the classes and q those of all the others."""
-    rest = own.sum(axis=0) - own if rest is None else rest
-    return ratio((own * rest).sum(axis=1), own.sum(axis=1) * rest.sum(axis=1))
 
 
 def wilson(share: Any, trials: Any, level: float) -> tuple[Any, Any]:

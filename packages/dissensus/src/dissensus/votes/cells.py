@@ -316,23 +316,22 @@ def times_of(cells: pl.Series) -> pl.Series:
     UNIX time is in seconds, milliseconds or microseconds, the same for the whole column: which of them is told by the
     size of its numbers, which lie between 1973 and 5138. `03/04/2024` is no moment here: it has two readings.
     """
+    nothing = pl.repeat(None, len(cells), dtype=pl.Datetime("us"), eager=True).alias(cells.name)
     if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
         moments = cells.cast(pl.Datetime("us"))
         if getattr(cells.dtype, "time_zone", None) is None:
             return moments
         return cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None).cast(moments.dtype)
     if not (cells.dtype.is_numeric() or cells.dtype == pl.String):
-        return pl.Series(cells.name, [None] * len(cells), dtype=pl.Datetime("us"))
+        return nothing
     numbers = cells.cast(pl.Float64, strict=False)
     for unit in (1, 1_000, 1_000_000):
         known = numbers.is_between(1e8 * unit, 1e11 * unit, closed="left").fill_null(value=False)
         if known.any():
             moments = (numbers.filter(known) * (1_000_000 // unit)).round().cast(pl.Int64).cast(pl.Datetime("us"))
-            return moments.gather(known.cum_sum().cast(pl.Int64) - 1).zip_with(
-                known, pl.Series([None] * len(cells), dtype=pl.Datetime("us"))
-            )
+            return moments.gather(known.cum_sum().cast(pl.Int64) - 1).zip_with(known, nothing)
     if cells.dtype != pl.String:
-        return pl.Series(cells.name, [None] * len(cells), dtype=pl.Datetime("us"))
+        return nothing
     parts = cells.str.strip_chars().str.extract_groups(_MOMENT).struct.unnest()
     day, clock, seconds, offset = (parts[name] for name in parts.columns)
     text = day + " " + clock.fill_null("00:00") + seconds.fill_null(":00")
@@ -391,7 +390,7 @@ def refuse_missing(cells: pl.Series, *, where: Where) -> None:
     """Refuse a column with an empty cell."""
     if isinstance(cells.dtype, pl.Enum | pl.Categorical) and "" in cells.unique().cast(pl.String):
         cells = cells.cast(pl.String)
-    missing = cells.is_null() | (cells == "") if cells.dtype == pl.String else cells.is_null()
+    missing = _is_empty(cells)
     if missing.any():
         row = int(missing.to_numpy().argmax())
         raise InputError(f"{where(row)}: column '{cells.name}' is empty; fill the cell or remove the row")
@@ -403,8 +402,8 @@ def is_missing(cells: pl.Series, tokens: Sequence[str]) -> pl.Series:
         return cells.is_null()
     missing = cells.is_null() if "" in tokens else pl.repeat(value=False, n=len(cells), eager=True)
     words = [token for token in tokens if token or cells.dtype == pl.String]
-    if cells.dtype.is_float():
-        missing = missing | (cells.is_nan() if "" in tokens else pl.repeat(value=False, n=len(cells), eager=True))
+    if cells.dtype.is_float() and "" in tokens:
+        missing = missing | cells.is_nan()
     if numbers := [float(token) for token in words if _NUMBER.fullmatch(token)]:
         # 99.0 is 99, as a class is too.
         missing = missing | cells.cast(pl.Float64, strict=False).is_in(numbers).fill_null(value=False)

@@ -175,9 +175,8 @@ def _without_models(
     by_model = parse_kinds(kinds[column], where=where)
     if keep or not by_model.any():
         return rows, 0
-    return rows.filter(pl.col(column).is_in(kinds[column].filter(~by_model).implode())), int(
-        kinds["len"].filter(by_model).sum()
-    )
+    people = kinds[column].filter(~by_model).implode()
+    return rows.filter(pl.col(column).is_in(people)), int(kinds["len"].filter(by_model).sum())
 
 
 def _count_compact(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from importlib import resources
@@ -15,6 +14,7 @@ from dissensus.votes.columns import KIND
 from dissensus.votes.kinds import share_of_models
 from dissensus.votes.own import OWN
 from dissensus.votes.writing import TIME
+from dissensus.whole_file import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,15 +46,8 @@ def croissant(
     """The metadata of votes that were written to a file, ready for JSON.
 
     Croissant's checker accepts it as it is; of `REQUIRED` it holds what is given here, and the rest is for whoever
-    publishes the set to add.
-
-    Args:
-        votes: the votes.
-        path: the file that holds them, as `write_votes` wrote it.
-        name: of the dataset.
-        licence: an address or an SPDX name; None leaves it out.
-        url: the page of the dataset; None leaves it out.
-        citation: what to cite; None leaves it out.
+    publishes the set to add. `name`, `url` (its page) and `citation` are of the dataset, `licence` is an address or an
+    SPDX name, and None leaves out each of them.
     """
     what = {
         "item": "The item that was judged.",
@@ -81,8 +74,6 @@ def croissant(
 
 def described(path: Path, records: dict[str, Any], *, name: str, description: str, **more: Any) -> dict[str, Any]:
     """The metadata of a dataset in one file, ready for JSON; further fields that are None are left out."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {
         "@context": json.loads(resources.files("dissensus.votes").joinpath("croissant.json").read_text("utf-8")),
         "@type": "sc:Dataset",
@@ -96,7 +87,7 @@ def described(path: Path, records: dict[str, Any], *, name: str, description: st
                 "name": path.name,
                 "contentUrl": path.name,
                 "encodingFormat": _MEDIA.get(kind_of(path), "application/octet-stream"),
-                "sha256": digest,
+                "sha256": sha256_of(path),
             }
         ],
         "recordSet": [records],

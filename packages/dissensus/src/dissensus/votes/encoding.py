@@ -14,17 +14,13 @@ if TYPE_CHECKING:
 
 
 def encode(values: pl.Series) -> tuple[Codes, Names]:
-    """Number names 0, 1, 2, ... in order of first appearance.
+    """(n,) names numbered 0, 1, 2, ... in order of first appearance; and the distinct names, whole numbers as int64.
+
+    Names are whole numbers, text, or an Enum or Categorical, without nulls.
 
     >>> codes, names = encode(pl.Series(["b", "a", "b"]))
     >>> codes.tolist(), names.tolist()
     ([0, 1, 0], ['b', 'a'])
-
-    Args:
-        values: (n,) names without nulls: whole numbers, text, or an Enum or Categorical.
-
-    Returns:
-        (n,) codes, and the distinct names: int64 for whole numbers, else text.
     """
     values = values.rechunk()
     codes, first = first_appearances(values)

@@ -69,7 +69,10 @@ def votes_from_wide(
     if panel[panel.columns[-1]].null_count():
         refuse_short_rows(rows)
     if missing is None and classes is None:
-        _tell_missing(cells.filter(empty_cell & (cells != "").fill_null(value=False)), notes)
+        gaps = cells.filter(empty_cell & (cells != "").fill_null(value=False))
+        if notes is not None and len(gaps):
+            said = ", ".join(f"'{word}'" for word in gaps.unique().sort().to_list())
+            notes.append(f"{len(gaps):,} cells of {said} are read as missing; --missing '' keeps them as labels")
         _refuse_minus_one(cells.filter(~empty_cell), rows)
     place = np.flatnonzero(~empty_cell.to_numpy())
 
@@ -99,12 +102,6 @@ def votes_from_wide(
         ),
         ordered=bool(ordered),
     )
-
-
-def _tell_missing(cells: pl.Series, notes: list[str] | None) -> None:
-    if notes is not None and len(cells):
-        words = ", ".join(f"'{word}'" for word in cells.unique().sort().to_list())
-        notes.append(f"{len(cells):,} cells of {words} are read as missing; --missing '' keeps them as labels")
 
 
 def _refuse_minus_one(cells: pl.Series, rows: Rows) -> None:
@@ -269,12 +266,12 @@ def votes_from_npy(path: Path, *, classes: Sequence[str] | None = None, ordered:
         raise InputError(
             f"{path}: there are {counts.shape[1]} columns, and classes= names {len(names)}; name each column"
         )
-
-    def where(row: int) -> str:
-        return f"{path}, row {row + 1}"
-
     return _votes_from_table(
-        np.asarray(counts), items=np.arange(counts.shape[0]), classes=names, ordered=ordered, where=where
+        np.asarray(counts),
+        items=np.arange(counts.shape[0]),
+        classes=names,
+        ordered=ordered,
+        where=lambda row: f"{path}, row {row + 1}",
     )
 
 

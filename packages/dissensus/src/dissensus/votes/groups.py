@@ -160,9 +160,8 @@ def original_agreement(votes: Votes, original: Names) -> OriginalAgreement:
 def _members(values: Names) -> list[tuple[str, Any]]:
     """The distinct values with the places that have them, the most frequent first."""
     names, code = np.unique(values.astype(np.dtypes.StringDType()), return_inverse=True)
-    size = np.bincount(code, minlength=len(names))
-    ordered = np.argsort(-size, kind="stable")
-    return [(str(names[k]), np.flatnonzero(code == k)) for k in ordered]
+    often_first = np.argsort(-np.bincount(code, minlength=len(names)), kind="stable")
+    return [(str(names[k]), np.flatnonzero(code == k)) for k in often_first]
 
 
 def _median(values: Any) -> float | None:

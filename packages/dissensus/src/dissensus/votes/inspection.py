@@ -13,6 +13,7 @@ from dissensus.errors import InputError
 from dissensus.frames import Framed
 from dissensus.votes.agreement import (
     TITLES,
+    Agreement,
     ClassAlpha,
     agreement,
     class_alpha,
@@ -209,11 +210,11 @@ class Inspection(Framed):
 
     def records(self) -> list[dict[str, Any]]:
         """A row per statistic of agreement, then of each annotator beside the others."""
-        rows = [{"statistic": TITLES[name], **estimate.to_dict()} for name, estimate in self.agreement.items()]
+        rows = Agreement(self.agreement).records()
         panel = [] if self.annotator_agreement is None else self.annotator_agreement.to_rows()
-        ends = {"value": "agreement", "low": "low", "high": "high"}
         return rows + [
-            {"statistic": f"agreement of {row['annotator']}", **{name: row[key] for name, key in ends.items()}}
+            {"statistic": f"agreement of {row['annotator']}", "value": row["agreement"]}
+            | {name: row[name] for name in ("low", "high")}
             for row in panel
         ]
 
@@ -368,16 +369,11 @@ def _compare(
 def _spread(size: Ints) -> SizeSpread:
     numbers, items = np.unique(size, return_counts=True)
     low, high = int(numbers[0]), int(numbers[-1])
-    if numbers.size <= _BINS:
-        bins = [(int(n), int(n), int(count)) for n, count in zip(numbers, items, strict=True)]
-    else:
-        width = -(-(high - low + 1) // _BINS)
-        count = np.bincount((numbers - low) // width, weights=items)
-        bins = [
-            (low + int(b) * width, min(low + (int(b) + 1) * width - 1, high), int(count[b]))
-            for b in np.flatnonzero(count)
-        ]
-    return SizeSpread(low, float(np.median(size)), float(size.mean()), high, tuple(bins))
+    width = 1 if numbers.size <= _BINS else -(-(high - low + 1) // _BINS)
+    bins, place = np.unique((numbers - low) // width, return_inverse=True)
+    counts = zip((low + bins * width).tolist(), np.bincount(place, weights=items).tolist(), strict=True)
+    histogram = tuple((start, min(start + width - 1, high), int(count)) for start, count in counts)
+    return SizeSpread(low, float(np.median(size)), float(size.mean()), high, histogram)
 
 
 def _classes(votes: Votes) -> tuple[ClassCount, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dissensus.errors import InputError
+from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,7 @@ def people_alone(votes: Votes) -> tuple[Votes, str]:
         )
     gone = []
     if items := len(votes.items) - len(people.items):
-        gone.append(f"{items:,} {'item' if items == 1 else 'items'} that only they judged")
+        gone.append(f"{number(items, 'item')} that only they judged")
     if unchosen := [f"'{name}'" for name in votes.classes if name not in people.classes]:
         gone.append(f"the {'class' if len(unchosen) == 1 else 'classes'} {', '.join(unchosen)} that only they chose")
     also = f", with {' and '.join(gone)}" if gone else ""

@@ -85,7 +85,8 @@ def one_row_a_vote(
     table, label = rows.table, columns.label
     beside = {role: name for role in ("annotator", "seconds", "time") if (name := getattr(columns, role)) is not None}
     if separator is not None:
-        marked = [name for name in beside.values() if _holds(table[name], separator)]
+        texts = [name for name in beside.values() if table.schema[name] == pl.String]
+        marked = [name for name in texts if table[name].str.contains(separator, literal=True).any()]
         parts = pl.col(label, *marked).cast(pl.String).str.split(separator)
         table = table.with_columns(parts.list.eval(pl.element().str.strip_chars()))
     parallel = [name for name in beside.values() if table.schema[name] == pl.List]
@@ -107,7 +108,3 @@ def one_row_a_vote(
         raise InputError(f"{rows.path}: no list in column '{label}' holds a label; name another with label=")
     text = [whole_numbers(table[name]) for name in parallel if table.schema[name] == pl.String]
     return replace(rows, table=table.drop("\0row").with_columns(text), numbers=table["\0row"].to_numpy()), columns
-
-
-def _holds(cells: pl.Series, mark: str) -> bool:
-    return cells.dtype == pl.String and bool(cells.str.contains(mark, literal=True).any())

@@ -115,14 +115,9 @@ def as_preferences(
 ) -> Votes:
     """Votes whose labels name a side as preferences, every pair named one way round: as its first row has it.
 
-    Chosen and rejected are in order of alphabet.
-
-    Args:
-        votes: as read, labels as written, with what names the sides among the attributes of items.
-        options: as given; `classes` are the labels from left to right.
-        columns: all columns of the file.
-        asked: those that shall describe items, also where they name them.
-        notes: takes what was done.
+    Chosen and rejected are in order of alphabet. The labels of the votes are as written, what names the sides is among
+    their attributes of items, and the classes of `options` are the labels from left to right. `columns` are all of the
+    file, `asked` those that shall describe items, also where they name them; `notes` takes what was done.
     """
     about, names = dict(votes.item_attributes), _sides(votes, options, columns)
     place, extent = _places(votes, options, names, columns, notes)

@@ -51,12 +51,8 @@ def split_half_reliability(votes: Votes, *, splits: int = 20, resamples: int = 1
 
     Where panels differ much in size, so does the bias of the entropy of few votes, and that counts as reliable.
 
-    Args:
-        votes: the votes.
-        splits: random splits to pool.
-        resamples: bootstrap resamples of items for the interval, drawn separately from the items with four
-            judgements or more and from the others; 0 for none.
-        seed: of the splits and of the bootstrap.
+    Bootstrap resamples of items for the interval, 0 for none, are drawn separately from the items with four judgements
+    or more and from the others.
     """
     if splits < 1:
         raise InputError(f"split-half reliability: {splits} splits; give at least 1")

@@ -81,12 +81,8 @@ class ShownPairs:
         """The class that an answer about an item means; the answer where it names neither a side nor a tie.
 
         A class is what it is called, unless the file of answers says itself which side is which. Other words
-        (`model_a`) are for what was shown, and the name of a system is the side that it is on.
-
-        Args:
-            item: its name.
-            answer: the model's words.
-            table: the class that they mean by a table of answers.
+        (`model_a`) are for what was shown, and the name of a system is the side that it is on. `table` is the class
+        that the answer means by a table of answers.
         """
         # Words are read where Polars is; labels, which know how pairs were shown, are made without it.
         from dissensus.votes.preferences import degree_said

@@ -462,8 +462,7 @@ def votes_from_counts(
     >>> votes_from_counts([[2, 1], [0, 3]], classes=["cat", "dog"])
     Votes(6 votes, 2 items, 2 classes, anonymous)
     """
-    if classes is None and column_names(counts) is not None:
-        classes = column_names(counts)
+    classes = column_names(counts) if classes is None else classes
     index: Any = getattr(counts, "index", None)
     if items is None and hasattr(index, "tolist") and index.tolist() != list(range(len(counts))):
         items = index.tolist()

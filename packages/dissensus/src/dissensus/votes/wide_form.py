@@ -267,7 +267,6 @@ def _with_losses(rows: Rows, item: str | None, panel: list[str], options: Option
 
 
 def _named_annotators(table: OpenTable, patterns: Sequence[str], beside: Sequence[str]) -> list[str]:
-    """The columns that the user names as annotators, by name or by pattern."""
     result = [name for name in beside if name in patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
     for pattern in patterns:
         if pattern not in beside and not any(fnmatchcase(name, pattern) for name in beside):

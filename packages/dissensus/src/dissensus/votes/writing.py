@@ -147,8 +147,7 @@ def _long(votes: Votes, path: Path) -> pl.DataFrame:
 
 def _responses(votes: Votes, path: Path) -> pl.DataFrame:
     questions = [name for k, name in enumerate(votes.classes) if k != votes.none]
-    n_classes = len(votes.classes)
-    code = np.zeros((votes.n_judgements, n_classes), dtype=np.int64)
+    code = np.zeros((votes.n_judgements, len(votes.classes)), dtype=np.int64)
     code[votes.judgement_of_vote, votes.label] = YES if votes.unsure is None else np.where(votes.unsure, UNSURE, YES)
     code = np.delete(code, votes.none, axis=1) if votes.none is not None else code
     rows = np.repeat(np.arange(votes.n_judgements), len(questions))

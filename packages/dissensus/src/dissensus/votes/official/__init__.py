@@ -19,5 +19,5 @@ if TYPE_CHECKING:
 
 _OTHERS: Final = (CIFAR_10H, CIFAR_10N, CHAOSNLI, LABEL_STUDIO, LEWIDI, VARIERR, IMAGENET_REAL, JUDGE_BENCH, ALTTEST)
 
-OFFICIAL: Final[dict[str, Format]] = {file.name: file for file in _OTHERS} | TABLES | TOOLS
+OFFICIAL: Final[dict[str, Format]] = {file.name: file for file in (*_OTHERS, *TABLES)} | TOOLS
 """The official formats by name."""

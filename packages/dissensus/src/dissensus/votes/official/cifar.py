@@ -33,26 +33,14 @@ def _read_cifar10h(path: Path, *, duplicates: Duplicates = "refuse", notes: list
 
     Items are the images' places in the CIFAR-10 test set, in that order. The raw file holds all 2,571 annotators, the
     counts (511,000 votes) only those whom the authors kept for their answers to attention checks.
+
+    Of the raw file, each trial is a vote. Attention checks are left out; how many an annotator failed is the attribute
+    `failed_checks`. Reaction times are in milliseconds in the file; those of 0 or less are a fault of its clock, and
+    unknown here.
     """
     path = official_file(path, COUNTS, RAW)
-    if path.suffix.lower() == ".csv":
-        return _read_raw(path, duplicates=duplicates, notes=notes)
-    return read_cifar_10h_counts(path)
-
-
-def _is_cifar10h(path: Path) -> bool:
-    if path.is_dir():
-        return any((path / name).is_file() for name in (COUNTS, RAW))
-    if path.suffix.lower() == ".npy":
-        return path.name.lower().startswith("cifar10h") and path.is_file()
-    return {"cifar10_test_test_idx", "is_attn_check"} <= header(path)
-
-
-def _read_raw(path: Path, *, duplicates: Duplicates, notes: list[str] | None) -> Votes:
-    """One vote per trial. Attention checks are left out; how many an annotator failed is the attribute `failed_checks`.
-
-    Reaction times are in milliseconds in the file; those of 0 or less are a fault of its clock, and unknown here.
-    """
+    if path.suffix.lower() != ".csv":
+        return read_cifar_10h_counts(path)
     numbers = {
         "annotator_id": (0, 1_000_000_000),
         "cifar10_test_test_idx": (-99_999, TEST_IMAGES - 1),
@@ -108,6 +96,14 @@ def _read_raw(path: Path, *, duplicates: Duplicates, notes: list[str] | None) ->
         duplicates=duplicates,
         notes=notes,
     )
+
+
+def _is_cifar10h(path: Path) -> bool:
+    if path.is_dir():
+        return any((path / name).is_file() for name in (COUNTS, RAW))
+    if path.suffix.lower() == ".npy":
+        return path.name.lower().startswith("cifar10h") and path.is_file()
+    return {"cifar10_test_test_idx", "is_attn_check"} <= header(path)
 
 
 def _read_cifar10n(path: Path) -> Votes:

@@ -110,17 +110,10 @@ def read_export(
 ) -> Votes:
     """Votes of a tool's export; several classes of one answer are several votes of one judgement.
 
-    Args:
-        export: the tool.
-        path: the file, or the folder where the tool writes one file per annotator.
-        label: the question, where the file holds several.
-        missing: labels that stand for no answer, which are left out; `[]` is an answer that chooses nothing, and is a
-            vote for `none` if not given. Where the export does not say whether it was given, `[]` or an empty text,
-            which keeps them, must be chosen.
-        classes: class names in order.
-        ordered: whether the classes are a scale; None says so for ratings, or where the question is named like one.
-        duplicates: what to do where one annotator judged one item twice.
-        notes: takes sentences on what was understood, and on what was left out and why.
+    The path is a file, or the folder where the tool writes one per annotator; options are as in `read_votes`. `label`
+    is the question, where there are several. In `missing`, `[]` is an answer that chooses nothing, which is a vote for
+    `none` if not named; where the export does not say whether it was given, `[]` or an empty text, which keeps such
+    answers, must be chosen. `notes` takes sentences on what was understood, and on what was left out and why.
     """
     path = Path(path) if export.folder else official_file(path, "*.json", "*.jsonl", "*.csv", "*.tsv")
     notes = [] if notes is None else notes

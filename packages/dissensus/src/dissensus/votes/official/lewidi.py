@@ -73,13 +73,9 @@ def read_lewidi(path: Path, *, duplicates: Duplicates = "refuse", notes: list[st
     whole = np.bincount(votes.judgement_item, minlength=len(votes.items)) == [
         len(_annotations(entry, where=str(path))) for entry in entries.values()
     ]
-    _refuse_other_shares(
-        shares[whole],
-        [element for element, kept in zip(soft, whole, strict=True) if kept],
-        soft_classes,
-        votes.items[whole],
-        path,
-    )
+    if soft_classes:
+        stated = np.array([[entry.get(name, np.nan) for name in soft_classes] for entry in soft])
+        _refuse_other_shares(shares[whole], stated[whole], soft_classes, votes.items[whole], path)
     assert votes.annotators is not None
     names = votes.annotators.names
     annotators = replace(votes.annotators, attributes=_attributes(path, names) | _groups(entries, names))
@@ -131,12 +127,7 @@ def _soft_label(soft: Any, *, where: str) -> dict[str, float]:
         raise InputError(f"{where}: the soft label {soft!r} is not a share for each class; correct it") from None
 
 
-def _refuse_other_shares(
-    shares: Table, soft: Sequence[Mapping[str, float]], classes: Sequence[str], items: Names, path: Path
-) -> None:
-    if not classes:
-        return
-    stated = np.array([[entry.get(name, np.nan) for name in classes] for entry in soft])
+def _refuse_other_shares(shares: Table, stated: Table, classes: Sequence[str], items: Names, path: Path) -> None:
     wrong = np.argwhere(np.abs(shares - stated) > ROUNDING)
     if wrong.size:
         item, k = wrong[0]
@@ -168,7 +159,7 @@ def _attributes(path: Path, annotators: Names) -> dict[str, Names]:
         raise InputError(f"{beside}: expected an object with an entry for each annotator; correct or remove the file")
     panel = [known.get(name, {}) for name in annotators.tolist()]
     return {
-        attribute: np.array([str(entry.get(attribute, "")) for entry in panel], dtype=np.dtypes.StringDType())
+        attribute: np.array([str(entry.get(attribute, "")) for entry in panel], dtype=_TEXT)
         for attribute in dict.fromkeys(name for element in panel for name in element)
     }
 

@@ -235,49 +235,45 @@ def _refuse_other_totals(votes: Votes, rows: Rows, column: str) -> None:
         )
 
 
-TABLES: Final = {
-    table.name: table
-    for table in (
-        Format(
-            "popquorn",
-            "POPQUORN: raw_data.csv of a task with ratings",
-            read_popquorn,
-            lambda path: any(
-                has_columns(POPQUORN, "instance_id", "user_id", *POPQUORN_DEMOGRAPHICS, rating)(path)
-                for rating in RATINGS
-            ),
+TABLES: Final = (
+    Format(
+        "popquorn",
+        "POPQUORN: raw_data.csv of a task with ratings",
+        read_popquorn,
+        lambda path: any(
+            has_columns(POPQUORN, "instance_id", "user_id", *POPQUORN_DEMOGRAPHICS, rating)(path) for rating in RATINGS
         ),
-        Format("fer+", "FER+: fer2013new.csv", read_ferplus, has_columns(FER_PLUS, "Image name", "NF")),
-        Format(
-            "crehate",
-            "CREHate: CREHate_raw_annotations.csv",
-            read_crehate,
-            has_columns(CREHATE, "ID", "annotator_id", "annotation", "politic"),
-        ),
-        Format(
-            "emobank",
-            "EmoBank: individual_reader_ratings.csv; --label valence, arousal or dominance",
-            read_emobank,
-            lambda path: header(path, EMOBANK) == {"id", *DIMENSIONS.values()},
-        ),
-        Format(
-            "davidson",
-            "Davidson et al.: labeled_data.csv",
-            read_davidson,
-            has_columns(DAVIDSON, "count", *DAVIDSON_CLASSES, "tweet"),
-        ),
-        Format(
-            "crema-d",
-            "CREMA-D: tabulatedVotes.csv; --label voice, face or both",
-            read_crema_d,
-            has_columns(CREMA_D, *EMOTIONS, "fileName", "numResponses"),
-        ),
-        Format(
-            "goemotions",
-            "GoEmotions: a raw goemotions_1.csv",
-            read_goemotions,
-            has_columns(GO_EMOTIONS, "id", "rater_id", UNCLEAR, "admiration"),
-        ),
-    )
-}
-"""By name, the formats of tables."""
+    ),
+    Format("fer+", "FER+: fer2013new.csv", read_ferplus, has_columns(FER_PLUS, "Image name", "NF")),
+    Format(
+        "crehate",
+        "CREHate: CREHate_raw_annotations.csv",
+        read_crehate,
+        has_columns(CREHATE, "ID", "annotator_id", "annotation", "politic"),
+    ),
+    Format(
+        "emobank",
+        "EmoBank: individual_reader_ratings.csv; --label valence, arousal or dominance",
+        read_emobank,
+        lambda path: header(path, EMOBANK) == {"id", *DIMENSIONS.values()},
+    ),
+    Format(
+        "davidson",
+        "Davidson et al.: labeled_data.csv",
+        read_davidson,
+        has_columns(DAVIDSON, "count", *DAVIDSON_CLASSES, "tweet"),
+    ),
+    Format(
+        "crema-d",
+        "CREMA-D: tabulatedVotes.csv; --label voice, face or both",
+        read_crema_d,
+        has_columns(CREMA_D, *EMOTIONS, "fileName", "numResponses"),
+    ),
+    Format(
+        "goemotions",
+        "GoEmotions: a raw goemotions_1.csv",
+        read_goemotions,
+        has_columns(GO_EMOTIONS, "id", "rater_id", UNCLEAR, "admiration"),
+    ),
+)
+"""The formats of tables."""
