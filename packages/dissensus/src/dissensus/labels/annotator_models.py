@@ -101,31 +101,23 @@ class AnnotatorModel:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitVotes:
-    """Votes as an annotator model reads them.
+    """Votes as the annotator model of this name reads them.
 
-    `weight` is (votes,) what each vote counts, 1 / (classes that its judgement selects); `frequencies` (items, classes)
-    the shares of votes, gold items already decided; `gold_item` and `gold_class` (gold items,) codes; `possible`
-    (classes,) true where a vote or a gold item names it.
+    `annotator` is (votes,) the place of whose vote it is among the (annotators,) names `annotators`; `weight` (votes,)
+    what each vote counts, 1 / (classes that its judgement selects); `frequencies` (items, classes) the shares of votes,
+    gold items already decided; `gold_item` and `gold_class` (gold items,) codes; `possible` (classes,) true where a
+    vote or a gold item names it.
     """
 
+    name: str
     votes: Votes
+    annotator: Codes
+    annotators: Names
     weight: Floats
     frequencies: Table
     gold_item: Ints
     gold_class: Ints
     possible: Mask
-
-    @property
-    def annotator(self) -> Codes:
-        """(votes,) the annotator of each vote."""
-        assert self.votes.annotators is not None
-        return self.votes.annotators.code
-
-    @property
-    def annotators(self) -> Names:
-        """(annotators,) names."""
-        assert self.votes.annotators is not None
-        return self.votes.annotators.names
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -171,6 +163,7 @@ def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None) -> FitVotes:
         gold_item = np.concatenate([gold_item, gold_item + len(votes.items)])
         gold_class = np.concatenate([gold_class, len(votes.classes) - 1 - gold_class])
         votes = with_mirror_images(votes)
+    assert votes.annotators is not None
     plain = weighted(votes, "equal-weighted")
     frequencies = plain.probabilities
     frequencies[gold_item] = 0.0
@@ -178,7 +171,10 @@ def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None) -> FitVotes:
     possible = np.asarray(plain.counts.sum(axis=0) > 0)
     possible[gold_class] = True
     return FitVotes(
+        name=name,
         votes=votes,
+        annotator=votes.annotators.code,
+        annotators=votes.annotators.names,
         weight=judgement_weights(votes, "equal-weighted")[2],
         frequencies=frequencies,
         gold_item=gold_item,
@@ -286,7 +282,6 @@ def normalise(score: Table) -> tuple[Table, Floats]:
 
 
 def expectation_maximisation(
-    name: str,
     fit_votes: FitVotes,
     parameters: Parameters,
     *,
@@ -318,7 +313,7 @@ def expectation_maximisation(
         posterior, objective = e_step(parameters)
         trace.append(objective)
         converged = len(trace) > 1 and trace[-1] - trace[-2] < enough
-    return fitted(name, fit_votes, posterior, np.array(trace), converged=converged, **estimates(parameters))
+    return fitted(fit_votes, posterior, np.array(trace), converged=converged, **estimates(parameters))
 
 
 def class_shares(posterior: Table, fit_votes: FitVotes) -> Floats:
@@ -328,7 +323,7 @@ def class_shares(posterior: Table, fit_votes: FitVotes) -> Floats:
 
 
 def fitted(
-    name: str, fit_votes: FitVotes, posterior: Table, log_likelihood: Floats, *, converged: bool, **estimates: Any
+    fit_votes: FitVotes, posterior: Table, log_likelihood: Floats, *, converged: bool, **estimates: Any
 ) -> AnnotatorModel:
     """The model of a fit, under the names of its votes; mirror images of preferences were there for the fit alone."""
     times = 2 if fit_votes.votes.pairs else 1
@@ -338,7 +333,7 @@ def fitted(
         posterior = posterior[: len(names)]
         estimates |= {name: estimates[name][: len(names)] for name in ("difficulty",) if name in estimates}
     return AnnotatorModel(
-        name=name,
+        name=fit_votes.name,
         items=names,
         classes=fit_votes.votes.classes,
         annotators=fit_votes.annotators,

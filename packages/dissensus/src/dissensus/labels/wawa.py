@@ -35,12 +35,5 @@ def wawa(votes: Votes, *, gold: Gold | None = None) -> AnnotatorModel:
     # Those who voted for the majority of an item have some skill, unless gold has decided against them all.
     mass[fit_votes.gold_item] = fit_votes.frequencies[fit_votes.gold_item]
     posterior = mass / row_sum(mass)[:, None]
-    return fitted(
-        "wawa",
-        fit_votes,
-        posterior,
-        np.empty(0),
-        converged=True,
-        class_prior=class_shares(posterior, fit_votes),
-        skill=skill,
-    )
+    class_prior = class_shares(posterior, fit_votes)
+    return fitted(fit_votes, posterior, np.empty(0), converged=True, class_prior=class_prior, skill=skill)
