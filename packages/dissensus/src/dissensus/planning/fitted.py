@@ -106,14 +106,14 @@ def _points(rows: Counts, times: Ints, prior: Floats, rng: np.random.Generator) 
     """(points, classes) where items may lie."""
     classes = rows.shape[1]
     drawn = rng.choice(len(rows), size=POINTS, p=np.sqrt(times) / np.sqrt(times).sum())
-    posterior = _dirichlets(rows[drawn] + prior, rng)
-    flatter = _dirichlets(rows[drawn[: POINTS // 4]] + np.full(classes, 1 / classes), rng)
-    before = _dirichlets(np.zeros((POINTS // 4, classes)) + prior, rng)
+    posterior = draw_dirichlets(rows[drawn] + prior, rng)
+    flatter = draw_dirichlets(rows[drawn[: POINTS // 4]] + np.full(classes, 1 / classes), rng)
+    before = draw_dirichlets(np.zeros((POINTS // 4, classes)) + prior, rng)
     everybody = (rows * times[:, None]).sum(axis=0) / (rows * times[:, None]).sum()
     return np.concatenate([np.eye(classes), everybody[None], posterior, flatter, before])
 
 
-def _dirichlets(concentration: Table, rng: np.random.Generator) -> Table:
+def draw_dirichlets(concentration: Table, rng: np.random.Generator) -> Table:
     """(rows, classes) one draw from each row's Dirichlet distribution."""
     gamma = rng.standard_gamma(concentration) + 1e-300
     return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
