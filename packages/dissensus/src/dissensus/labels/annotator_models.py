@@ -157,7 +157,8 @@ def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None) -> FitVotes:
         raise InputError(f"labels: {name} has no votes to fit; give at least one")
     if len(votes.classes) < 2:
         raise InputError(f"labels: {name} needs two classes or more, and these votes have {len(votes.classes)}")
-    gold_item, gold_class = _gold_codes(votes, gold)
+    gold_item = _find(votes.items, list(gold or ()), "gold item")
+    gold_class = _find(np.array(votes.classes), list((gold or {}).values()), "gold class")
     if votes.pairs:
         # What is learnt of an annotator is shared between the sides.
         gold_item = np.concatenate([gold_item, gold_item + len(votes.items)])
@@ -183,14 +184,9 @@ def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None) -> FitVotes:
     )
 
 
-def _gold_codes(votes: Votes, gold: Gold | None) -> tuple[Ints, Ints]:
-    if not gold:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    item = _find(votes.items, list(gold), "gold item")
-    return item, _find(np.array(votes.classes), list(gold.values()), "gold class")
-
-
 def _find(names: Names, wanted: list[Any], what: str) -> Ints:
+    if not wanted:
+        return np.empty(0, dtype=np.int64)
     given = np.array(wanted)
     place = places_of(given if given.dtype.kind in "iu" else np.array(wanted, dtype=np.dtypes.StringDType()), names)
     missing = np.flatnonzero(place < 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from dissensus.labels.mixture import Forecast
     from dissensus.together.gains import Gain
     from dissensus.votes.table import Votes
-
-COMBINED: Final = "combined"
-"""The scheme of labels that are made of predictions and votes."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -157,7 +154,7 @@ def combine(
     predicted = np.any([np.isfinite(model[0, :, 0]) for model in models], axis=0)
     people = everybody.strengths / everybody.strengths.sum() * np.median(strength[predicted])
     return Combined(
-        labels=replace(labels, probabilities=whole.forecast(mass), scheme=COMBINED, model=None),
+        labels=replace(labels, probabilities=whole.forecast(mass), scheme="combined", model=None),
         strengths=dict(zip(given.names, people.tolist(), strict=True)),
         strength=strength,
         predicted=predicted,
