@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -93,13 +94,9 @@ def fit_panel(counts: Counts, *, seed: int = 0) -> FittedPanel:
 
 def nested_votes(p: Table, votes: Sequence[int], rng: np.random.Generator) -> dict[int, Counts]:
     """By k, (items, classes) k votes on each item; those of a larger k begin with those of a smaller one."""
-    counts: dict[int, Counts] = {}
-    before, so_far = 0, np.zeros(p.shape, dtype=np.int64)
-    p = p / p.sum(axis=1, keepdims=True)
-    for k in sorted(votes):
-        so_far = so_far + rng.multinomial(k - before, p)
-        counts[k], before = so_far, k
-    return counts
+    p, ks = p / p.sum(axis=1, keepdims=True), sorted(votes)
+    drawn = (rng.multinomial(further, p) for further in np.diff(ks, prepend=0))
+    return dict(zip(ks, accumulate(drawn), strict=True))
 
 
 def _points(rows: Counts, times: Ints, prior: Floats, rng: np.random.Generator) -> Table:
