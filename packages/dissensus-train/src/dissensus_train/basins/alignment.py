@@ -75,14 +75,14 @@ def aligned(first: Objective, second: Objective, *, seed: int = 0) -> Objective:
     """
     comparable(first, second)
     groups = unit_groups(second.model)
-    one, other = ({**run.named(run.weights), **run.named_buffers} for run in (first, second))
-    fixed = next((place.name for places in groups for place in places if place.name not in one), None)
+    here, there = (
+        {name: value.double() for name, value in (run.named(run.weights) | run.named_buffers).items()}
+        for run in (first, second)
+    )
+    fixed = next((place.name for places in groups for place in places if place.name not in here), None)
     if fixed is not None:
         raise InputError(f"alignment: '{fixed}' is not trained, so that its units cannot move; leave alignment out")
-    sizes = [other[places[0].name].shape[places[0].axis] // places[0].each for places in groups]
-    order = [np.arange(size) for size in sizes]
-    there = {name: value.double() for name, value in other.items()}
-    here = {name: value.double() for name, value in one.items()}
+    sizes = [there[places[0].name].shape[places[0].axis] // places[0].each for places in groups]
     generator = stream(seed, Purpose.PROBES)
     for _ in range(SWEEPS):
         gained = False
@@ -91,27 +91,22 @@ def aligned(first: Objective, second: Objective, *, seed: int = 0) -> Objective:
             likeness = torch.zeros(size, size, dtype=torch.float64)
             for place in groups[number]:
                 if place.weighs:
-                    a, b = (_by_unit(side[place.name], place, size) for side in (here, there))
+                    # (units, numbers) what the tensor holds for each unit.
+                    a, b = (side[place.name].movedim(place.axis, 0).reshape(size, -1) for side in (here, there))
                     likeness += (a @ b.T).cpu()
             value = likeness.numpy()
             chosen: Ints = linear_sum_assignment(value, maximize=True)[1]
             if value[np.arange(size), chosen].sum() > np.trace(value) + 1e-9 * np.abs(value).sum():
                 gained = True
-                order[number] = order[number][chosen]
                 for place in groups[number]:
                     there[place.name] = _reordered(there[place.name], place, chosen)
         if not gained:
             break
-    for places, chosen in zip(groups, order, strict=True):
-        for place in places:
-            other[place.name] = _reordered(other[place.name], place, chosen)
-    moved = replace(
-        second,
-        weights=torch.cat([other[name].reshape(-1) for name in second.shapes]),
-        buffers=torch.cat([other[name].reshape(-1) for name in second.buffer_shapes])
-        if second.buffer_shapes
-        else second.buffers,
+    weights, buffers = (
+        torch.cat([old.new_empty(0), *(there[name].reshape(-1).to(old) for name in shapes)])
+        for old, shapes in ((second.weights, second.shapes), (second.buffers, second.buffer_shapes))
     )
+    moved = replace(second, weights=weights, buffers=buffers)
     inputs = next(moved.chunks())[0]
     with same_bits():  # In another order, the rounding of a GPU's short floats alone would look like another network.
         before, after = (run.logits(run.weights, inputs, buffers=run.buffers) for run in (second, moved))
@@ -175,11 +170,6 @@ def unit_groups(model: nn.Module) -> list[tuple[Place, ...]]:
     return [
         tuple(place for group in sorted(one) for place in places[group]) for one in joined.subsets() if 0 not in one
     ]
-
-
-def _by_unit(values: Tensor, place: Place, size: int) -> Tensor:
-    """(units, numbers) what a tensor holds for each unit."""
-    return values.movedim(place.axis, 0).reshape(size, -1)
 
 
 def _reordered(values: Tensor, place: Place, order: Any) -> Tensor:

@@ -130,10 +130,8 @@ class RitzVectors:
     def bounds(self, left: float, count: int) -> Floats:
         """(count,) upper bounds of the largest eigenvalues, where none above `left` belongs to the orthogonal rest."""
         own, starts = len(self.values), len(self.loose)
-        outer = np.zeros((own, starts))
-        if starts:
-            spread, axes = np.linalg.eigh(_gram(self.loose))
-            outer = self.coupling.T @ (axes * np.sqrt(np.maximum(spread, 0)))
+        spread, axes = np.linalg.eigh(_gram(self.loose))
+        outer = self.coupling.T @ (axes * np.sqrt(np.maximum(spread, 0)))
         known = np.block([[np.diag(self.values), outer], [outer.T, left * np.eye(starts)]])
         highest = np.linalg.eigvalsh(known) if np.isfinite(left) else np.full(own + starts, np.inf)
         return np.sort(np.append(highest, np.full(count, left)))[::-1][:count]
@@ -201,7 +199,12 @@ class Tridiagonalisation:
         """One more product."""
         vector = self._next
         assert vector is not None
-        self._hold(vector)
+        if self.done == len(self._held):
+            grown = self._held.new_empty((min(self._steps, max(8, 2 * self.done)), self._operator.size))
+            grown[: self.done] = self.basis
+            self._held = grown
+        self._held[self.done] = vector
+        self.done += 1
         image = self._operator.product(vector)
         if not torch.isfinite(image).all():
             raise InputError(f"basins: a product with the {self._operator.name} holds NaN or infinity; check the model")
@@ -271,14 +274,6 @@ class Tridiagonalisation:
             for rows in (self._beside, self.basis):
                 vector = vector - (rows @ vector) @ rows
         return vector
-
-    def _hold(self, vector: Tensor) -> None:
-        if self.done == len(self._held):
-            grown = self._held.new_empty((min(self._steps, max(8, 2 * self.done)), self._operator.size))
-            grown[: self.done] = self.basis
-            self._held = grown
-        self._held[self.done] = vector
-        self.done += 1
 
 
 def probe(like: Operator | Objective, seed: int, number: int, *, kind: str = "normal") -> Tensor:

@@ -228,6 +228,9 @@ def _measured(name: str, measured: Objective, settings: BasinSettings, *, traces
     del operator
     worst = partial(worst_case_sharpness, measured, steps=settings.ascent_steps)
     average = partial(average_sharpness, measured, probes=settings.perturbations, seed=seed)
+    # Of other losses the variance of gradients has no meaning, and without a linear layer there is none to tell.
+    soft = measured.loss is cross_entropy and measured.measured_on.loss == SOFT
+    linear = any(isinstance(module, nn.Linear) for module in measured.model.modules())
     return Basin(
         run=name,
         measured_on=measured.measured_on,
@@ -240,7 +243,7 @@ def _measured(name: str, measured: Objective, settings: BasinSettings, *, traces
         adaptive=worst(normalisation="adaptive", radius=settings.adaptive_radius),
         average=average(normalisation="none", scale=settings.scale),
         average_filter=average(normalisation="filter", scale=settings.filter_scale),
-        gradient_variance=_gradient_variance(measured, seed),
+        gradient_variance=gradient_variance(measured, seed=seed) if soft and linear else None,
         density=spectrum,
         line=loss_line(measured, span=settings.span, points=settings.line, seed=seed) if settings.line else None,
         surface=loss_plane(measured, span=settings.span, points=settings.surface, seed=seed)
@@ -249,10 +252,3 @@ def _measured(name: str, measured: Objective, settings: BasinSettings, *, traces
         settings=settings,
         seconds=time.perf_counter() - began,
     )
-
-
-def _gradient_variance(measured: Objective, seed: int) -> GradientVariance | None:
-    """None where it has no meaning, or where there is no last linear layer to tell."""
-    soft = measured.loss is cross_entropy and measured.measured_on.loss == SOFT
-    linear = any(isinstance(module, nn.Linear) for module in measured.model.modules())
-    return gradient_variance(measured, seed=seed) if soft and linear else None

@@ -187,11 +187,6 @@ class Summed:
     _held: list[tuple[Linearised, Sequence[Tensor]]] = field(default_factory=list)
     _all_held: bool = False
 
-    @property
-    def kept(self) -> int:
-        """How many chunks' values are kept."""
-        return len(self._held)
-
     def prepare(self, vector: Tensor) -> bool:
         """Trace the function and keep what fits; False where it cannot be traced."""
         with torch.no_grad(), same_bits():

@@ -101,16 +101,12 @@ def _in_order(loader: DataLoader[Any]) -> Callable[[int], Iterable[Any]]:
     shuffled = isinstance(sampler, RandomSampler) and not sampler.replacement and sampler.num_samples == len(dataset)
     whole = shuffled or isinstance(sampler, SequentialSampler)
     places: Sequence[int] = range(len(dataset)) if whole else list(sampler)
-
-    def from_batch(first: int) -> Iterable[Any]:
-        return DataLoader(
-            Subset(dataset, places[first * size :]),
-            batch_size=size,
-            collate_fn=loader.collate_fn,
-            num_workers=loader.num_workers,
-        )
-
-    return from_batch
+    return lambda first: DataLoader(
+        Subset(dataset, places[first * size :]),
+        batch_size=size,
+        collate_fn=loader.collate_fn,
+        num_workers=loader.num_workers,
+    )
 
 
 def _split(batch: Any) -> tuple[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -32,11 +33,7 @@ class BasinQuantity:
 
 
 def _part(name: str) -> Read:
-    def read(basin: Basin) -> tuple[float, float, bool]:
-        part = getattr(basin, name)
-        return part.value, part.error, part.converged
-
-    return read
+    return attrgetter(f"{name}.value", f"{name}.error", f"{name}.converged")
 
 
 def _spearman(basin: Basin) -> tuple[float, float, bool]:

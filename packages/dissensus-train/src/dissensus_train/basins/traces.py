@@ -14,7 +14,6 @@ from dissensus_train.basins.lanczos import probe
 from dissensus_train.basins.objectives import Measurement
 
 if TYPE_CHECKING:
-    from dissensus.arrays import Floats
     from dissensus_train.basins.operators import Operator
 
 PILOT: Final = 10
@@ -89,22 +88,19 @@ def trace(
         exact = sum(operator.form(direction) for direction in basis)
         products = 2 * rank
 
-    def forms(first: int, count: int) -> Floats:
-        values = []
-        for number in range(first, first + count):
-            vector = probe(operator, seed, number, kind="signs")
-            values.append(operator.form(vector if basis is None else vector - (basis @ vector) @ basis))
-        return np.array(values)
+    def form(number: int) -> float:
+        vector = probe(operator, seed, number, kind="signs")
+        return operator.form(vector if basis is None else vector - (basis @ vector) @ basis)
 
     drawn = probes
     if tolerance is not None and probes > LEAST:
         # Those of the sketch lie between these and the averaged ones.
-        pilot = forms(probes + rank, PILOT)
+        pilot = np.array([form(probes + rank + number) for number in range(PILOT)])
         likely = pilot.var(ddof=1) * (PILOT - 1) / chdtri(PILOT - 1, ENOUGH)
         aim = tolerance * abs(exact + pilot.mean())
         drawn = probes if likely >= probes * aim**2 else max(LEAST, int(np.ceil(likely / aim**2)))
         products += PILOT
-    values = forms(0, drawn)
+    values = np.array([form(number) for number in range(drawn)])
     total, error = exact + float(values.mean()), float(values.std(ddof=1)) / drawn**0.5
     within = bool(np.isfinite(error)) if tolerance is None else error <= tolerance * abs(total)
     away = (values - values.mean()) / max(float(values.std()), 1e-300)

@@ -187,12 +187,12 @@ def _scored(
     training = items_of(data, train)
     # Inputs are features divided by their deviation, and so is a step that is given in units of features.
     epsilon = settings.epsilon * (pixel_scale(data) or 1.0) / data.normalisation[1]
-    values: dict[str, dict[str, dict[str, Table]]] = {}
+    of_runs: dict[str, dict[str, list[dict[str, Floats]]]] = {}
+    logits: dict[str, dict[str, list[Tensor]]] = {}
     seeds: dict[str, tuple[int, ...]] = {}
     left_out: dict[str, str] = {}
     for system, results in systems.items():
-        series: dict[str, dict[str, list[Floats]]] = {name: {score: [] for score in OF_ONE_MODEL} for name in sets}
-        logits: dict[str, list[Tensor]] = {name: [] for name in sets}
+        of_runs[system], logits[system] = {name: [] for name in sets}, {name: [] for name in sets}
         inputs: dict[str, Any] = {}
         trained_on: Any = None
         for result in results:
@@ -218,40 +218,31 @@ def _scored(
                             f"ood: {score} of system '{system}', seed {result.run.seed}, is not finite for "
                             f"{int((~np.isfinite(of_items)).sum()):,} items; leave out that score, or the diverged run"
                         )
-                    series[name][score].append(of_items)
-                logits[name].append(of_set["logits"].cpu())
+                of_runs[system][name].append(of_run)
+                logits[system][name].append(of_set["logits"].cpu())
             seeds[system] = (*seeds.get(system, ()), result.run.seed)
         if system not in seeds:
             raise InputError(f"ood: system '{system}' has no runs; give at least one run per system")
-        together = [score for score in settings.scores if score not in OF_ONE_MODEL]
         if len(seeds[system]) < 2:
             left_out |= {
                 score: f"{score} is left out: it is of two seeds or more, and system '{system}' has one"
-                for score in together
+                for score in settings.scores
+                if score not in OF_ONE_MODEL
             }
-        values[system] = {
-            name: {score: np.stack(of_seeds) for score, of_seeds in series[name].items() if of_seeds}
-            | {
-                score: all_seeds[None]
-                for score, all_seeds in scored(
-                    {"seeds": torch.stack(of_set)}, [score for score in together if score not in left_out]
-                ).items()
-            }
-            for name, of_set in logits.items()
-        }
-    if not values:
+    if not seeds:
         raise InputError("ood: there are no systems; give at least one system with its runs")
     kept = [score for score in settings.scores if score not in left_out]
     if not kept:
         raise InputError(f"ood: {'; '.join(left_out.values())}; choose another score")
-    return (
-        {
-            system: {name: {score: of_set[score] for score in kept} for name, of_set in of_system.items()}
-            for system, of_system in values.items()
-        },
-        seeds,
-        tuple(left_out[score] for score in settings.scores if score in left_out),
-    )
+
+    def series(system: str, name: str) -> dict[str, Table]:
+        together = [score for score in kept if score not in OF_ONE_MODEL]
+        of_all = scored({"seeds": torch.stack(logits[system][name])}, together)
+        runs = of_runs[system][name]
+        return {s: of_all[s][None] if s in of_all else np.stack([of_run[s] for of_run in runs]) for s in kept}
+
+    values = {system: {name: series(system, name) for name in sets} for system in seeds}
+    return values, seeds, tuple(left_out[score] for score in settings.scores if score in left_out)
 
 
 def _inputs(model: nn.Module, ood_set: OodSet, data: TrainingData, place: torch.device) -> Any:
@@ -276,28 +267,31 @@ def _measured(
     rows = [(system, score) for system, of in values.items() for score in of[IN_DISTRIBUTION]]
     ends = np.cumsum([len(values[system][IN_DISTRIBUTION][score]) for system, score in rows])[:-1]
     inside = np.concatenate([values[system][IN_DISTRIBUTION][score] for system, score in rows])
-    resampled, bounds, fewest = {}, {}, {}
+    resampled, bounds, items = {}, {}, {}
     for ood_set in settings.sets:
         outside = np.concatenate([values[system][ood_set][score] for system, score in rows])
         of_set = resampled_measures(inside, outside, resamples=settings.resamples, seed=settings.seed)
         resampled[ood_set] = of_set
         bounds[ood_set] = exact_bounds(inside, outside, {measure: of_set[measure][0] for measure in MEASURES})
-        fewest[ood_set] = min(inside.shape[1], outside.shape[1])
+        items[ood_set] = min(inside.shape[1], outside.shape[1])
     # The mean over sets: every set sees the same resamples of ID items, and its own OOD items are no other's.
-    for kind, names in settings.kinds.items():
-        resampled[kind] = {
-            measure: np.mean([resampled[name][measure] for name in names], axis=0) for measure in MEASURES
-        }
-        bounds[kind] = {measure: np.mean([bounds[name][measure] for name in names], axis=0) for measure in MEASURES}
-        fewest[kind] = min(fewest[name] for name in names)
-    for ood_set, of_set in resampled.items():
+    for ood_set, names in ({name: (name,) for name in settings.sets} | settings.kinds).items():
+        fewest = min(items[name] for name in names)
         for measure in MEASURES:
-            of = dict(zip(rows, np.split(of_set[measure], ends, axis=1), strict=True))
-            exact = dict(zip(rows, np.split(bounds[ood_set][measure], ends, axis=1), strict=True))
+            of, exact = (
+                dict(
+                    zip(
+                        rows,
+                        np.split(np.mean([of[name][measure] for name in names], axis=0), ends, axis=1),
+                        strict=True,
+                    )
+                )
+                for of in (resampled, bounds)
+            )
             for (system, score), of_seeds in of.items():
                 about = {"ood_set": ood_set, "score": score, "system": system, "measure": measure}
-                value = estimate_over_seeds(of_seeds, items=fewest[ood_set], low=0.0, high=1.0)
-                if fewest[ood_set] < FEW and value.low is not None and value.high is not None:
+                value = estimate_over_seeds(of_seeds, items=fewest, low=0.0, high=1.0)
+                if fewest < FEW and value.low is not None and value.high is not None:
                     low, high = exact[system, score].mean(axis=1).tolist()
                     value = replace(value, low=min(low, value.low), high=max(high, value.high))
                 measures.append(OodMeasure(**about, value=value, by_seed=tuple(of_seeds[0].tolist())))
@@ -309,7 +303,7 @@ def _measured(
                     continue
                 paired = of_seeds[:, [one.index(seed) for seed in shared]]
                 paired = paired - of[reference, score][:, [other.index(seed) for seed in shared]]
-                difference = estimate_over_seeds(paired, items=fewest[ood_set], low=-1.0, high=1.0)
+                difference = estimate_over_seeds(paired, items=fewest, low=-1.0, high=1.0)
                 differences.append(OodDifference(**about, reference=reference, value=difference, seeds=len(shared)))
     return measures, differences
 

@@ -45,7 +45,7 @@ def model_outputs(
     """
     device = device_of(model)
     logits, seen = [], []
-    parts = evaluation_parts(inputs, torch.arange(number_of(inputs), device=place_of(inputs)))
+    parts = evaluation_parts(inputs, all_rows(inputs))
     last: Tensor | None = None
     watching = _watched(model, layer) if features else nullcontext()
     with in_evaluation_mode(model), same_bits(), watching as watched, torch.no_grad():
@@ -72,14 +72,10 @@ def leads_to(last_layer: Tensor, features: Tensor | None, logits: Tensor) -> boo
     return bool(torch.allclose(expected, logits, rtol=1e-3, atol=1e-3 * float(logits.abs().max())))
 
 
-def number_of(inputs: Features) -> int:
-    """How many items there are."""
-    return len(inputs) if isinstance(inputs, Tensor) else len(inputs.first) - 1
-
-
-def place_of(inputs: Features) -> torch.device:
-    """Where rows are taken from."""
-    return inputs.device if isinstance(inputs, Tensor) else inputs.first.device
+def all_rows(inputs: Features) -> Tensor:
+    """(items,) the place of each item, on the device that rows are taken from."""
+    each = inputs if isinstance(inputs, Tensor) else inputs.first[1:]
+    return torch.arange(len(each), device=each.device)
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from dissensus.errors import InputError, choices
-from dissensus_train.ood.outputs import device_of, model_outputs, number_of, place_of
+from dissensus_train.ood.outputs import all_rows, device_of, model_outputs
 from dissensus_train.training.inputs import SparseRows, Tokens
 from dissensus_train.training.last_layer import in_evaluation_mode
 from dissensus_train.training.loop import same_bits
@@ -162,7 +162,7 @@ def odin(
     """
     values, device = [], device_of(model)
     with in_evaluation_mode(model), same_bits():
-        for rows in torch.split(torch.arange(number_of(inputs), device=place_of(inputs)), GRADIENT_BATCH):
+        for rows in torch.split(all_rows(inputs), GRADIENT_BATCH):
             # A copy: the caller's inputs stay without a gradient.
             x = inputs[rows].to(device).detach().clone()
             if epsilon:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,11 +69,9 @@ def epoch_divergence(dynamics: Any) -> EpochDivergence:
         raise InputError("epoch divergence: only one epoch was recorded; give runs of two or more")
     values = np.full((len(runs), steps, runs[0].shape[1]), np.nan, dtype=np.float32)
     for number, run in enumerate(runs):
-        before = _normalised(checked_epoch(run, 0, number=number))
-        for step in range(run.shape[0] - 1):
-            after = _normalised(checked_epoch(run, step + 1, number=number))
+        epochs = (_normalised(checked_epoch(run, epoch, number=number)) for epoch in range(run.shape[0]))
+        for step, (before, after) in enumerate(pairwise(epochs)):
             values[number, step] = jsd(before, after)
-            before = after
     return EpochDivergence(values=values)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -106,10 +105,11 @@ def _correlations(
     values: np.ndarray[Any, Any], human: LabelDistribution, people: Sequence[HumanMeasure], *, level: float
 ) -> tuple[UncertaintyCorrelation, ...]:
     """Of one system, from (1 + resamples, measures, axes x seeds) correlations."""
-    over_seeds = partial(estimate_over_seeds, items=len(human), level=level, low=-1.0, high=1.0)
     correlations = []
     for row, name in enumerate(people):
         for axis, by_seed in zip(AXES, np.split(values[:, row], len(AXES), axis=1), strict=True):
-            estimate = over_seeds(by_seed) if np.isfinite(by_seed[0]).all() else None
+            estimate = None
+            if np.isfinite(by_seed[0]).all():
+                estimate = estimate_over_seeds(by_seed, items=len(human), level=level, low=-1.0, high=1.0)
             correlations.append(UncertaintyCorrelation(human=name, model=axis, spearman=estimate, items=len(human)))
     return tuple(correlations)

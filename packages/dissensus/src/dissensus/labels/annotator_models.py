@@ -101,31 +101,23 @@ class AnnotatorModel:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FitVotes:
-    """Votes as an annotator model reads them.
+    """Votes as the annotator model of this name reads them.
 
-    `weight` is (votes,) what each vote counts, 1 / (classes that its judgement selects); `frequencies` (items, classes)
-    the shares of votes, gold items already decided; `gold_item` and `gold_class` (gold items,) codes; `possible`
-    (classes,) true where a vote or a gold item names it.
+    `annotator` is (votes,) the place of whose vote it is among the (annotators,) names `annotators`; `weight` (votes,)
+    what each vote counts, 1 / (classes that its judgement selects); `frequencies` (items, classes) the shares of votes,
+    gold items already decided; `gold_item` and `gold_class` (gold items,) codes; `possible` (classes,) true where a
+    vote or a gold item names it.
     """
 
+    name: str
     votes: Votes
+    annotator: Codes
+    annotators: Names
     weight: Floats
     frequencies: Table
     gold_item: Ints
     gold_class: Ints
     possible: Mask
-
-    @property
-    def annotator(self) -> Codes:
-        """(votes,) the annotator of each vote."""
-        assert self.votes.annotators is not None
-        return self.votes.annotators.code
-
-    @property
-    def annotators(self) -> Names:
-        """(annotators,) names."""
-        assert self.votes.annotators is not None
-        return self.votes.annotators.names
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -165,12 +157,14 @@ def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None) -> FitVotes:
         raise InputError(f"labels: {name} has no votes to fit; give at least one")
     if len(votes.classes) < 2:
         raise InputError(f"labels: {name} needs two classes or more, and these votes have {len(votes.classes)}")
-    gold_item, gold_class = _gold_codes(votes, gold)
+    gold_item = _find(votes.items, list(gold or ()), "gold item")
+    gold_class = _find(np.array(votes.classes), list((gold or {}).values()), "gold class")
     if votes.pairs:
         # What is learnt of an annotator is shared between the sides.
         gold_item = np.concatenate([gold_item, gold_item + len(votes.items)])
         gold_class = np.concatenate([gold_class, len(votes.classes) - 1 - gold_class])
         votes = with_mirror_images(votes)
+    assert votes.annotators is not None
     plain = weighted(votes, "equal-weighted")
     frequencies = plain.probabilities
     frequencies[gold_item] = 0.0
@@ -178,7 +172,10 @@ def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None) -> FitVotes:
     possible = np.asarray(plain.counts.sum(axis=0) > 0)
     possible[gold_class] = True
     return FitVotes(
+        name=name,
         votes=votes,
+        annotator=votes.annotators.code,
+        annotators=votes.annotators.names,
         weight=judgement_weights(votes, "equal-weighted")[2],
         frequencies=frequencies,
         gold_item=gold_item,
@@ -187,14 +184,9 @@ def read_fit_votes(votes: Votes, name: str, *, gold: Gold | None) -> FitVotes:
     )
 
 
-def _gold_codes(votes: Votes, gold: Gold | None) -> tuple[Ints, Ints]:
-    if not gold:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    item = _find(votes.items, list(gold), "gold item")
-    return item, _find(np.array(votes.classes), list(gold.values()), "gold class")
-
-
 def _find(names: Names, wanted: list[Any], what: str) -> Ints:
+    if not wanted:
+        return np.empty(0, dtype=np.int64)
     given = np.array(wanted)
     place = places_of(given if given.dtype.kind in "iu" else np.array(wanted, dtype=np.dtypes.StringDType()), names)
     missing = np.flatnonzero(place < 0)
@@ -286,7 +278,6 @@ def normalise(score: Table) -> tuple[Table, Floats]:
 
 
 def expectation_maximisation(
-    name: str,
     fit_votes: FitVotes,
     parameters: Parameters,
     *,
@@ -318,7 +309,7 @@ def expectation_maximisation(
         posterior, objective = e_step(parameters)
         trace.append(objective)
         converged = len(trace) > 1 and trace[-1] - trace[-2] < enough
-    return fitted(name, fit_votes, posterior, np.array(trace), converged=converged, **estimates(parameters))
+    return fitted(fit_votes, posterior, np.array(trace), converged=converged, **estimates(parameters))
 
 
 def class_shares(posterior: Table, fit_votes: FitVotes) -> Floats:
@@ -328,7 +319,7 @@ def class_shares(posterior: Table, fit_votes: FitVotes) -> Floats:
 
 
 def fitted(
-    name: str, fit_votes: FitVotes, posterior: Table, log_likelihood: Floats, *, converged: bool, **estimates: Any
+    fit_votes: FitVotes, posterior: Table, log_likelihood: Floats, *, converged: bool, **estimates: Any
 ) -> AnnotatorModel:
     """The model of a fit, under the names of its votes; mirror images of preferences were there for the fit alone."""
     times = 2 if fit_votes.votes.pairs else 1
@@ -338,7 +329,7 @@ def fitted(
         posterior = posterior[: len(names)]
         estimates |= {name: estimates[name][: len(names)] for name in ("difficulty",) if name in estimates}
     return AnnotatorModel(
-        name=name,
+        name=fit_votes.name,
         items=names,
         classes=fit_votes.votes.classes,
         annotators=fit_votes.annotators,

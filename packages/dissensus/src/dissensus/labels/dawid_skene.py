@@ -93,7 +93,6 @@ def dawid_skene(
         return posterior, objective + float(np.sum(pseudo * log_table))
 
     return expectation_maximisation(
-        "dawid-skene",
         fit_votes,
         (pseudo, fit_votes.even_class_prior()),
         posterior=fit_votes.frequencies,
@@ -134,7 +133,6 @@ def one_coin(
 
     even = np.full(n_annotators, 0.5)
     return expectation_maximisation(
-        "one-coin",
         fit_votes,
         (even, even, fit_votes.even_class_prior()),
         posterior=fit_votes.frequencies,

@@ -84,7 +84,6 @@ def glad(
         return _SkillAndEase(*np.split(origin + best.x * unit, [n_annotators]))
 
     return expectation_maximisation(
-        "glad",
         fit_votes,
         _SkillAndEase(np.full(n_annotators, EXPECTED), np.full(n_items, EXPECTED)),
         m_step=m_step,

@@ -87,7 +87,6 @@ def mace(
 
     skill, strategy = _start(n_annotators, n_classes)
     return expectation_maximisation(
-        "mace",
         fit_votes,
         _Habits(skill, strategy, skill, (1.0 - skill)[:, None] * strategy, even, 0.0),
         m_step=m_step,

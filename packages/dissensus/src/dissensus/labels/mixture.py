@@ -103,9 +103,9 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Dirichlet:
-    """Items as draws from one Dirichlet distribution of (classes,) pseudo-votes `alpha`, all above 0."""
+    """Items as draws from one Dirichlet distribution of (classes,) pseudo-votes `alpha`, all above 0; or a row each."""
 
-    alpha: Floats
+    alpha: Floats | Table
 
     def forecast(self, mass: Any) -> Table:
         """(rows, classes) the posterior mean of p after these votes, or sums of judgements."""
@@ -118,7 +118,7 @@ class Dirichlet:
 
     def log_likelihood(self, mass: Any) -> Floats:
         """(rows,) of these votes in one of their orders."""
-        mass, whole = np.asarray(mass, dtype=np.float64), self.alpha.sum()
+        mass, whole = np.asarray(mass, dtype=np.float64), self.alpha.sum(axis=-1)
         own = gammaln(self.alpha + mass) - gammaln(self.alpha)
         return np.asarray(own.sum(axis=1) + gammaln(whole) - gammaln(whole + mass.sum(axis=1)))
 

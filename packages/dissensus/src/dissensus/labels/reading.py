@@ -99,9 +99,12 @@ def read_classes(
         notes: takes a sentence on items that were left out.
     """
     table = open_table(path)
-    item, label = _gold_columns(table.columns) if gold_columns is None else _two(gold_columns, path=table.path)
+    if gold_columns is not None and len(gold_columns) != 2:
+        wrong = f"gold_columns= names {len(gold_columns)} columns; name that of items and that of classes"
+        raise InputError(f"{table.path}: {wrong}")
     for name in gold_columns or ():
         choose("gold_columns", name, table.columns, path=table.path)
+    item, label = gold_columns or _gold_columns(table.columns)
     if not item or not label:
         raise InputError(
             f"{table.path}: none of the columns {listed(table.columns)} is known to hold the item or its class; call "
@@ -154,9 +157,3 @@ def _gold_columns(available: Sequence[str]) -> tuple[str, str]:
         item = item or next(name for name in available if name != label)
         label = next(name for name in available if name != item)
     return item, label
-
-
-def _two(columns: Sequence[str], *, path: Path) -> tuple[str, str]:
-    if len(columns) != 2:
-        raise InputError(f"{path}: gold_columns= names {len(columns)} columns; name that of items and that of classes")
-    return columns[0], columns[1]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.bootstrap import Estimate, percentile_estimate
+from dissensus.bootstrap import percentile_estimate
 from dissensus.labels.schemes import human_uncertainty, weighted
 from dissensus.votes.annotators import normalised_seconds, ratio
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats
-    from dissensus.bootstrap import Seed
+    from dissensus.bootstrap import Estimate, Seed
     from dissensus.votes.table import Votes
 
 
@@ -78,12 +78,7 @@ def uncertainty_correlations(votes: Votes, *, resamples: int = 1000, seed: Seed 
     matrices = np.array([_spearman(table[:, rows]) for rows in drawn])
     pairs = [(i, j) for i in range(len(measures)) for j in range(i + 1, len(measures))]
     estimates = {(i, j): percentile_estimate(matrices[:, i, j]) for i, j in pairs if not np.isnan(matrices[0, i, j])}
-    return Correlations(tuple(measures), {pair: _finite(estimate) for pair, estimate in estimates.items()}, items)
-
-
-def _finite(estimate: Estimate) -> Estimate:
-    """The estimate without its interval, where a resample had no correlation."""
-    return estimate if estimate.low is None or estimate.low == estimate.low else Estimate(estimate.value)
+    return Correlations(tuple(measures), estimates, items)
 
 
 def _spearman(table: Any) -> Any:

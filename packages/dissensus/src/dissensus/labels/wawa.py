@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dissensus.arrays import row_max, row_sum
+from dissensus.arrays import row_sum
 from dissensus.labels.annotator_models import AnnotatorModel, agreements, class_shares, fitted, read_fit_votes
+from dissensus.labels.distribution import one_hot
 
 if TYPE_CHECKING:
     from dissensus.labels.annotator_models import Gold
@@ -25,22 +26,11 @@ def wawa(votes: Votes, *, gold: Gold | None = None) -> AnnotatorModel:
     fit_votes = read_fit_votes(votes, "wawa", gold=gold)
     n_items, n_annotators, n_classes = fit_votes.shape
     agreement = agreements(fit_votes)
-    # Shares that are equal can differ by rounding: a tie is a tie up to 1e-12.
-    top = fit_votes.frequencies >= row_max(fit_votes.frequencies)[:, None] - 1e-12
-    majority = np.zeros((n_items, n_classes))
-    majority[np.arange(n_items), top.argmax(axis=1)] = 1.0
-    right, total = agreement.credit(majority), agreement.credit(np.ones((n_items, n_classes)))
+    right, total = agreement.credit(one_hot(fit_votes.frequencies)), agreement.credit(np.ones((n_items, n_classes)))
     skill = np.divide(right, total, out=np.zeros(n_annotators), where=total > 0)
     mass = agreement.tally(skill[agreement.by])
     # Those who voted for the majority of an item have some skill, unless gold has decided against them all.
     mass[fit_votes.gold_item] = fit_votes.frequencies[fit_votes.gold_item]
     posterior = mass / row_sum(mass)[:, None]
-    return fitted(
-        "wawa",
-        fit_votes,
-        posterior,
-        np.empty(0),
-        converged=True,
-        class_prior=class_shares(posterior, fit_votes),
-        skill=skill,
-    )
+    class_prior = class_shares(posterior, fit_votes)
+    return fitted(fit_votes, posterior, np.empty(0), converged=True, class_prior=class_prior, skill=skill)

@@ -23,7 +23,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.finite_panel.people_ruler import people_ruler, worth_of_scores
 from dissensus.frames import Framed
 from dissensus.planning.next_items import next_votes
-from dissensus.planning.planned import Prices, affordable, money
+from dissensus.planning.planned import Prices, affordable, money, span
 from dissensus.together.combined import combine
 from dissensus.together.combining import LEAST
 from dissensus.together.gains import learn, scores_together
@@ -31,7 +31,7 @@ from dissensus.votes.echo import number
 from dissensus.votes.reading import votes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from dissensus.arrays import Table
     from dissensus.evaluation.finite_panel.people_ruler import Ruler, Worth
@@ -201,22 +201,15 @@ def _answer(savings: Sequence[Saving], items: int, further: NextVotes | None) ->
     saving = savings[min(USUAL, len(savings)) - 1]
     alone, saved, value = f"{number(saving.alone, 'vote')} per item alone", saving.votes, saving.beside.value
     if saved.low is not None and saved.low <= 0:
-        answer = [f"It is not shown that the model saves votes where you would ask {alone}: {_ends(saved)} per item."]
+        answer = [f"It is not shown that the model saves votes where you would ask {alone}: {span(saved)} per item."]
     elif saving.none:
         answer = [f"Without any votes the model tells as much as {alone}."]
     else:
-        answer = [f"{_ends(saving.beside)} votes per item beside the model tell as much as {alone}."]
+        answer = [f"{span(saving.beside)} votes per item beside the model tell as much as {alone}."]
         if 0.05 < value % 1 < 0.95:
             answer.append(f"That is {int(value)} on each item and one more on {value % 1:.0%} of them.")
-    hours = "" if saving.hours is None else f", {_ends(saving.hours, '{:,.2g}'.format)} hours of people's time"
+    hours = "" if saving.hours is None else f", {span(saving.hours, '{:,.2g}'.format)} hours of people's time"
     if saved.low is None or saved.low > 0:
-        price = f"{_ends(saving.cost, money)} in money on {items:,} items{hours}"
-        answer.append(f"It saves {_ends(saved)} votes per item: {price}.")
+        price = f"{span(saving.cost, money)} in money on {items:,} items{hours}"
+        answer.append(f"It saves {span(saved)} votes per item: {price}.")
     return [*answer, *([] if further is None else [further.answer])]
-
-
-def _ends(estimate: Estimate, written: Callable[[float], str] = "{:.1f}".format) -> str:
-    """A number with its interval."""
-    low, high = estimate.low, estimate.high
-    ends = "" if low is None or high is None else f" [{written(low)}, {written(high)}]"
-    return f"{written(estimate.value)}{ends}"

@@ -30,7 +30,7 @@ from scipy.special import gammaln, ndtr, ndtri, softmax, stdtrit
 from dissensus.bootstrap import Estimate, percentile_estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.registry import METRICS
-from dissensus.planning.fitted import REPEATS, RESAMPLES, nested_votes
+from dissensus.planning.fitted import REPEATS, RESAMPLES, draw_dirichlets, nested_votes
 from dissensus.planning.predicted import LEVEL
 
 if TYPE_CHECKING:
@@ -273,10 +273,7 @@ def real_pair(
     counts = nested_votes(p, votes, rng)
     by_metric = {metric: _gains(metric, p, counts, one, other, None) for metric in metrics}
     scores = {
-        name: {
-            metric: {k: _grouped(_per_item(metric, c / k, q)).mean(axis=1) for k, c in counts.items()}
-            for metric in metrics
-        }
+        name: {metric: {k: _scores(metric, c / k, q).mean(axis=1) for k, c in counts.items()} for metric in metrics}
         for name, q in repeated.items()
     }
     even = np.full(items, 1 / items)
@@ -308,14 +305,14 @@ def _likely_distributions(pilot: Counts, systems: Sequence[Table], rng: np.rando
         return -float(likelihood.sum())
 
     fitted = minimize(unlikely, np.zeros(3 + len(logs)), method="Nelder-Mead", options={"maxiter": 600, "fatol": 0.01})
-    drawn = rng.standard_gamma(np.repeat(concentration(fitted.x) + pilot, REPEATS, axis=0)) + 1e-300
-    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
+    return draw_dirichlets(np.repeat(concentration(fitted.x) + pilot, REPEATS, axis=0), rng)
 
 
-def _per_item(metric: str, human: Table, model: Table) -> Floats:
+def _scores(metric: str, human: Table, model: Table) -> Table:
+    """(groups, repeats)."""
     per_item = METRICS[metric].per_item
     assert per_item is not None
-    return np.asarray(per_item(human, np.ascontiguousarray(model)))
+    return np.asarray(per_item(human, np.ascontiguousarray(model)).reshape(-1, REPEATS))
 
 
 def _gains(
@@ -324,8 +321,8 @@ def _gains(
     """What the better system gains over the worse against everybody and k votes, and over one that is as good."""
 
     def gain(human: Table, other: Table) -> Table:
-        values = _per_item(metric, human, other) - _per_item(metric, human, better)
-        return _grouped(-values if METRICS[metric].better == "higher" else values)
+        values = _scores(metric, human, other) - _scores(metric, human, better)
+        return -values if METRICS[metric].better == "higher" else values
 
     return Gains(
         linear=metric in LINEAR,
@@ -333,8 +330,3 @@ def _gains(
         apart={k: gain(c / k, worse) for k, c in counts.items()},
         alike={} if alike is None else {k: gain(c / k, alike) for k, c in counts.items()},
     )
-
-
-def _grouped(values: Floats) -> Table:
-    """(groups, repeats)."""
-    return np.asarray(values.reshape(-1, REPEATS))

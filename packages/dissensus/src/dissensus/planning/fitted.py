@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -93,27 +94,23 @@ def fit_panel(counts: Counts, *, seed: int = 0) -> FittedPanel:
 
 def nested_votes(p: Table, votes: Sequence[int], rng: np.random.Generator) -> dict[int, Counts]:
     """By k, (items, classes) k votes on each item; those of a larger k begin with those of a smaller one."""
-    counts: dict[int, Counts] = {}
-    before, so_far = 0, np.zeros(p.shape, dtype=np.int64)
-    p = p / p.sum(axis=1, keepdims=True)
-    for k in sorted(votes):
-        so_far = so_far + rng.multinomial(k - before, p)
-        counts[k], before = so_far, k
-    return counts
+    p, ks = p / p.sum(axis=1, keepdims=True), sorted(votes)
+    drawn = (rng.multinomial(further, p) for further in np.diff(ks, prepend=0))
+    return dict(zip(ks, accumulate(drawn), strict=True))
 
 
 def _points(rows: Counts, times: Ints, prior: Floats, rng: np.random.Generator) -> Table:
     """(points, classes) where items may lie."""
     classes = rows.shape[1]
     drawn = rng.choice(len(rows), size=POINTS, p=np.sqrt(times) / np.sqrt(times).sum())
-    posterior = _dirichlets(rows[drawn] + prior, rng)
-    flatter = _dirichlets(rows[drawn[: POINTS // 4]] + np.full(classes, 1 / classes), rng)
-    before = _dirichlets(np.zeros((POINTS // 4, classes)) + prior, rng)
+    posterior = draw_dirichlets(rows[drawn] + prior, rng)
+    flatter = draw_dirichlets(rows[drawn[: POINTS // 4]] + np.full(classes, 1 / classes), rng)
+    before = draw_dirichlets(np.zeros((POINTS // 4, classes)) + prior, rng)
     everybody = (rows * times[:, None]).sum(axis=0) / (rows * times[:, None]).sum()
     return np.concatenate([np.eye(classes), everybody[None], posterior, flatter, before])
 
 
-def _dirichlets(concentration: Table, rng: np.random.Generator) -> Table:
+def draw_dirichlets(concentration: Table, rng: np.random.Generator) -> Table:
     """(rows, classes) one draw from each row's Dirichlet distribution."""
     gamma = rng.standard_gamma(concentration) + 1e-300
     return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))

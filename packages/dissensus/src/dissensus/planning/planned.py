@@ -27,7 +27,7 @@ from dissensus.votes.echo import number
 from dissensus.votes.reading import votes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dissensus.arrays import Counts, Table
     from dissensus.bootstrap import Estimate
@@ -367,7 +367,7 @@ def _answer(
     if goal == "agreement":
         answer = [f"{size} measure agreement best: alpha {best.shown.alpha.estimate}."]
     else:
-        power, gap = _percent(best.power[goal]), f"{pair.difference(goal):.3g}"
+        power, gap = span(best.power[goal], "{:.0%}".format), f"{pair.difference(goal):.3g}"
         by = f"{METRICS[goal].short} with a power of {power}, where they differ by {gap} against everybody"
         answer = [f"{size} find the better of two systems by {by}."]
         if budget is not None and best.power[goal].value < POWER:
@@ -392,7 +392,8 @@ def _answer(
         others = [metric for metric in best.power if metric != goal]
         closest = {metric: min(choices, key=lambda choice: choice.error[metric].value) for metric in others}
         wishes = (
-            f"{METRICS[metric].short} {choice.items:,} x {choice.k} (power {_percent(choice.power[metric])})"
+            f"{METRICS[metric].short} {choice.items:,} x {choice.k} "
+            f"(power {span(choice.power[metric], '{:.0%}'.format)})"
             for metric, choice in closest.items()
         )
         answer.append(f"{purpose}; at the same cost others would want: {'; '.join(wishes)}.")
@@ -426,8 +427,11 @@ def money(cost: float) -> str:
     return f"{cost:,.2f}".removesuffix(".00")
 
 
-def _percent(power: Estimate) -> str:
-    return f"{power.value:.0%} [{power.low:.0%}, {power.high:.0%}]"
+def span(estimate: Estimate, written: Callable[[float], str] = "{:.1f}".format) -> str:
+    """A number with its interval."""
+    low, high = estimate.low, estimate.high
+    ends = "" if low is None or high is None else f" [{written(low)}, {written(high)}]"
+    return f"{written(estimate.value)}{ends}"
 
 
 def _ends(near: Sequence[int], choices: Sequence[Choice]) -> str:

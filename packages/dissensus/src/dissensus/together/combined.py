@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from dissensus.frames import Framed
 from dissensus.item_names import places_of_items
 from dissensus.labels.mixture import FOLDS
 from dissensus.together.combining import learn_combination
-from dissensus.together.gains import gains_of, learn
+from dissensus.together.gains import Learnt, gains_of, learn
 from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
@@ -30,11 +30,8 @@ if TYPE_CHECKING:
     from dissensus.evaluation.probabilities import Predictions, Runs
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.labels.mixture import Forecast
-    from dissensus.together.gains import Gain, Learnt
+    from dissensus.together.gains import Gain
     from dissensus.votes.table import Votes
-
-COMBINED: Final = "combined"
-"""The scheme of labels that are made of predictions and votes."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -148,32 +145,22 @@ def combine(
     labels, panel, models, teachers = given.labels, given.panel, given.models, given.teachers
     learnt = learn(panel.take(teachers), [model[:, teachers] for model in models], seed=seed)
     everybody = learn_combination(learnt.panel, learnt.models, seed=seed)
+    # Of items that taught nothing, what all others taught is said.
     which = np.full(len(labels), FOLDS)
     which[teachers] = learnt.fold
+    whole = Learnt(panel, models, (*learnt.combinations, everybody), which)
     mass = np.pad(panel.mass, ((0, len(labels) - len(panel)), (0, 0)))
-    strength, parts = np.zeros(len(mass)), []
-    for part, combination in enumerate((*learnt.combinations, everybody)):
-        rows = np.flatnonzero(which == part)
-        pseudo = combination.pseudo_votes([model[:, rows] for model in models])
-        strength[rows] = combination.people(pseudo)
-        parts.append((rows, combination, pseudo))
-
-    def forecast(mass: Table) -> Table:
-        out = np.empty(mass.shape)
-        for rows, combination, pseudo in parts:
-            out[rows] = combination.forecast(pseudo, mass[rows])
-        return out
-
+    strength = whole.strength
     predicted = np.any([np.isfinite(model[0, :, 0]) for model in models], axis=0)
     people = everybody.strengths / everybody.strengths.sum() * np.median(strength[predicted])
     return Combined(
-        labels=replace(labels, probabilities=forecast(mass), scheme=COMBINED, model=None),
+        labels=replace(labels, probabilities=whole.forecast(mass), scheme="combined", model=None),
         strengths=dict(zip(given.names, people.tolist(), strict=True)),
         strength=strength,
         predicted=predicted,
         notes=given.notes,
         mass=mass,
-        forecast=forecast,
+        forecast=whole.forecast,
         learnt=learnt,
         resamples=resamples,
         seed=seed,

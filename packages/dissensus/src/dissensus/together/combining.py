@@ -26,12 +26,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.special import digamma, entr, gammaln, log_softmax, logsumexp, softmax
+from scipy.special import digamma, entr, log_softmax, logsumexp, softmax
 
 from dissensus.errors import InputError
 from dissensus.evaluation.calibration import fit_calibrator
 from dissensus.evaluation.finite_panel.panel import draw_judgements
-from dissensus.labels.mixture import FEW, FOLDS, choose_smoothings, fit_prior, folds_of, next_vote
+from dissensus.labels.mixture import FEW, FOLDS, Dirichlet, choose_smoothings, fit_prior, folds_of, next_vote
 from dissensus.votes.sides import both_sides
 
 if TYPE_CHECKING:
@@ -297,7 +297,8 @@ def _surprise(x: Floats, parts: Sequence[_Part]) -> tuple[float, Floats]:
 def _log_evidences(prior: Prior, pseudo: Table, own: float, votes: Table, unheard: Table) -> Table:
     """(rows, 3) ln chance of the votes under each part; `unheard` is, (rows, classes), that of an answer and them."""
     in_mixture = prior.log_likelihood(pseudo + votes) - prior.log_likelihood(pseudo)
-    return np.stack([in_mixture, _log_evidence_alone(own * pseudo, votes), logsumexp(unheard, axis=1)], axis=1)
+    alone = Dirichlet(own * pseudo + NOTHING).log_likelihood(votes)
+    return np.stack([in_mixture, alone, logsumexp(unheard, axis=1)], axis=1)
 
 
 def _log_chances(prior: Prior, pseudo: Table, clarity: float) -> Table:
@@ -318,16 +319,8 @@ def _log_evidence_after_one(prior: Prior, votes: Table) -> Table:
     return np.asarray(prior.log_likelihood(votes)[:, None] + after)
 
 
-def _log_evidence_alone(pseudo: Table, votes: Table) -> Floats:
-    """(rows,) ln chance of the votes under a Dirichlet distribution of these pseudo-votes."""
-    alpha = pseudo + NOTHING
-    whole = alpha.sum(axis=1)
-    own = (gammaln(alpha + votes) - gammaln(alpha)).sum(axis=1)
-    return np.asarray(own + gammaln(whole) - gammaln(whole + votes.sum(axis=1)))
-
-
 def _slope_alone(pseudo: Table, votes: Table) -> Table:
-    """(rows, classes) slope of `_log_evidence_alone` in the pseudo-votes."""
+    """(rows, classes) slope, in the pseudo-votes, of ln chance of the votes under their Dirichlet distribution."""
     alpha = pseudo + NOTHING
     whole = alpha.sum(axis=1, keepdims=True)
     own = digamma(alpha + votes) - digamma(alpha)

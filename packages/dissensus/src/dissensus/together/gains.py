@@ -66,7 +66,7 @@ class Learnt:
     """What was learnt of models beside votes, and from which items.
 
     Attributes:
-        panel: the items' judgements.
+        panel: the items' judgements; items that are only predicted may stand behind those that it has.
         models: of each model, (seeds, items, classes) predictions of them.
         combinations: one for each fold, learnt from the others.
         fold: (items,) the fold of each item.
@@ -84,7 +84,13 @@ class Learnt:
         def of_fold(own: Combination, rows: Ints) -> Table:
             return own.pseudo_votes([model[:, rows] for model in self.models])
 
-        return np.asarray(self._by_fold(of_fold, self.panel.mass.shape))
+        return np.asarray(self._by_fold(of_fold, self.models[0].shape[1:]))
+
+    @property
+    def strength(self) -> Floats:
+        """(items,) how many people's votes would tell as much of each item as its predictions do."""
+        strength = self._by_fold(lambda own, rows: own.people(self.pseudo[rows]), (len(self.fold), 1))
+        return np.asarray(strength[:, 0])
 
     def forecast(self, votes: Any) -> Any:
         """The label distribution of each item after its predictions and these (..., items, classes) votes."""
@@ -107,7 +113,7 @@ class Learnt:
         models = [model[:, rows] for model in self.models]
         return Learnt(self.panel.take(rows), models, self.combinations, self.fold[rows])
 
-    def _by_fold(self, made: Callable[[Combination, Ints], Table], shape: tuple[int, ...]) -> Any:
+    def _by_fold(self, made: Callable[[Combination, Ints], Any], shape: tuple[int, ...]) -> Any:
         """(..., items, classes) what the combination that was not learnt from an item makes of it."""
         out = np.empty(shape)
         for place, own in enumerate(self.combinations):
