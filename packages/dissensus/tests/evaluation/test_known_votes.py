@@ -12,6 +12,7 @@ from dissensus.evaluation.finite_panel.known_votes import chosen_to_differ, know
 from dissensus.evaluation.finite_panel.panel import draw_votes, panel_of
 from dissensus.labels.schemes import frequency, weighted
 from dissensus.report.subject import files_subject
+from dissensus.report.writing import write_report
 from dissensus.votes.reading import read_votes
 from dissensus.votes.simulate import simulate_responses
 from dissensus.votes.table import votes_from_counts
@@ -184,12 +185,15 @@ def test_evaluate_says_so_by_any_metric_first_and_of_each_model_once() -> None:
     assert sum(SAID in note for note in found.all_notes) == 1
 
 
-def test_a_report_begins_with_it() -> None:
+def test_a_report_begins_with_it(tmp_path: Path) -> None:
     counts = np.random.default_rng(0).multinomial(3, np.random.default_rng(1).dirichlet([1, 1], 100))
     votes = votes_from_counts(counts, classes=["no", "yes"])
     human = frequency(votes)
     found = judged(counts, {"a": human.probabilities})
     assert files_subject(found, human, {}, votes=votes, title="", cautions=["x"]).cautions == (*found.leaks, "x")
+    # A name stays as it is, where other sentences begin with a capital.
+    page = write_report(votes, tmp_path / "page.html", predictions={"a": human.probabilities}).read_text()
+    assert page.index('<p class="caution">a: the predictions seem to know') < page.index('<div class="answer">')
 
 
 def test_one_vote_an_item_tells_nothing_and_such_items_are_left_out() -> None:
