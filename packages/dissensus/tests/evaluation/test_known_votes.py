@@ -175,12 +175,13 @@ def test_evaluate_says_so_by_any_metric_first_and_of_each_model_once() -> None:
     truth = generator.dirichlet(np.full(3, 0.7), 200)
     counts = generator.multinomial(5, truth)
     leaked = np.stack([powered(counts / 5, 0.9), truth])
-    found = judged(counts, {"honest": truth, "leaked": leaked})
+    off = (truth + 1 / 3) / 2
+    found = judged(counts, {"off": off, "honest": truth, "leaked": leaked})
     assert set(found.knowing) == {"leaked"}
     assert found.leaks == (f"leaked: {found.knowing['leaked']}",) == found.cautions[:1]
     assert SAID in found.knowing["leaked"]
     assert found.closest() == "leaked"
-    assert found.verdict[2] == f"But {found.knowing['leaked']}."
+    assert found.verdict[2] == f"But {found.knowing['leaked']}. Of the other models, honest is closest."
     assert found.to_dict()["knowing"] == found.knowing
     assert sum(SAID in note for note in found.all_notes) == 1
 

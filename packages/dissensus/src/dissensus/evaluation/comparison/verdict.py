@@ -90,8 +90,11 @@ def speaks_against(evaluation: Evaluation, best: str, rival: Difference | None) 
     closer, it is worse in a stratum, it is one run. The rival is that of `closest_minus_rival`; without one, strata are
     compared with the baselines.
     """
+    knows = evaluation.knowing.get(best, "")
+    if others := [name for name in evaluation.models if name not in evaluation.knowing and knows]:
+        knows += f". Of the other models, {min(others, key=evaluation.distance)} is closest"
     reasons = (
-        evaluation.knowing.get(best) or next(iter(evaluation.overall.get(best, evaluation.headline).notes), ""),
+        knows or next(iter(evaluation.overall.get(best, evaluation.headline).notes), ""),
         _baseline(evaluation, best),
         _chance(rival),
         _by_second(evaluation, best),
