@@ -215,13 +215,10 @@ def split_items(
     total = sum(shares.values())
     if abs(total - 1) > 1e-9 or any(share < 0 for share in shares.values()):
         raise InputError(f"splits: shares {dict(shares)} sum to {total:g}; they must be 0 or more and sum to 1")
-    generator = stream(seed, Purpose.SPLIT)
-    n_items = groups.shape[0]
-    order = np.lexsort((generator.random(n_items), groups))
+    order = np.lexsort((stream(seed, Purpose.SPLIT).random(len(groups)), groups))
     size = np.bincount(groups)
-    within = places_within(size)
-    place = (within + 0.5) / np.repeat(size, size)
-    which = np.empty(n_items, dtype=np.int64)
+    place = (places_within(size) + 0.5) / np.repeat(size, size)
+    which = np.empty(len(groups), dtype=np.int64)
     which[order] = np.searchsorted(np.cumsum(list(shares.values()))[:-1], place, side="right")
     if together is not None:
         _, first, member = np.unique(together, return_index=True, return_inverse=True)

@@ -64,7 +64,7 @@ def choose_engine(
         raise InputError(f"engine {engine}: an address or a remote folder is for a cluster; add engine='ray'")
     place = settled_device(device)
     alone = one_by_one or {}
-    said = "".join(f"; {number} by the loop: {why}" for why, number in alone.items())
+    said = "".join(f"; {number} by the loop: {reason}" for reason, number in alone.items())
     if engine != "auto":
         return EngineChoice(engine, place, f"as asked{said if engine == 'fleet' else ''}")
     if runs and sum(alone.values()) == runs:
@@ -72,14 +72,12 @@ def choose_engine(
     if place.startswith("cuda"):
         gpus = len(devices_of(place))
         where = "a GPU" if gpus == 1 else f"{gpus} GPUs"
-        return EngineChoice(
-            "fleet", place, f"{runs} runs on {where}: trained together, launch overhead is paid once{said}"
-        )
+        why = f"{runs} runs on {where}: trained together, launch overhead is paid once{said}"
+        return EngineChoice("fleet", place, why)
     cores = available_cores()
     if runs == 1 or cores == 1:
-        return EngineChoice(
-            "loop", place, f"{runs} run{'s'[: runs != 1]} on {cores} core{'s'[: cores != 1]}: nothing to share"
-        )
+        why = f"{runs} run{'s'[: runs != 1]} on {cores} core{'s'[: cores != 1]}: nothing to share"
+        return EngineChoice("loop", place, why)
     return EngineChoice("fleet", place, f"{runs} runs on {cores} cores: one single-threaded worker per core{said}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import torch
@@ -107,11 +106,9 @@ def start_together(runs: Sequence[Run], data: TrainingData, place: torch.device)
 
 def alike(runs: Sequence[Run], data: TrainingData) -> list[list[Run]]:
     """Groups of runs that can go together: one model, one set of settings, epochs of one shape."""
-
-    def shape(run: Run) -> tuple[str, str, int, bool]:
+    groups: dict[tuple[str, str, int, bool], list[Run]] = {}
+    for run in runs:
         given = delivery_of(run, data)
-        return run.network, repr(run.training), given.examples.shape[0], given.mixing(0) is not None
-
-    keyed = [(shape(run), run) for run in runs]
-    keyed.sort(key=lambda pair: pair[0])
-    return [[run for _, run in members] for _, members in groupby(keyed, key=lambda pair: pair[0])]
+        shape = run.network, repr(run.training), given.examples.shape[0], given.mixing(0) is not None
+        groups.setdefault(shape, []).append(run)
+    return [groups[shape] for shape in sorted(groups)]

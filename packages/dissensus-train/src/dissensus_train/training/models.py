@@ -148,7 +148,7 @@ BEGINNINGS: Final = {"resnet18": "fan-out"}
 
 def network_of(run: Run, data: TrainingData, *, checked: bool = True) -> nn.Module:
     """The network of a run before its training; unchecked for further seeds of one that was looked at already."""
-    items = training_items(data)
+    items = None if data.items is None else data.items.take(data.splits[TRAIN])
     about: dict[str, Any] = {"classes": data.classes, "seed": run.seed, "folder": data.folder, "items": items}
     network = build(run.model, data.shape, **about, checked=checked)
     if run.people is None:
@@ -161,11 +161,6 @@ def network_of(run: Run, data: TrainingData, *, checked: bool = True) -> nn.Modu
 def panel_in(data: TrainingData, people: People) -> AnnotatorUnits:
     """The people behind the votes on the training items of the data."""
     return panel_of(data.votes, people, data.splits[TRAIN], name=data.name)
-
-
-def training_items(data: TrainingData) -> Items | None:
-    """The items that are trained on, as people saw them, where they are known."""
-    return None if data.items is None else data.items.take(data.splits[TRAIN])
 
 
 def build(

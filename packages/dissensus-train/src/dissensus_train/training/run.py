@@ -381,13 +381,6 @@ def _delivered_in_the_mean(run: Run, data: TrainingData, members: Ints) -> np.nd
     return np.asarray(own.one_hot() if run.delivery in HARD else own.probabilities, dtype=np.float32)
 
 
-def start_loss(run: Run, data: TrainingData, predicted: np.ndarray[Any, Any]) -> float:
-    """The loss of a network that has learnt nothing yet, by what it predicts of the first training items."""
-    target = torch.from_numpy(_delivered_in_the_mean(run, data, data.splits[TRAIN][: len(predicted)]))
-    log_q = torch.from_numpy(predicted).float().clamp_min(torch.finfo(torch.float32).tiny).log()
-    return float(loss_of(run.training, data.folder)(log_q, target).mean())
-
-
 def why_failed(
     run: Run, data: TrainingData, *, before: Any, after: Any, loss: Floats, weights: Mapping[str, np.ndarray[Any, Any]]
 ) -> str:
@@ -397,7 +390,9 @@ def why_failed(
     the weights that it kept are not finite, or where they are still those it started from. `before` and `after` are
     what it predicted of the first training items with the weights of the start, and with those it kept.
     """
-    start = start_loss(run, data, before)
+    target = torch.from_numpy(_delivered_in_the_mean(run, data, data.splits[TRAIN][: len(before)]))
+    log_q = torch.from_numpy(before).float().clamp_min(torch.finfo(torch.float32).tiny).log()
+    start = float(loss_of(run.training, data.folder)(log_q, target).mean())
     lost = np.flatnonzero(~(loss <= DIVERGED * np.fmax(start, 1e-3)))
     if lost.size:
         diverged = f", and {start:.3g} before it" if np.isfinite(loss[lost[0]]) else ""
