@@ -18,7 +18,6 @@ from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import soft_nll
 from dissensus.evaluation.scoring import panel_or_reason
 from dissensus.item_names import without_ending
-from dissensus.items import Items
 from dissensus.own_code import source_files
 from dissensus.version import __version__
 from dissensus.votes.privacy import pseudonyms_of

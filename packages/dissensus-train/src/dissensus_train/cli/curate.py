@@ -354,13 +354,10 @@ def datasheet(
         if not equals:
             raise InputError(f"--licence {written}: give NAME=LICENCE, such as mnist='CC BY-SA 3.0'")
         licences[source.strip()] = text.strip()
-    cast = None
-    if votes is not None:
-        cast, _ = votes_named(votes, reading)
+    cast = None if votes is None else votes_named(votes, reading)[0]
     known: dict[str, dict[str, str]] = {}
     if project is not None:
-        of_project = joined("joins", "datasheet.project", part="collect", wanted_by="--project")
-        known, collected = of_project(project)
+        known, collected = joined("joins", "datasheet.project", part="collect", wanted_by="--project")(project)
         cast = cast or collected
     answered = merged(known, {} if answers is None else read_answers(answers))
     sheet = write(

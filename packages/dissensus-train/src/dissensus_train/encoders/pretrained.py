@@ -173,7 +173,9 @@ def embed_texts(items: Items, progress: Progress, tokeniser: Any, model: Any) ->
     for column in items.texts:
         made = np.empty((len(items), model.config.hidden_size), dtype=np.float32)
         # Texts of like length share a batch: little is spent on padding.
-        for batch in _by_length(column):
+        order = np.argsort(np.strings.str_len(column.astype(np.dtypes.StringDType())), kind="stable")
+        for start in range(0, len(order), TOGETHER):
+            batch = order[start : start + TOGETHER]
             tokens = tokens_of(tokeniser, column[batch]).to(model.device)
             with torch.inference_mode():
                 made[batch] = embedded(model, tokens["input_ids"], tokens["attention_mask"]).float().cpu().numpy()
@@ -181,11 +183,6 @@ def embed_texts(items: Items, progress: Progress, tokeniser: Any, model: Any) ->
             progress(Step("encoded items", done // len(items.texts), len(items)))
         columns.append(made)
     return beside(columns)
-
-
-def _by_length(texts: Names) -> list[Any]:
-    order = np.argsort(np.strings.str_len(texts.astype(np.dtypes.StringDType())), kind="stable")
-    return [order[start : start + TOGETHER] for start in range(0, len(order), TOGETHER)]
 
 
 def _image_network(folder: Path | None, name: str) -> tuple[Any, Any]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.dynamics import data_map, epoch_divergence, forgetting_events, regions_by_rank, uncertainty_by_system
 from dissensus.evaluation.comparison.strata import by_agreement
-from dissensus.report.tables import Cell, Table, TableRow, ends, estimated, table_of
-from dissensus_train.report.shown import note, number_column
+from dissensus.report.tables import Cell, ends, estimated, table_of
+from dissensus_train.report.shown import note, number_column, table_of_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dissensus.dynamics import DataMap, Forgetting, StratumDivergence
     from dissensus.evaluation.comparison.strata import Stratum
     from dissensus.labels.distribution import LabelDistribution
+    from dissensus.report.tables import Table
     from dissensus_train.report.shown import Column
     from dissensus_train.studies import ScoredStudy
 
@@ -123,7 +124,7 @@ def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) 
     maps = {system: [trained.data_map] for system, trained in dynamics.systems.items()}
     for system, correlations in uncertainty_by_system(dynamics.people, maps, resamples=resamples, seed=seed).items():
         header = [f"{MEASURES[one.human]} with {one.model}" for one in correlations]
-        rows.append(TableRow(name=system, cells=tuple(estimated(one.spearman, "spearman") for one in correlations)))
+        rows.append((system, [estimated(one.spearman, "spearman") for one in correlations]))
         records += [
             {
                 "system": system,
@@ -134,14 +135,9 @@ def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) 
             }
             for one in correlations
         ]
-    return Table(
-        slug="human-uncertainty",
-        title="Is a model unsure of the training items that people are unsure of?",
-        header=("method", *header),
-        rows=tuple(rows),
-        records=tuple(records),
-        note=note("human-uncertainty", items=len(dynamics.people), last=last_epochs(dynamics)),
-    )
+    title = "Is a model unsure of the training items that people are unsure of?"
+    how = note("human-uncertainty", items=len(dynamics.people), last=last_epochs(dynamics))
+    return table_of_cells("human-uncertainty", title, ("method", *header), rows, records, how)
 
 
 def forgetting(dynamics: TrainingDynamics) -> Table:

@@ -145,8 +145,7 @@ def unasked_runs(store: RunStore, *, forget: Collection[str] = ()) -> tuple[Unas
         InputError: where a study that the store knows cannot be read, so that its runs cannot be told from others.
     """
     known = store.studies()
-    wrong = next((name for name in forget if name not in known), None)
-    if wrong is not None:
+    for wrong in (name for name in forget if name not in known):
         raise InputError(f"{store.folder}: no study '{wrong}' keeps runs here{choices(wrong, known) if known else ''}")
     wanted: set[str] = set()
     counted = {path: name for name, path in known.items() if name not in forget}

@@ -280,9 +280,6 @@ def _references(opened: OpenStudy, systems: Mapping[str, StudySystem]) -> dict[s
     return {model: named.get(model, system.name) for model, system in first.items()}
 
 
-TESTED = "test"
-
-
 def score_folds(
     folds: Sequence[OpenStudy], *, metrics: Sequence[str] = (), resamples: int = 1000, seed: int = 0
 ) -> Evaluation:
@@ -297,14 +294,14 @@ def score_folds(
     first = folds[0]
     if len(folds) != first.study.folds or [fold.study.fold for fold in folds] != list(range(1, len(folds) + 1)):
         raise InputError(f"study {first.study.name}: not all of its {first.study.folds} folds are here; give them all")
-    members = np.concatenate([fold.data.splits[TESTED] for fold in folds])
+    members = np.concatenate([fold.data.splits["test"] for fold in folds])
     predicted: dict[str, dict[int, list[np.ndarray[Any, Any]]]] = {}
     for fold in folds:
         for name, runs in runs_by_system(fold).items():
             for run in runs:
                 result = fold.store.load(run.key, dynamics=False, weights=False)
                 if not result.failed:
-                    predicted.setdefault(name, {}).setdefault(run.seed, []).append(result.predictions[TESTED])
+                    predicted.setdefault(name, {}).setdefault(run.seed, []).append(result.predictions["test"])
     systems = {}
     for name, by_seed in predicted.items():
         if whole := [np.concatenate(parts) for parts in by_seed.values() if len(parts) == len(folds)]:

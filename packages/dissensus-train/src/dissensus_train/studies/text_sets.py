@@ -195,17 +195,14 @@ def _joined(parts: Mapping[str, tuple[Votes, tuple[Names, ...]]], **more: Any) -
 
 
 def _sentences(text: str | dict[str, str]) -> tuple[str, ...]:
-    """A pair, or one text."""
-    return tuple(text.values()) if isinstance(text, dict) else (_dialogue(text),)
-
-
-def _dialogue(text: str) -> str:
-    """A text, or the turns of a dialogue that is written as JSON, one a line."""
+    """A pair, or one text, or the turns of a dialogue that is written as JSON, one a line."""
+    if isinstance(text, dict):
+        return tuple(text.values())
     try:
         turns = json.loads(text)
     except ValueError:
-        return text
-    return "\n".join(str(turn) for turn in turns.values()) if isinstance(turns, dict) else text
+        return (text,)
+    return ("\n".join(map(str, turns.values())) if isinstance(turns, dict) else text,)
 
 
 def _json_lines(path: Path) -> list[dict[str, Any]]:
