@@ -41,12 +41,12 @@ from dissensus_train.bundles.recipe import Recipe, write_recipe
 from dissensus_train.bundles.ways_out import MOST_TRIED, write_onnx
 from dissensus_train.delivery import HARD
 from dissensus_train.encoders.pretrained import encoder_folder, keep_encoder, versions
-from dissensus_train.studies.scored import trains_on_majority
+from dissensus_train.studies.scored import StudySystem, trains_on_majority
 from dissensus_train.training.annotator_side import PeopleNetwork
-from dissensus_train.training.data import TRAIN
+from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.fine_tuning import keep_architecture
 from dissensus_train.training.models import MODELS, network_of, panel_in
-from dissensus_train.training.run import VERSIONS
+from dissensus_train.training.run import VERSIONS, Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,9 +57,6 @@ if TYPE_CHECKING:
     from dissensus.evaluation.evaluated import Evaluation
     from dissensus.items import Items
     from dissensus_train.studies import ScoredStudy
-    from dissensus_train.studies.scored import StudySystem
-    from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.run import Run
 
 
 def export_bundle(

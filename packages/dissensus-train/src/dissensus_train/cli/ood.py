@@ -147,8 +147,7 @@ def read_scores(path: str | Path) -> dict[str, dict[str, Floats]]:
 
 
 def _refuse(names: tuple[str, ...], settings: dict[str, Any], used: str) -> None:
-    refused = next((name for name in names if name in settings), None)
-    if refused is not None:
+    for refused in (name for name in names if name in settings):
         raise InputError(f"--{'ood' if refused == 'sets' else refused} is of a study's items; {used} used")
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.parts import install_line, installed
-from dissensus.progress import Step
+from dissensus.progress import Progress, Step
 from dissensus_train.encoders.encoding import Encoder, beside
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Names
     from dissensus.items.shown import Items
-    from dissensus.progress import Progress
 
 TOKENS: Final = 256
 """A longer text is cut after so many tokens."""

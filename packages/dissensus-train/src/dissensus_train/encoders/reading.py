@@ -98,8 +98,7 @@ def read_images(folder: Path, names: Names | None = None, *, reading: ImageReadi
         return Items(names=np.array(called, dtype=np.dtypes.StringDType()), files=tuple(paths), reading=reading)
     spellings: dict[str, list[int]] = {}
     for number, path in enumerate(paths):
-        inside = path.relative_to(folder)
-        for spelling in {called[number], path.name, path.stem, inside.with_suffix("").as_posix()}:
+        for spelling in {called[number], path.name, path.stem, path.relative_to(folder).with_suffix("").as_posix()}:
             spellings.setdefault(spelling, []).append(number)
     exact = {name: number for number, name in enumerate(called)}
     matches = [[exact[name]] if name in exact else spellings.get(name, []) for name in map(str, names.tolist())]
@@ -109,8 +108,7 @@ def read_images(folder: Path, names: Names | None = None, *, reading: ImageReadi
             f"like its item, as {called[0]} is",
             np.isin(np.arange(len(names)), without),
         )
-    several = next((number for number, places in enumerate(matches) if len(places) > 1), None)
-    if several is not None:
+    for several in (number for number, places in enumerate(matches) if len(places) > 1):
         first, second = matches[several][:2]
         raise InputError(
             f"{folder}: item '{names[several]}' may be {called[first]} or {called[second]}; call items by their path "
@@ -281,8 +279,7 @@ def _parquet_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
             )
         rows = np.array(column.to_list())
     else:
-        wrong = next((name for name in others if not table[name].dtype.is_numeric()), None)
-        if wrong is not None:
+        for wrong in (name for name in others if not table[name].dtype.is_numeric()):
             raise InputError(f"{path}: column '{wrong}' holds {table[wrong].dtype}, not numbers; leave it out")
         rows = table.select(others).to_numpy()
     return table[item].to_numpy(), rows

@@ -12,13 +12,12 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags_array, hstack, vstack
 
 from dissensus.errors import InputError
-from dissensus.progress import Step, silent
+from dissensus.progress import Progress, Step, silent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Names
-    from dissensus.progress import Progress
 
 COLUMNS: Final = 20_000
 """At most so many words are kept, those that occur most often in the training texts."""

@@ -11,14 +11,13 @@ from dissensus.report.drawing import OPACITY
 from dissensus.report.figures import POINTS, Record, Section, named_colours
 from dissensus.report.items import PALETTE, clipped, data_uri, images, in_words, thinned, votes_in_words
 from dissensus_train.report.shown import drawn, item_pictures, item_texts, note
-from dissensus_train.report.training_dynamics import last_epochs
+from dissensus_train.report.training_dynamics import TrainingDynamics, last_epochs
 from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.dynamics import StratumDivergence
-    from dissensus_train.report.training_dynamics import TrainingDynamics
     from dissensus_train.studies.scored import ScoredStudy, StudySystem
 
 IMAGE_BYTES: Final = 600_000
@@ -69,10 +68,9 @@ def _course(system: StudySystem, column: str) -> list[Record]:
         row[: len(history[column])] = history[column]
     finite = np.isfinite(table).any(axis=0)
     columns = (f(table[:, finite], axis=0).tolist() for f in (np.nanmean, np.nanmin, np.nanmax))
-    epochs = np.flatnonzero(finite).tolist()
     return [
         {"method": system.method, "epoch": epoch + 1, "mean": mean, "low": low, "high": high}
-        for epoch, mean, low, high in zip(epochs, *columns, strict=True)
+        for epoch, mean, low, high in zip(np.flatnonzero(finite).tolist(), *columns, strict=True)
     ]
 
 

@@ -10,13 +10,11 @@ import numpy as np
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.report.figures import Figure, Record, Section, named_colours
 from dissensus.report.items import clipped, data_uri, images
-from dissensus.report.tables import Cell, ends, estimated, table_of
-from dissensus_train.basins.summary import QUANTITIES, summarise_basins
+from dissensus.report.tables import Cell, Table, ends, estimated, table_of
+from dissensus_train.basins.summary import QUANTITIES, BasinRow, summarise_basins
 from dissensus_train.report.shown import drawn, item_pictures, note, number_column, table_of_cells
 
 if TYPE_CHECKING:
-    from dissensus.report.tables import Table
-    from dissensus_train.basins.summary import BasinRow
     from dissensus_train.studies.measuring import StudyBasins
     from dissensus_train.training.data import TrainingData
 

@@ -11,13 +11,12 @@ import numpy as np
 from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.report.figures import Record, Section, diagonal, named_colours
 from dissensus.report.page import render_small_page
-from dissensus.report.tables import Cell, ends, estimated
+from dissensus.report.tables import Cell, Table, ends, estimated
 from dissensus_train.ood.measures import MEASURES
 from dissensus_train.ood.scores import title_of
 from dissensus_train.report.shown import drawn, note, table_of_cells
 
 if TYPE_CHECKING:
-    from dissensus.report.tables import Table
     from dissensus_train.ood import OodResult
 
 HEIGHT = 180
@@ -65,9 +64,8 @@ def _measures(result: OodResult, ood_set: str, title: str, number: int) -> Table
 
 
 def _records(result: OodResult, ood_set: str) -> tuple[Record, ...]:
-    names = ("ood_set", "score", "system", "measure")
     return tuple(
-        {name: getattr(row, name) for name in names}
+        {name: getattr(row, name) for name in ("ood_set", "score", "system", "measure")}
         | ends(row.value, "mean", "low", "high")
         | {"seeds": len(row.by_seed)}
         for row in result.measures

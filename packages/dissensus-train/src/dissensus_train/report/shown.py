@@ -9,14 +9,13 @@ import numpy as np
 
 from dissensus.report.figures import HEIGHT, Figure, spec_of
 from dissensus.report.items import LARGEST
-from dissensus.report.tables import Table, TableRow
+from dissensus.report.tables import Cell, Table, TableRow
 from dissensus.shipped import shipped_toml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from dissensus.arrays import Ints, Names
-    from dissensus.report.tables import Cell
     from dissensus_train.training.data import TrainingData
 
     Column = Callable[[Mapping[str, Any]], Cell | str]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dissensus.report.chapters import Added, Chapter
 from dissensus.report.glossary import paragraph, terms
 from dissensus.report.subject import Subject, made_with
-from dissensus.report.tables import Cell, ends, estimated
+from dissensus.report.tables import Cell, Table, ends, estimated
 from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 from dissensus_train.delivery.named import DELIVERIES
 from dissensus_train.report import figures
@@ -24,15 +24,13 @@ from dissensus_train.report.training_dynamics import (
     regions,
 )
 from dissensus_train.studies.measuring import stored_basins, stored_ood
-from dissensus_train.studies.original import mode_shift_audit
+from dissensus_train.studies.original import Audit, mode_shift_audit
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.tuning import rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dissensus.report.tables import Table
-    from dissensus_train.studies.original import Audit
     from dissensus_train.studies.scored import ScoredStudy
 
 OF_DATA: Final = {"words": "hutto2014vader", "cifar-10h": "peterson2019human"}

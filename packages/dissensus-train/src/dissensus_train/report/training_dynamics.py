@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.dynamics import data_map, epoch_divergence, forgetting_events, regions_by_rank, uncertainty_by_system
-from dissensus.evaluation.comparison.strata import by_agreement
-from dissensus.report.tables import Cell, ends, estimated, table_of
+from dissensus.evaluation.comparison.strata import Stratum, by_agreement
+from dissensus.report.tables import Cell, Table, ends, estimated, table_of
 from dissensus_train.report.shown import note, number_column, table_of_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.dynamics import DataMap, Forgetting, StratumDivergence
-    from dissensus.evaluation.comparison.strata import Stratum
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.report.tables import Table
     from dissensus_train.report.shown import Column
     from dissensus_train.studies import ScoredStudy
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 import torch
 
 from dissensus.errors import InputError
-from dissensus.progress import silent
+from dissensus.progress import Progress, Step, silent
 from dissensus_train.cores import available_cores
 from dissensus_train.studies.data import check_deliveries
 from dissensus_train.studies.opening import STORE, OpenStudy, open_study
 from dissensus_train.studies.scored import ScoredStudy, score_study
 from dissensus_train.studies.spec import Study, read_study
-from dissensus_train.training.engine import choose_engine, loop_only, train
+from dissensus_train.training.engine import EngineChoice, choose_engine, loop_only, train
 from dissensus_train.training.fleet import FLEET
 from dissensus_train.training.models import network_of
 from dissensus_train.training.progress import EpochEnded, StudyProgress
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from dissensus.progress import Progress, Step
-    from dissensus_train.training.engine import EngineChoice
     from dissensus_train.training.on_ray import Cluster
     from dissensus_train.training.run import Run, RunResult
 

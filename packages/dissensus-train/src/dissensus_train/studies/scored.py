@@ -11,26 +11,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.dynamics.recorded import read_dynamics
+from dissensus.dynamics.recorded import Recorded, read_dynamics
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics.registry import reported
 from dissensus.frames import Framed
-from dissensus_train.studies.by_vote import score_by_vote
-from dissensus_train.studies.opening import named_references, runs_by_system
+from dissensus_train.studies.by_vote import VoteScore, score_by_vote
+from dissensus_train.studies.opening import OpenStudy, named_references, runs_by_system
 from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Table
-    from dissensus.dynamics.recorded import Recorded
     from dissensus.evaluation.evaluated import Evaluation
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.progress import Over
     from dissensus.report.subject import Subject
-    from dissensus_train.studies.by_vote import VoteScore
-    from dissensus_train.studies.opening import OpenStudy
     from dissensus_train.training.run import Run, RunResult
 
 AGREEMENT: Final = "agreement"

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from dissensus.arrays import places_of
+from dissensus.arrays import Ints, Names, places_of
 from dissensus.datasets.catalogue import data_file, find
 from dissensus.datasets.vader import word_texts
 from dissensus.errors import InputError
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from dissensus.arrays import Ints, Names
 
 LEWIDI: Final = {
     "hs-brexit": "lewidi-2023/HS-Brexit",

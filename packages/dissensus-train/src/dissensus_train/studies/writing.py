@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import asdict
 
 from dissensus.errors import InputError
-from dissensus_train.studies.spec import DATASET_KEYS
+from dissensus_train.studies.spec import DATASET_KEYS, AnnotatorNetwork, Study
 from dissensus_train.training.settings import REGIMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus_train.studies.spec import AnnotatorNetwork, Study
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 

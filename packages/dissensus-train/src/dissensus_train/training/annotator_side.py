@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dissensus.arrays import places_of
+from dissensus.arrays import Floats, Ints, Names, places_of
 from dissensus.errors import InputError, choices
 from dissensus_train.training.last_layer import layers_that_run
 from dissensus_train.training.settings import misfit
@@ -25,7 +25,6 @@ from dissensus_train.training.settings import misfit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dissensus.arrays import Floats, Ints, Names
     from dissensus.votes.table import Votes
     from dissensus_train.training.data import TrainingData
 

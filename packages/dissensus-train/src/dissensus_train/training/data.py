@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.arrays import places_within
+from dissensus.arrays import Codes, Features, Ints, places_within
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dissensus.arrays import Codes, Features, Ints
     from dissensus.items.shown import Items
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes

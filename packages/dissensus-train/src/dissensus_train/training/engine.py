@@ -11,7 +11,7 @@ import torch
 
 from dissensus.errors import InputError, choices
 from dissensus.parts import installed
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus_train.cores import available_cores
 from dissensus_train.training.fleet import alike, train_fleet, why_not_together
 from dissensus_train.training.logistic import same_for_all_seeds
@@ -23,7 +23,6 @@ from dissensus_train.training.workers import handed_out, in_workers, place, send
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run, RunResult
 
@@ -184,12 +183,7 @@ def _train(
 
 
 def train_on_devices(
-    together: Sequence[Run],
-    single: Sequence[Run],
-    data: TrainingData,
-    *,
-    devices: Sequence[str],
-    progress: Progress = silent,
+    together: Sequence[Run], single: Sequence[Run], data: TrainingData, *, devices: Sequence[str], progress: Progress
 ) -> Iterator[RunResult]:
     """Train runs on several devices of this machine, a process for each; `single` go by the loop."""
     jobs = [("fleet", runs) for group in alike(together, data) for runs in _divided(group, len(devices))]

@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING, Final
 import torch
 
 from dissensus.errors import InputError
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus_train.training.fine_tuning import is_pretrained
 from dissensus_train.training.loop import same_bits
 from dissensus_train.training.models import LOGISTIC, MODELS, network_of
 from dissensus_train.training.rehearsal import rehearsed
 from dissensus_train.training.run import Run, RunResult, delivery_of
 from dissensus_train.training.streams import StreamedRuns
-from dissensus_train.training.together import train_together
+from dissensus_train.training.together import Together, train_together
 from dissensus_train.training.workers import train_in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.together import Together
 
 
 FLEET: Final = 16

@@ -15,10 +15,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from dissensus.errors import InputError
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus_train.delivery import ONE_TARGET
 from dissensus_train.delivery.deliveries import Fixed
-from dissensus_train.training.data import TRAIN
+from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.inputs import network_inputs
 from dissensus_train.training.loop import log_probabilities, measured
 from dissensus_train.training.losses import spread
@@ -28,8 +28,6 @@ from dissensus_train.training.run import FEW, RunResult, class_weights, delivery
 
 if TYPE_CHECKING:
     from dissensus.arrays import Features, Floats, Table
-    from dissensus.progress import Progress
-    from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
 
 STRENGTHS: Final = tuple(np.logspace(-4, 4, 10).tolist())

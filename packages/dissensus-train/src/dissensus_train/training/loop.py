@@ -12,15 +12,15 @@ from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus.own_code import own_function
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus.randomness import Purpose, stream
 from dissensus_train.training.annotator_side import PeopleNetwork, shrink, trusted
 from dissensus_train.training.batches import epoch_of, padded
-from dissensus_train.training.data import TRAIN
-from dissensus_train.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
+from dissensus_train.training.data import TRAIN, TrainingData
+from dissensus_train.training.inputs import Features, Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
 from dissensus_train.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus_train.training.models import LOGISTIC, network_of
-from dissensus_train.training.run import Run, RunResult, class_weights, delivery_of, selection_of
+from dissensus_train.training.run import Run, RunResult, SelectionRows, class_weights, delivery_of, selection_of
 from dissensus_train.training.together import Together, train_together
 
 if TYPE_CHECKING:
@@ -28,11 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Floats, Mask
-    from dissensus.progress import Progress
-    from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.inputs import Features
     from dissensus_train.training.losses import Loss
-    from dissensus_train.training.run import SelectionRows
     from dissensus_train.training.settings import Training
 
 

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from dissensus.errors import InputError, choices
 from dissensus.own_code import beside, own_function, own_source
 from dissensus.randomness import Purpose, stream
-from dissensus_train.training.annotator_side import panel_of, with_people
-from dissensus_train.training.data import TRAIN
+from dissensus_train.training.annotator_side import AnnotatorUnits, People, panel_of, with_people
+from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.fine_tuning import is_pretrained, pretrained, pretrained_source
 from dissensus_train.training.inputs import prepared
 from dissensus_train.training.last_layer import in_evaluation_mode
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.items.shown import Items
-    from dissensus_train.training.annotator_side import AnnotatorUnits, People
-    from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
 
 Shape = tuple[int, ...]
@@ -241,8 +239,7 @@ def model_source(name: str, folder: Path | None = None) -> str:
 
 
 def _check_width(model: nn.Module, name: str, shape: Shape, *, classes: int, items: Items | None) -> None:
-    reads = hasattr(model, "prepare")
-    if reads and items is None:
+    if hasattr(model, "prepare") and items is None:
         # Where there are no items to try it on, its first batch tells.
         return
     try:

@@ -16,12 +16,12 @@ from torch.nn import functional as F
 from dissensus.errors import InputError, choices
 from dissensus.own_code import own_source
 from dissensus_train.cores import available_cores
-from dissensus_train.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
-from dissensus_train.training.annotator_side import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
-from dissensus_train.training.data import TRAIN
+from dissensus_train.delivery import HARD, Delivery, deliver, one_by_one, ordered_judgements, reads_votes
+from dissensus_train.training.annotator_side import TRUST_IN_AN_EPOCH, VOTES, People, mixed, votes_of_split
+from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.losses import loss_of
 from dissensus_train.training.models import BEGINNINGS, LOGISTIC, model_source, network_of, panel_in
-from dissensus_train.training.settings import NO_EPOCHS, spelled_out
+from dissensus_train.training.settings import NO_EPOCHS, Training, spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus_train.delivery import Delivery
     from dissensus_train.delivery.deliveries import Fixed
-    from dissensus_train.training.annotator_side import People
-    from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.settings import Training
 
 MEANING = 2
 """Counts up when the code changes what a run means, so that no run of an older meaning is found under a new key."""

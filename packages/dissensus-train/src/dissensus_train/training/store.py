@@ -299,8 +299,7 @@ class RunWriter:
     def _sweep(self) -> None:
         """Remove what dead writers left."""
         partial = self._own.parent
-        left = {path.name.removesuffix(".lock") for path in partial.iterdir()} - {"door", self._presence.name}
-        for name in left:
+        for name in {path.name.removesuffix(".lock") for path in partial.iterdir()} - {"door", self._presence.name}:
             if self._presence.is_gone(name):
                 shutil.rmtree(partial / name, ignore_errors=True)
                 with suppress(OSError):

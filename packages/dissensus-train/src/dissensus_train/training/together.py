@@ -13,12 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus_train.training.annotator_side import TRUST
-from dissensus_train.training.batches import epoch_of, padded
-from dissensus_train.training.data import TRAIN
+from dissensus_train.training.batches import Epoch, epoch_of, padded
+from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.run import (
     FEW,
+    Run,
     RunResult,
     answers_by_vote,
     delivery_of,
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dissensus.arrays import Floats, Mask
-    from dissensus.progress import Progress
-    from dissensus_train.training.batches import Epoch
-    from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.run import Run
     from dissensus_train.training.settings import Training
 
 
