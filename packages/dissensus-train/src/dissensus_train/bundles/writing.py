@@ -325,9 +325,7 @@ def images_of(items: Items) -> dict[str, Any]:
 def _reads(data: TrainingData, *, reads_items: bool) -> str:
     if data.items is None or (data.encoder is None and not reads_items):
         return "features"
-    if data.items.kind == "images":
-        return "images"
-    return COLUMNS[len(data.items.texts) - 1]
+    return "images" if data.items.kind == "images" else COLUMNS[len(data.items.texts) - 1]
 
 
 def _votes_fingerprint(data: TrainingData) -> str:

@@ -153,8 +153,7 @@ def _refuse(names: tuple[str, ...], settings: dict[str, Any], used: str) -> None
 
 def show_ood(result: OodResult) -> None:
     """Print what a reader should know before the numbers, a table for each OOD set, and how to read them."""
-    for sentence in result.notes():
-        note(sentence)
+    note(*result.notes())
     for ood_set in result.sets:
         kind = f", {ood_set.kind}" if ood_set.kind else ""
         against = f"{ood_set.items:,} OOD items ({ood_set.how}) against {result.against}"

@@ -259,8 +259,7 @@ def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over)
         if part.study.folds:
             folds.setdefault(part.study.sources, []).append(part)
     whole = {parts[0].study.name.removesuffix("-fold-1"): score_folds(parts) for parts in folds.values()}
-    for sentence in dict.fromkeys(caution for one in scored for caution in one.cautions):
-        note(sentence)
+    note(*dict.fromkeys(caution for one in scored for caution in one.cautions))
     tables = [] if json is None else [_as_json(one) for one in scored]
     if json_alone(json, [*tables, *({"study": name, **folded.to_dict()} for name, folded in whole.items())]):
         return

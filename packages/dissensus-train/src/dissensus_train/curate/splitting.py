@@ -249,7 +249,6 @@ def _counts(kinds: Counts, units: Ints, wanted: Ints, target: Table) -> Counts:
 
 
 def _lacking(made: Counts, floors: Sequence[tuple[Floats, int, int]]) -> float:
-    """How many items floors lack."""
     return sum(max(0.0, enough - float(held @ made[:, split])) for held, split, enough in floors)
 
 

@@ -63,9 +63,8 @@ def read_texts(path: Path, names: Names | None = None, *, item: str | None = Non
     chosen = _text_columns(path, rows.table, item, text)
     row, names = _one_row_an_item(rows, item, chosen, names)
     for column in chosen:
-        empty = np.flatnonzero(
-            (rows.table[column].is_null() | (_text(rows.table[column]).str.strip_chars() == ""))[row]
-        )
+        texts = rows.table[column].cast(str)
+        empty = np.flatnonzero((texts.is_null() | (texts.str.strip_chars() == ""))[row])
         if empty.size:
             raise MissingItemsError(
                 f"{rows.where(int(row[empty[0]]))}: item {names[empty[0]]} has no text in column '{column}'"
@@ -244,7 +243,7 @@ def _one_row_an_item(rows: Rows, item: str, chosen: Sequence[str], names: Names 
     code, known = encode_names(rows.table[item], where=rows.where)
     first = np.unique(code, return_index=True)[1]
     for column in chosen:
-        texts = _text(rows.table[column])
+        texts = rows.table[column].cast(str)
         other = np.flatnonzero((texts != texts[first[code]]).fill_null(value=False).to_numpy())
         if other.size:
             row = int(other[0])
@@ -285,14 +284,8 @@ def _parquet_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
     return table[item].to_numpy(), rows
 
 
-def _text(column: pl.Series) -> pl.Series:
-    import polars as pl
-
-    return column.cast(pl.String)
-
-
 def _strings(column: pl.Series, rows: Ints) -> Names:
-    return np.array(_text(column).fill_null("").gather(rows).to_list(), dtype=np.dtypes.StringDType())
+    return np.array(column.cast(str).fill_null("").gather(rows).to_list(), dtype=np.dtypes.StringDType())
 
 
 def _and_more(count: int) -> str:

@@ -59,10 +59,7 @@ def fit_tfidf(texts: Sequence[Names], *, columns: int = COLUMNS) -> dict[str, np
 def tfidf(texts: Sequence[Names], state: Mapping[str, np.ndarray[Any, Any]], progress: Progress = silent) -> csr_matrix:
     """(texts, words) float32 weighted counts, rows of unit length; the words of a second column are further columns.
 
-    Args:
-        texts: one or two columns.
-        state: what `fit_tfidf` returned.
-        progress: called as texts are taken apart.
+    `state` is what `fit_tfidf` returned.
     """
     words = state["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
     place = {word: number for number, word in enumerate(words)}

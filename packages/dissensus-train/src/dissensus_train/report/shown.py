@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
     Column = Callable[[Mapping[str, Any]], Cell | str]
     """What a cell of a table says of a record."""
+
+_NOTES: Final[dict[str, str]] = shipped_toml(__package__, "notes.toml")
 
 
 def item_texts(data: TrainingData, members: Ints) -> Names:
@@ -60,9 +61,4 @@ def number_column(name: str, form: str = ".3f") -> Column:
 
 def note(name: str, **values: Any) -> str:
     """How a table or figure is read, from `notes.toml`."""
-    return _notes()[name].strip().format(**values)
-
-
-@cache
-def _notes() -> dict[str, str]:
-    return shipped_toml(__package__, "notes.toml")
+    return _NOTES[name].strip().format(**values)

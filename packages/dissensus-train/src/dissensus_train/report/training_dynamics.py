@@ -7,6 +7,7 @@ figures need is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.dynamics import data_map, epoch_divergence, forgetting_events, regions_by_rank, uncertainty_by_system
@@ -151,18 +152,15 @@ def forgetting(dynamics: TrainingDynamics) -> Table:
                 about[f"{name}_sd"] = float(by_seed.std(ddof=1)) if len(by_seed) > 1 else None
             records.append({**about, "least_epochs": min(epochs), "most_epochs": max(epochs)})
 
-    def spread(name: str, form: str, scale: int) -> Column:
-        def cell(record: Mapping[str, Any]) -> str:
-            mean, deviation = record[name], record[f"{name}_sd"]
-            return f"{scale * mean:{form}}" + ("" if deviation is None else f" ± {scale * deviation:{form}}")
+    def spread(name: str, form: str, scale: int, record: Mapping[str, Any]) -> str:
+        mean, deviation = record[name], record[f"{name}_sd"]
+        return f"{scale * mean:{form}}" + ("" if deviation is None else f" ± {scale * deviation:{form}}")
 
-        return cell
-
-    columns = {
+    columns: dict[str, Column] = {
         **_items_of("stratum"),
-        "forgetting events per item": spread("events", ".2f", 1),
-        "never learnt, %": spread("never_learnt", ".1f", 100),
-        "never lost, %": spread("unforgettable", ".1f", 100),
+        "forgetting events per item": partial(spread, "events", ".2f", 1),
+        "never learnt, %": partial(spread, "never_learnt", ".1f", 100),
+        "never lost, %": partial(spread, "unforgettable", ".1f", 100),
         "epochs": lambda record: " to ".join(dict.fromkeys(str(record[f"{end}_epochs"]) for end in ("least", "most"))),
     }
     title = "Training items that were learnt and lost again"

@@ -167,7 +167,6 @@ def _known(study: Study) -> LabelledItems:
 
 
 def _own(study: Study) -> LabelledItems:
-    """What a study's own files hold."""
     people, models_left_out = people_alone(_own_votes(study))
 
     def held(votes: Votes) -> tuple[Items | None, Any]:

@@ -140,9 +140,7 @@ class _File:
         return values.astype(np.int64)
 
     def numbers(self, column: str) -> Floats:
-        import polars as pl
-
-        values = self.table[column].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        values = self.table[column].cast(float, strict=False).fill_null(np.nan).to_numpy()
         self.refuse(~np.isfinite(values), column, "is not a number")
         return np.asarray(values, dtype=np.float64)
 

@@ -51,6 +51,7 @@ Whole = Annotated[int, Meta(ge=0)]
 Number = int | float
 """As it is written: 1 and 1.0 make different keys of runs."""
 Share = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)]
+Network = Annotated[str, Meta(extra_json_schema={"anyOf": [{"enum": list(MODELS)}, OWN_CODE]})]
 
 
 class Target(TomlTable):
@@ -280,13 +281,7 @@ class SplitsTable(TomlTable):
 class ModelTable(TomlTable):
     """A model with an annotator side: see `People`."""
 
-    name: Annotated[
-        str,
-        Meta(
-            extra={"write": "a network such as simple-ffn"},
-            extra_json_schema={"anyOf": [{"enum": list(MODELS)}, OWN_CODE]},
-        ),
-    ]
+    name: Annotated[Network, Meta(extra={"write": "a network such as simple-ffn"})]
     people: Annotated[str, Meta(extra_json_schema={"enum": [*SHRINKAGE, GROUP]})]
     by: str = ""
     shrinkage: Number | None = None
@@ -300,10 +295,7 @@ class GridTable(TomlTable):
 
     targets: Annotated[tuple[str | Target, ...], Meta(min_length=1)] = ("frequency",)
     deliveries: Annotated[tuple[str | dict[str, Any], ...], Meta(min_length=1)] = ("soft",)
-    models: Annotated[
-        tuple[Annotated[str, Meta(extra_json_schema={"anyOf": [{"enum": list(MODELS)}, OWN_CODE]})] | ModelTable, ...],
-        Meta(min_length=1),
-    ] = ("simple-ffn",)
+    models: Annotated[tuple[Network | ModelTable, ...], Meta(min_length=1)] = ("simple-ffn",)
     seeds: Annotated[
         Annotated[int, Meta(ge=1)] | Annotated[tuple[Whole, ...], Meta(min_length=1)],
         Meta(extra={"write": "how many, or a list of whole numbers such as [0, 1, 2]"}),

@@ -177,7 +177,6 @@ class TrainingData:
 
 
 def _parts(features: Features) -> tuple[np.ndarray[Any, Any], ...]:
-    """The arrays that features are made of."""
     return (features,) if isinstance(features, np.ndarray) else (features.data, features.indices, features.indptr)
 
 

@@ -258,9 +258,7 @@ def log_probabilities(
 
 def autocast(settings: Training, device: torch.device) -> AbstractContextManager[Any]:
     """Bfloat16 where it is asked for."""
-    if settings.precision == "bf16":
-        return torch.autocast(device.type, dtype=torch.bfloat16)
-    return nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16) if settings.precision == "bf16" else nullcontext()
 
 
 def snapshot(model: nn.Module) -> dict[str, Tensor]:
