@@ -58,8 +58,7 @@ def beside_people(
     if split is None or not data.human.counts.any():
         return None, None
     people, said = data.human.take(data.splits[split]), prediction(scored, system, seeds, split)
-    before = mass_before(said, ordered=people.ordered)
-    thresholds = set_thresholds(people.probabilities, before, SET_LEVELS)
+    thresholds = set_thresholds(people.probabilities, mass_before(said, ordered=people.ordered), SET_LEVELS)
     sets = prediction_sets(people, said, level=SHOWN_LEVEL, classes=people.classes)
     held, size = sets.score().coverage, sets.score().size
     if split != scored.split:

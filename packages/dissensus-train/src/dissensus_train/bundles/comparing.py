@@ -9,24 +9,22 @@ import numpy as np
 
 from dissensus.bootstrap import Estimate, json_fields, json_value
 from dissensus.errors import InputError
-from dissensus.evaluation.comparison.differences import BETTER, WORSE
+from dissensus.evaluation.comparison.differences import BETTER, WORSE, Difference
 from dissensus.evaluation.comparison.tables import shown
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics.registry import METRICS, reported
 from dissensus.evaluation.probabilities import Predictions
 from dissensus.votes.echo import number
 from dissensus_train.bundles.beside import prediction
-from dissensus_train.bundles.drift import moved_on_the_same, moved_since
+from dissensus_train.bundles.drift import Drift, moved_on_the_same, moved_since
 from dissensus_train.bundles.writing import chosen_model, distance_to_people, held_out_answers, model_inputs
 from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
     from dissensus.arrays import Ints, Table
-    from dissensus.evaluation.comparison.differences import Difference
     from dissensus.evaluation.evaluated import Evaluation
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
-    from dissensus_train.bundles.drift import Drift
     from dissensus_train.bundles.loading import TrainedModel
     from dissensus_train.studies import ScoredStudy
 
@@ -106,11 +104,9 @@ class DeployedComparison:
             why = "it has no such score" if self.at_export is None else "the compared items are too few to score it"
             second = f"Whether the deployed model is as close to people as at export is not known: {why}."
         else:
-            closer = since.high is not None and since.high < 0
-            how = "as close to people as"
-            if further or closer:
-                how = f"{'further from' if further else 'closer to'} people than"
-            hedge = "" if further or closer else ", as far as these votes tell"
+            how, hedge = "as close to people as", ", as far as these votes tell"
+            if further or (since.high is not None and since.high < 0):
+                how, hedge = f"{'further from' if further else 'closer to'} people than", ""
             second = (
                 f"The deployed model is {how} at export{hedge}: {self.measure} {shown(self.now)}, then "
                 f"{shown(self.at_export)}, difference {shown(since)}."
@@ -146,8 +142,7 @@ def compare_deployed(
     if recipe.reads != "features" and data.items is None:
         raise InputError(f"compare: the deployed model reads {recipe.reads}, and the study has features only")
     held_out = data.splits[scored.split]
-    inputs = model_inputs(data, recipe.reads, held_out)
-    new_to_both = np.flatnonzero(~deployed.trained_on(inputs))
+    new_to_both = np.flatnonzero(~deployed.trained_on(model_inputs(data, recipe.reads, held_out)))
     if scored.split == TRAIN or not new_to_both.size:
         raise InputError(
             "compare: there is no item with new votes that neither model was trained on; hold out some items of the "

@@ -21,20 +21,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from scipy.sparse import vstack
 
-from dissensus.arrays import places_of
+from dissensus.arrays import Floats, Ints, Table, places_of
 from dissensus.errors import InputError
 from dissensus.evaluation.comparison.differences import holm
 from dissensus.evaluation.comparison.intervals import Spread, estimate_within
-from dissensus.evaluation.finite_panel.panel import panel_of
+from dissensus.evaluation.finite_panel.panel import Panel, panel_of
 from dissensus.evaluation.people.two_way import two_way_spread
 from dissensus.labels.schemes import weighted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Floats, Ints, Table
     from dissensus.bootstrap import Estimate
-    from dissensus.evaluation.finite_panel.panel import Panel
     from dissensus.votes.table import Votes
 
 LEAST: Final = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import warnings
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +21,12 @@ from dissensus.array_file import read_npy, read_npz
 from dissensus.errors import InputError
 from dissensus.items import Items
 from dissensus.items.pictures import read_picture
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus.together.deferral import gains_of_votes
 from dissensus.together.sets import ROUNDING, mass_before, sets_within
 from dissensus_train.bundles.beside import combination_of
-from dissensus_train.bundles.recipe import read_recipe
-from dissensus_train.encoders.encoding import encoded, restore_encoder
+from dissensus_train.bundles.recipe import Recipe, read_recipe
+from dissensus_train.encoders.encoding import Encoder, encoded, restore_encoder
 from dissensus_train.encoders.pretrained import pretrained_encoder
 from dissensus_train.training.annotator_side import People, PeopleNetwork, mixed
 from dissensus_train.training.data import moved_and_scaled
@@ -37,16 +37,11 @@ from dissensus_train.training.models import build
 from dissensus_train.training.settings import Training
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from torch import nn
 
     from dissensus.arrays import Features, Floats, Ints, Mask, Table
-    from dissensus.progress import Progress
     from dissensus.together.combining import Combination
     from dissensus.together.sets import Sets
-    from dissensus_train.bundles.recipe import Recipe
-    from dissensus_train.encoders.encoding import Encoder
 
 CODE: Final = "code"
 ENCODER: Final = "encoder"
@@ -353,8 +348,7 @@ def _as_items(given: Any, recipe: Recipe) -> Items:
         raise InputError("predict: give a list of texts; of a frame or a dictionary, its column of texts")
     columns = [list(column) for column in columns]
     for column in columns:
-        wrong = next((number for number, text in enumerate(column) if not isinstance(text, str)), None)
-        if wrong is not None:
+        for wrong in (number for number, text in enumerate(column) if not isinstance(text, str)):
             raise InputError(f"predict: item {wrong} is {column[wrong]!r}, not a text; remove it, or fill it")
     try:
         texts = tuple(np.array(column, dtype=np.dtypes.StringDType()) for column in columns)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from dissensus.errors import InputError
 from dissensus.items import Items
 from dissensus.parts import installed
-from dissensus_train.bundles.loading import ENCODER
+from dissensus_train.bundles.loading import ENCODER, TrainedModel
 from dissensus_train.encoders.pretrained import embedded, text_network, tokens_of
 from dissensus_train.training.annotator_side import PeopleNetwork
 from dissensus_train.training.inputs import TokenBatch, prepared
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Features
-    from dissensus_train.bundles.loading import TrainedModel
 
 ONNX: Final = "model.onnx"
 
@@ -113,8 +112,7 @@ def _whole(model: TrainedModel, folder: Path, items: Items | Features) -> tuple[
             tokens, after = tokens_of(tokeniser, column), "" if not number else f"_{number + 1}"
             fed |= {f"{name}{after}": tokens[name] for name in ("input_ids", "attention_mask")}
     elif hasattr(first, "prepare"):
-        table = prepared(first, items, cpu)
-        batch = table[torch.arange(len(items))]
+        batch = prepared(first, items, cpu)[torch.arange(len(items))]
         if isinstance(batch, TokenBatch):
             fed = {"input_ids": batch.ids, "attention_mask": batch.mask.long()}
             fed |= {} if batch.types is None else {"token_type_ids": batch.types}

@@ -18,7 +18,6 @@ from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics import soft_nll
 from dissensus.evaluation.scoring import panel_or_reason
 from dissensus.item_names import without_ending
-from dissensus.items import Items
 from dissensus.own_code import source_files
 from dissensus.version import __version__
 from dissensus.votes.privacy import pseudonyms_of
@@ -42,12 +41,12 @@ from dissensus_train.bundles.recipe import Recipe, write_recipe
 from dissensus_train.bundles.ways_out import MOST_TRIED, write_onnx
 from dissensus_train.delivery import HARD
 from dissensus_train.encoders.pretrained import encoder_folder, keep_encoder, versions
-from dissensus_train.studies.scored import trains_on_majority
+from dissensus_train.studies.scored import StudySystem, trains_on_majority
 from dissensus_train.training.annotator_side import PeopleNetwork
-from dissensus_train.training.data import TRAIN
+from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.fine_tuning import keep_architecture
 from dissensus_train.training.models import MODELS, network_of, panel_in
-from dissensus_train.training.run import VERSIONS
+from dissensus_train.training.run import VERSIONS, Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,9 +57,6 @@ if TYPE_CHECKING:
     from dissensus.evaluation.evaluated import Evaluation
     from dissensus.items import Items
     from dissensus_train.studies import ScoredStudy
-    from dissensus_train.studies.scored import StudySystem
-    from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.run import Run
 
 
 def export_bundle(
@@ -329,9 +325,7 @@ def images_of(items: Items) -> dict[str, Any]:
 def _reads(data: TrainingData, *, reads_items: bool) -> str:
     if data.items is None or (data.encoder is None and not reads_items):
         return "features"
-    if data.items.kind == "images":
-        return "images"
-    return COLUMNS[len(data.items.texts) - 1]
+    return "images" if data.items.kind == "images" else COLUMNS[len(data.items.texts) - 1]
 
 
 def _votes_fingerprint(data: TrainingData) -> str:

@@ -12,11 +12,8 @@ from dissensus_train.cli.stores import opened_study
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.progress import Over
-    from dissensus_train.basins import BasinSettings
     from dissensus_train.basins.summary import BasinRow
     from dissensus_train.studies.measuring import StudyBasins
-    from dissensus_train.studies.opening import OpenStudy
 
 
 @opt.command("basins")
@@ -43,6 +40,7 @@ def basins(
     from dataclasses import replace
 
     from dissensus_train.basins import BasinSettings
+    from dissensus_train.studies.measuring import study_basins
     from dissensus_train.training.engine import settled_device
 
     opened, study, store = opened_study(source, store, command="basins")
@@ -58,27 +56,16 @@ def basins(
     settings = {name: value for name, value in options.items() if value is not None}
     if items is not None:
         settings["items"] = items or None
+    wanted = replace(opened.study.basins or BasinSettings(), **settings)
+    over = opt.over(compute_on, address, device=device)
     # On a cluster, what there is to compute on is known to its nodes alone.
-    measured = measure_with_progress(
-        opened,
-        replace(opened.study.basins or BasinSettings(), **settings),
-        device=device if compute_on == "ray" else settled_device(device),
-        over=opt.over(compute_on, address, device=device),
-    )
+    place = device if compute_on == "ray" else settled_device(device)
+    with progress_bar() as progress:
+        measured = study_basins(opened, wanted, device=place, over=over, progress=progress)
     rows = show_basins(measured, quiet=str(json) == "-")
     if json is not None:
         json_to(json, basins_dict(measured, rows))
     next_step(typed("report", study, "--store", store))
-
-
-def measure_with_progress(
-    opened: OpenStudy, settings: BasinSettings | None = None, *, device: str, over: Over = map
-) -> StudyBasins:
-    """Measure what is not in the store yet, with a progress bar on a terminal."""
-    from dissensus_train.studies.measuring import study_basins
-
-    with progress_bar() as progress:
-        return study_basins(opened, settings, device=device, over=over, progress=progress)
 
 
 def basins_dict(measured: StudyBasins, rows: list[BasinRow]) -> dict[str, Any]:

@@ -77,10 +77,7 @@ def duplicates(
             skip_bad=skip_bad,
             progress=progress,
         )
-    for sentence in duplicated.skipped:
-        note(f"left out: {sentence.rsplit('; ', 1)[0]}")
-    for sentence in duplicated.warnings():
-        note(sentence)
+    note(*(f"left out: {sentence.rsplit('; ', 1)[0]}" for sentence in duplicated.skipped), *duplicated.warnings())
     if page is not None:
         from dissensus_train.report.duplicates import duplicates_page
 
@@ -262,8 +259,7 @@ def _hand_over(
     counts = items.counts(*by)
     if json_alone(json, {"items": len(items), "counts": counts, "not_met": not_met}):
         return
-    for sentence in not_met:
-        note(f"not met: {sentence}")
+    note(*(f"not met: {sentence}" for sentence in not_met))
     show_counts(counts, by[0], beside=output)
     next_step(step)
 
@@ -354,13 +350,10 @@ def datasheet(
         if not equals:
             raise InputError(f"--licence {written}: give NAME=LICENCE, such as mnist='CC BY-SA 3.0'")
         licences[source.strip()] = text.strip()
-    cast = None
-    if votes is not None:
-        cast, _ = votes_named(votes, reading)
+    cast = None if votes is None else votes_named(votes, reading)[0]
     known: dict[str, dict[str, str]] = {}
     if project is not None:
-        of_project = joined("joins", "datasheet.project", part="collect", wanted_by="--project")
-        known, collected = of_project(project)
+        known, collected = joined("joins", "datasheet.project", part="collect", wanted_by="--project")(project)
         cast = cast or collected
     answered = merged(known, {} if answers is None else read_answers(answers))
     sheet = write(

@@ -18,21 +18,13 @@ if TYPE_CHECKING:
 
 
 def read_sources(
-    sources: Sequence[str],
-    *,
-    shape: str | None,
-    item: str | None,
-    text: str | None,
-    label: str | None,
-    background: str = "white",
-    streamed: bool = False,
+    sources: Sequence[str], *, shape: str | None, background: str, streamed: bool = False, **columns: str | None
 ) -> list[Source]:
-    """The sources that a command names, as its options say."""
+    """The sources that a command names, as its options say, with columns of tables by what they hold."""
     from dissensus.datasets.sources import read_source
     from dissensus.items.pictures import ImageReading
 
     reading = ImageReading(background)
-    columns = {"item": item, "text": text, "label": label}
     brought = None
     if shape is not None:
         numbers = shape.replace("x", ",").split(",")
@@ -76,8 +68,7 @@ def splits_of(split: str | None, sources: Sequence[Source]) -> Names | None:
             missing = everything.items[int((split_of == "").argmax())]
             raise InputError(f"{split}: item '{missing}' has no split; list every item with its split")
         return split_of.astype(np.str_)
-    without = next((source for source in sources if split not in source.columns), None)
-    if without is not None:
+    for without in (source for source in sources if split not in source.columns):
         raise InputError(
             f"--split {split}: neither a list of items nor a column of source '{without.name}'"
             f"{choices(split, ['source', *without.columns])}, or a file"

@@ -147,15 +147,13 @@ def read_scores(path: str | Path) -> dict[str, dict[str, Floats]]:
 
 
 def _refuse(names: tuple[str, ...], settings: dict[str, Any], used: str) -> None:
-    refused = next((name for name in names if name in settings), None)
-    if refused is not None:
+    for refused in (name for name in names if name in settings):
         raise InputError(f"--{'ood' if refused == 'sets' else refused} is of a study's items; {used} used")
 
 
 def show_ood(result: OodResult) -> None:
     """Print what a reader should know before the numbers, a table for each OOD set, and how to read them."""
-    for sentence in result.notes():
-        note(sentence)
+    note(*result.notes())
     for ood_set in result.sets:
         kind = f", {ood_set.kind}" if ood_set.kind else ""
         against = f"{ood_set.items:,} OOD items ({ood_set.how}) against {result.against}"

@@ -60,8 +60,7 @@ def predict(
     columns: dict[str, Any] = {"item": names.tolist()}
     columns |= {name: probabilities[:, k] for k, name in enumerate(model.classes)}
     known = model.trained_on(inputs)
-    if TRAINED_ON not in columns:
-        columns[TRAINED_ON] = known
+    columns.setdefault(TRAINED_ON, known)
     if sets is not None:
         columns = columns | set_columns(model.prediction_sets(probabilities, level=sets), model.classes) | columns
     if defer is not None:

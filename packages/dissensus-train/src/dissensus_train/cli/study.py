@@ -96,9 +96,12 @@ def _measure(plan: StudyPlan, *, over: Over, quiet: bool) -> None:
     """Measure what the study's [basins] and [ood] tables ask for, and show it."""
     opened, device = plan.opened, plan.choice.device
     if opened.study.basins is not None:
-        from dissensus_train.cli.basins import measure_with_progress, show_basins
+        from dissensus_train.cli.basins import show_basins
+        from dissensus_train.studies.measuring import study_basins
 
-        show_basins(measure_with_progress(opened, device=device, over=over), quiet=quiet)
+        with progress_bar() as progress:
+            measured = study_basins(opened, device=device, over=over, progress=progress)
+        show_basins(measured, quiet=quiet)
     if opened.study.ood is not None:
         from dissensus_train.cli.ood import show_ood
         from dissensus_train.studies.measuring import study_ood
@@ -259,8 +262,7 @@ def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over)
         if part.study.folds:
             folds.setdefault(part.study.sources, []).append(part)
     whole = {parts[0].study.name.removesuffix("-fold-1"): score_folds(parts) for parts in folds.values()}
-    for sentence in dict.fromkeys(caution for one in scored for caution in one.cautions):
-        note(sentence)
+    note(*dict.fromkeys(caution for one in scored for caution in one.cautions))
     tables = [] if json is None else [_as_json(one) for one in scored]
     if json_alone(json, [*tables, *({"study": name, **folded.to_dict()} for name, folded in whole.items())]):
         return

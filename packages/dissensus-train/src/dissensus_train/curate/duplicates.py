@@ -13,12 +13,12 @@ import numpy as np
 from scipy import sparse
 
 from dissensus.errors import InputError, choices
-from dissensus.items.pictures import as_seen, decoded
+from dissensus.items.pictures import ImageReading, as_seen, decoded
 from dissensus.items.shown import Items
-from dissensus.progress import Step, silent
+from dissensus.progress import Progress, Step, silent
 from dissensus_train.curate.item_list import ItemList, by_source, listed
 from dissensus_train.curate.near_drawings import near_drawings
-from dissensus_train.curate.near_images import SIDE, are_drawn, canvas, joined, near_images, own_threads
+from dissensus_train.curate.near_images import SIDE, Planes, are_drawn, canvas, joined, near_images, own_threads
 from dissensus_train.curate.near_texts import near_texts, plain_forms
 from dissensus_train.encoders.encoding import encoded, fit_encoder
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints, Mask, Names
     from dissensus.datasets.sources import Source
-    from dissensus.items.pictures import ImageReading
-    from dissensus.progress import Progress
-    from dissensus_train.curate.near_images import Planes
 
 KEPT_FIRST: Final = ("test", "validation", "val", "dev")
 """Of duplicates in several splits, the one in the test split is kept: a published test set stays as it is."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dissensus.arrays import Ints, Mask, Names, cross_counts
 from dissensus.errors import InputError, choices
 from dissensus.table_file import open_file, read_rows, write_table
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Ints, Mask, Names
     from dissensus.datasets.sources import Source
 
 
@@ -54,11 +54,9 @@ class ItemList:
         """How many items there are of each value of one column, by those of another."""
         down, i = np.unique(self.column(row).astype(np.str_), return_inverse=True)
         across, j = np.unique(self.column(column).astype(np.str_), return_inverse=True)
-        count = np.bincount(i * len(across) + j, minlength=len(down) * len(across)).reshape(len(down), -1)
-        return {
-            name: dict(zip(across.tolist(), numbers, strict=True))
-            for name, numbers in zip(down.tolist(), count.tolist(), strict=True)
-        }
+        count = cross_counts(i, j, (len(down), len(across))).tolist()
+        named = (dict(zip(across.tolist(), numbers, strict=True)) for numbers in count)
+        return dict(zip(down.tolist(), named, strict=True))
 
     def strata(self, names: Sequence[str]) -> tuple[Ints, list[tuple[str, ...]]]:
         """(items,) the stratum of each item by the values of some columns together, and the values of each stratum."""
@@ -80,8 +78,7 @@ class ItemList:
 def listed(sources: Sequence[Source]) -> ItemList:
     """All items of some sources, in order; with the column `label` where every source has labels."""
     names = [source.name for source in sources]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    for twice in (name for name in names if names.count(name) > 1):
         raise InputError(f"sources: two are called '{twice}'; give them names of their own, as in train=PATH test=PATH")
     labels = [source.labels for source in sources if source.labels is not None]
     return ItemList(

@@ -101,9 +101,7 @@ def _overlap_correlation(planes: Planes, one: Ints, other: Ints, shift: Ints) ->
         there = (slice(max(0, down), height + min(0, down)), slice(max(0, right), width + min(0, right)))
         for start in range(0, len(members), _PAIRS):
             pairs = members[start : start + _PAIRS]
-            a, b = (
-                planes[one[pairs], *here].reshape(len(pairs), -1),
-                planes[other[pairs], *there].reshape(len(pairs), -1),
-            )
+            a = planes[one[pairs], *here].reshape(len(pairs), -1)
+            b = planes[other[pairs], *there].reshape(len(pairs), -1)
             correlation[pairs] = alike.correlation(a, b, np.ones((1, a.shape[1]), dtype=np.float32))
     return correlation

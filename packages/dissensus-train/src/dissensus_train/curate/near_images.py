@@ -30,15 +30,13 @@ import numpy as np
 from scipy import ndimage, sparse
 from scipy.sparse import csgraph
 
-from dissensus.arrays import places_within
-from dissensus.progress import Step, silent
+from dissensus.arrays import Floats, Ints, Mask, Table, places_within
+from dissensus.progress import Progress, Step, silent
 from dissensus_train.cores import available_cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dissensus.arrays import Floats, Ints, Mask, Table
-    from dissensus.progress import Progress
 
 SIDE: Final = 32
 SHIFT: Final = 5

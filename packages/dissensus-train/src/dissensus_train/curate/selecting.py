@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import optimize, sparse
 
-from dissensus.arrays import places_within
+from dissensus.arrays import Floats, Ints, Mask, places_within
 from dissensus.errors import InputError, choices
 from dissensus.randomness import Purpose, stream
-from dissensus_train.curate.item_list import stratum_name
+from dissensus_train.curate.item_list import ItemList, stratum_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from dissensus.arrays import Floats, Ints, Mask
-    from dissensus_train.curate.item_list import ItemList
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,8 +108,7 @@ def datasheet(
 
 def _sources(items: ItemList, duplicates: ItemList | None, licences: Mapping[str, str]) -> list[list[str]]:
     names = np.union1d(items.sources, items.sources if duplicates is None else duplicates.sources).tolist()
-    unknown = next((name for name in licences if name not in names), None)
-    if unknown is not None:
+    for unknown in (name for name in licences if name not in names):
         raise InputError(f"datasheet: a licence is given for '{unknown}', which is no source{choices(unknown, names)}")
     return [
         [

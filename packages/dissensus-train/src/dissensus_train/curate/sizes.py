@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from dissensus.arrays import places_within
+from dissensus.arrays import Ints, places_within
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 from dissensus_train.curate.labelled import ORIGINAL, classes_of, features_of, labelled_data
@@ -18,7 +18,6 @@ from dissensus_train.training.workers import in_workers, worker_count
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dissensus.arrays import Ints
     from dissensus.datasets.sources import Source
     from dissensus_train.training.data import TrainingData
 

@@ -10,17 +10,15 @@ import numpy as np
 from scipy import optimize, sparse
 from scipy.spatial.distance import cdist
 
+from dissensus.arrays import Counts, Floats, Ints, Names, Table, cross_counts
 from dissensus.errors import InputError, choices
 from dissensus.randomness import Purpose, stream
-from dissensus_train.curate.item_list import stratum_name
-from dissensus_train.curate.selecting import columns_of, demands_of, whole
+from dissensus_train.curate.item_list import ItemList, stratum_name
+from dissensus_train.curate.selecting import Demand, Floor, columns_of, demands_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Counts, Floats, Ints, Names, Table
-    from dissensus_train.curate.item_list import ItemList
-    from dissensus_train.curate.selecting import Demand, Floor
 
 _SECONDS: Final = 20
 """Time limit of the search for sizes; problems with thousands of groups take well under one second."""
@@ -99,16 +97,14 @@ def split_groups(
     target = _target(there, goal, demands, coarse[np.unique(stratum, return_index=True)[1]])
     unit = _units(items, ("group" if "group" in items.columns else "") if group is None else group)
     size = np.bincount(unit)
-    held = np.zeros((len(size), len(names)), dtype=np.int64)
-    np.add.at(held, (unit, stratum), 1)
+    held = cross_counts(unit, stratum, (len(size), len(names)))
     generator = stream(seed, Purpose.SPLIT)
     known, kind = _kinds(np.stack([held.argmax(axis=1), size], axis=1))
     which = _spread(kind, _counts(known, np.bincount(kind), goal, target), generator)
     if demands or (size > 1).any():
         which = _brought_nearer(which, held, target, demands, generator)
     split = which[unit]
-    table = np.zeros((len(names), len(wanted)), dtype=np.int64)
-    np.add.at(table, (stratum, split), 1)
+    table = cross_counts(stratum, split, (len(names), len(wanted)))
     made = dict(zip(wanted, table.sum(axis=0).tolist(), strict=True))
     missed = [
         f"split '{name}' has {made[name]:,} items and not {number:,}: groups must stay whole, and no choice of whole "
@@ -142,8 +138,7 @@ def _brought_nearer(
 ) -> Ints:
     """(units,) the split of each unit, after exchanges that bring strata nearer to the target, with floors met."""
     kinds, kind = _kinds(held)
-    made = np.zeros((len(kinds), target.shape[1]), dtype=np.int64)
-    np.add.at(made, (kind, which), 1)
+    made = cross_counts(kind, which, (len(kinds), target.shape[1]))
     floors = [((kinds @ demand.strata).astype(np.float64), split, demand.least) for demand, split in demands]
     made = _exchanged(made, kinds, target, floors=floors, generator=generator)
     if _lacking(made, floors):
@@ -254,7 +249,6 @@ def _counts(kinds: Counts, units: Ints, wanted: Ints, target: Table) -> Counts:
 
 
 def _lacking(made: Counts, floors: Sequence[tuple[Floats, int, int]]) -> float:
-    """How many items floors lack."""
     return sum(max(0.0, enough - float(held @ made[:, split])) for held, split, enough in floors)
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from dissensus.errors import InputError, choices
 from dissensus.items.ngrams import character_ngrams
 from dissensus.items.pictures import brought_to
 from dissensus.own_code import own_function, own_source
-from dissensus.progress import Step, silent
+from dissensus.progress import Progress, Step, silent
 from dissensus.whole_file import whole_file
 from dissensus_train.encoders.tfidf import fit_tfidf, tfidf
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Features
     from dissensus.items.shown import Items
-    from dissensus.progress import Progress
 
 MEANING: Final = 1
 """Counts up when our code changes what an encoder makes, so that no older features are found in the cache."""
@@ -110,13 +110,8 @@ def restore_encoder(name: str, state: Mapping[str, np.ndarray[Any, Any]], *, fol
     if name == "char-ngrams":
         return Encoder(name=name, reads="texts", normalise=True, encode=_character_ngrams)
     if kind == "pixels" and (not detail or (detail.isdecimal() and int(detail))):
-        side = int(detail) if detail else None
-        return Encoder(
-            name=name,
-            reads="images",
-            normalise=True,
-            encode=lambda items, progress: _pixels(items, progress, side=side),
-        )
+        encode = partial(_pixels, side=int(detail) if detail else None)
+        return Encoder(name=name, reads="images", normalise=True, encode=encode)
     if name == "minilm" or (kind in ("hf", "timm") and detail):
         from dissensus_train.encoders.pretrained import pretrained_encoder
 

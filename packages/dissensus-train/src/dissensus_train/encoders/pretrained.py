@@ -18,7 +18,7 @@ import numpy as np
 
 from dissensus.errors import InputError
 from dissensus.parts import install_line, installed
-from dissensus.progress import Step
+from dissensus.progress import Progress, Step
 from dissensus_train.encoders.encoding import Encoder, beside
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Names
     from dissensus.items.shown import Items
-    from dissensus.progress import Progress
 
 TOKENS: Final = 256
 """A longer text is cut after so many tokens."""
@@ -173,7 +172,9 @@ def embed_texts(items: Items, progress: Progress, tokeniser: Any, model: Any) ->
     for column in items.texts:
         made = np.empty((len(items), model.config.hidden_size), dtype=np.float32)
         # Texts of like length share a batch: little is spent on padding.
-        for batch in _by_length(column):
+        order = np.argsort(np.strings.str_len(column.astype(np.dtypes.StringDType())), kind="stable")
+        for start in range(0, len(order), TOGETHER):
+            batch = order[start : start + TOGETHER]
             tokens = tokens_of(tokeniser, column[batch]).to(model.device)
             with torch.inference_mode():
                 made[batch] = embedded(model, tokens["input_ids"], tokens["attention_mask"]).float().cpu().numpy()
@@ -181,11 +182,6 @@ def embed_texts(items: Items, progress: Progress, tokeniser: Any, model: Any) ->
             progress(Step("encoded items", done // len(items.texts), len(items)))
         columns.append(made)
     return beside(columns)
-
-
-def _by_length(texts: Names) -> list[Any]:
-    order = np.argsort(np.strings.str_len(texts.astype(np.dtypes.StringDType())), kind="stable")
-    return [order[start : start + TOGETHER] for start in range(0, len(order), TOGETHER)]
 
 
 def _image_network(folder: Path | None, name: str) -> tuple[Any, Any]:

@@ -63,9 +63,8 @@ def read_texts(path: Path, names: Names | None = None, *, item: str | None = Non
     chosen = _text_columns(path, rows.table, item, text)
     row, names = _one_row_an_item(rows, item, chosen, names)
     for column in chosen:
-        empty = np.flatnonzero(
-            (rows.table[column].is_null() | (_text(rows.table[column]).str.strip_chars() == ""))[row]
-        )
+        texts = rows.table[column].cast(str)
+        empty = np.flatnonzero((texts.is_null() | (texts.str.strip_chars() == ""))[row])
         if empty.size:
             raise MissingItemsError(
                 f"{rows.where(int(row[empty[0]]))}: item {names[empty[0]]} has no text in column '{column}'"
@@ -98,8 +97,7 @@ def read_images(folder: Path, names: Names | None = None, *, reading: ImageReadi
         return Items(names=np.array(called, dtype=np.dtypes.StringDType()), files=tuple(paths), reading=reading)
     spellings: dict[str, list[int]] = {}
     for number, path in enumerate(paths):
-        inside = path.relative_to(folder)
-        for spelling in {called[number], path.name, path.stem, inside.with_suffix("").as_posix()}:
+        for spelling in {called[number], path.name, path.stem, path.relative_to(folder).with_suffix("").as_posix()}:
             spellings.setdefault(spelling, []).append(number)
     exact = {name: number for number, name in enumerate(called)}
     matches = [[exact[name]] if name in exact else spellings.get(name, []) for name in map(str, names.tolist())]
@@ -109,8 +107,7 @@ def read_images(folder: Path, names: Names | None = None, *, reading: ImageReadi
             f"like its item, as {called[0]} is",
             np.isin(np.arange(len(names)), without),
         )
-    several = next((number for number, places in enumerate(matches) if len(places) > 1), None)
-    if several is not None:
+    for several in (number for number, places in enumerate(matches) if len(places) > 1):
         first, second = matches[several][:2]
         raise InputError(
             f"{folder}: item '{names[several]}' may be {called[first]} or {called[second]}; call items by their path "
@@ -246,7 +243,7 @@ def _one_row_an_item(rows: Rows, item: str, chosen: Sequence[str], names: Names 
     code, known = encode_names(rows.table[item], where=rows.where)
     first = np.unique(code, return_index=True)[1]
     for column in chosen:
-        texts = _text(rows.table[column])
+        texts = rows.table[column].cast(str)
         other = np.flatnonzero((texts != texts[first[code]]).fill_null(value=False).to_numpy())
         if other.size:
             row = int(other[0])
@@ -281,21 +278,14 @@ def _parquet_features(path: Path) -> tuple[Names, np.ndarray[Any, Any]]:
             )
         rows = np.array(column.to_list())
     else:
-        wrong = next((name for name in others if not table[name].dtype.is_numeric()), None)
-        if wrong is not None:
+        for wrong in (name for name in others if not table[name].dtype.is_numeric()):
             raise InputError(f"{path}: column '{wrong}' holds {table[wrong].dtype}, not numbers; leave it out")
         rows = table.select(others).to_numpy()
     return table[item].to_numpy(), rows
 
 
-def _text(column: pl.Series) -> pl.Series:
-    import polars as pl
-
-    return column.cast(pl.String)
-
-
 def _strings(column: pl.Series, rows: Ints) -> Names:
-    return np.array(_text(column).fill_null("").gather(rows).to_list(), dtype=np.dtypes.StringDType())
+    return np.array(column.cast(str).fill_null("").gather(rows).to_list(), dtype=np.dtypes.StringDType())
 
 
 def _and_more(count: int) -> str:

@@ -12,13 +12,12 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags_array, hstack, vstack
 
 from dissensus.errors import InputError
-from dissensus.progress import Step, silent
+from dissensus.progress import Progress, Step, silent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Names
-    from dissensus.progress import Progress
 
 COLUMNS: Final = 20_000
 """At most so many words are kept, those that occur most often in the training texts."""
@@ -60,10 +59,7 @@ def fit_tfidf(texts: Sequence[Names], *, columns: int = COLUMNS) -> dict[str, np
 def tfidf(texts: Sequence[Names], state: Mapping[str, np.ndarray[Any, Any]], progress: Progress = silent) -> csr_matrix:
     """(texts, words) float32 weighted counts, rows of unit length; the words of a second column are further columns.
 
-    Args:
-        texts: one or two columns.
-        state: what `fit_tfidf` returned.
-        progress: called as texts are taken apart.
+    `state` is what `fit_tfidf` returned.
     """
     words = state["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
     place = {word: number for number, word in enumerate(words)}

@@ -6,12 +6,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 from scipy.special import softmax
 
-from dissensus.arrays import first_listed
+from dissensus.arrays import Ints, Names, first_listed
 from dissensus.errors import InputError
 from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.probabilities import Given, checked_logits, checked_probabilities, tolerance_of
@@ -19,9 +19,6 @@ from dissensus_train.training.data import TRAIN
 from dissensus_train.training.run import Run, RunResult
 from dissensus_train.training.settings import Training
 from dissensus_train.training.store import RunWriter
-
-if TYPE_CHECKING:
-    from dissensus.arrays import Ints, Names
 
 ITEMS: Final = "items.json"
 """The file, beside those of the run store, that says by split which item is in which row."""
@@ -145,9 +142,8 @@ class Recorder:
                 "has not ended; call end_epoch() before save"
             )
         result = self._result()
-        names = {name: ids.tolist() for name, ids in self.items.items()}
         with RunWriter(Path(store)) as writer:
-            writer.save(result, beside={ITEMS: json.dumps(names)})
+            writer.save(result, beside={ITEMS: json.dumps(self._listed())})
             kept = writer.store.dynamics(result.run.key)
         if any(not np.array_equal(kept.get(name, ()), recorded) for name, recorded in result.dynamics.items()):
             run = result.run
@@ -206,15 +202,14 @@ class Recorder:
         ends = np.cumsum([len(names) for names in self.items.values()]).tolist()
         return {name: slice(end - len(names), end) for (name, names), end in zip(self.items.items(), ends, strict=True)}
 
+    def _listed(self) -> dict[str, list[Any]]:
+        return {name: ids.tolist() for name, ids in self.items.items()}
+
     def _result(self) -> RunResult:
         assert self._probabilities is not None
-        digest = hashlib.sha256(json.dumps({name: ids.tolist() for name, ids in self.items.items()}).encode())
+        data = f"recorded-{hashlib.sha256(json.dumps(self._listed()).encode()).hexdigest()[:16]}"
         return RunResult(
-            run=Run(
-                training=Training(epochs=len(self._epochs), dynamics=True),
-                data=f"recorded-{digest.hexdigest()[:16]}",
-                **self._about,
-            ),
+            run=Run(training=Training(epochs=len(self._epochs), dynamics=True), data=data, **self._about),
             history={},
             chosen_epoch=len(self._epochs) - 1,
             predictions={name: self._probabilities[rows] for name, rows in self._rows().items()},

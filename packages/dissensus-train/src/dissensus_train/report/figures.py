@@ -8,19 +8,16 @@ import altair as alt
 import numpy as np
 
 from dissensus.report.drawing import OPACITY
-from dissensus.report.figures import POINTS, Figure, Record, Section, named_colours, spec_of
+from dissensus.report.figures import POINTS, Record, Section, named_colours
 from dissensus.report.items import PALETTE, clipped, data_uri, images, in_words, thinned, votes_in_words
 from dissensus_train.report.shown import drawn, item_pictures, item_texts, note
-from dissensus_train.report.training_dynamics import last_epochs
+from dissensus_train.report.training_dynamics import TrainingDynamics, last_epochs
 from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dissensus.arrays import Floats
     from dissensus.dynamics import StratumDivergence
-    from dissensus.labels.distribution import LabelDistribution
-    from dissensus_train.report.training_dynamics import TrainingDynamics
     from dissensus_train.studies.scored import ScoredStudy, StudySystem
 
 IMAGE_BYTES: Final = 600_000
@@ -71,10 +68,9 @@ def _course(system: StudySystem, column: str) -> list[Record]:
         row[: len(history[column])] = history[column]
     finite = np.isfinite(table).any(axis=0)
     columns = (f(table[:, finite], axis=0).tolist() for f in (np.nanmean, np.nanmin, np.nanmax))
-    epochs = np.flatnonzero(finite).tolist()
     return [
         {"method": system.method, "epoch": epoch + 1, "mean": mean, "low": low, "high": high}
-        for epoch, mean, low, high in zip(epochs, *columns, strict=True)
+        for epoch, mean, low, high in zip(np.flatnonzero(finite).tolist(), *columns, strict=True)
     ]
 
 
@@ -107,7 +103,9 @@ def data_maps(
     widest = max(float(trained.data_map.variability[kept].max()) for trained in dynamics.systems.values())
     # A map on which nothing moved would have no axis.
     across = alt.Scale(domain=[0, max(widest, 0.01)])
-    measure, doubt = human_doubt(people)
+    stated = people.mean_uncertainty
+    doubt = people.entropy if stated is None else stated
+    measure = "entropy of people, nats" if stated is None else "mean uncertainty of people"
     if colour == "human uncertainty":
         for row, value in zip(rows, np.round(doubt[kept], 4).tolist(), strict=True):
             row["doubt"] = value
@@ -135,26 +133,13 @@ def data_maps(
                 ),
             )
         )
-        figures.append(
-            Figure(
-                slug=f"map-{number}" if by_right else f"map-people-{number}",
-                title=name,
-                spec=spec_of(chart),
-                data="map-items",
-                about=f"Data map of {name}: confidence over variability of each training item, coloured by {colour}",
-                points=True,
-            )
-        )
+        slug = f"map-{number}" if by_right else f"map-people-{number}"
+        about = f"Data map of {name}: confidence over variability of each training item, coloured by {colour}"
+        figures.append(drawn(slug, name, chart, about, data="map-items", points=True))
     said = [note("data-maps", last=last_epochs(dynamics))]
     if len(kept) < len(people):
         said.append(note("data-maps-thinned", kept=len(kept), items=len(people)))
     return Section(figures=tuple(figures), data={"map-items": rows}, note=" ".join(said))
-
-
-def human_doubt(people: LabelDistribution) -> tuple[str, Floats]:
-    """How unsure people are of each item, and what it is called: the mean they stated, or else their entropy."""
-    stated = people.mean_uncertainty
-    return ("entropy of people, nats", people.entropy) if stated is None else ("mean uncertainty of people", stated)
 
 
 def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | None:
@@ -177,16 +162,16 @@ def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | No
         if not rows:
             continue
         data[name] = rows
+        epochs = sorted({row["epoch"] for row in rows})
+        # Whole epochs, at most a dozen.
+        ticks = epochs[:: -(-len(epochs) // 12)]
         base = alt.Chart(alt.NamedData(name=name)).encode(
-            x=alt.X("epoch:Q", title="epoch").axis(values=_ticks(rows), format="d").scale(nice=False),
+            x=alt.X("epoch:Q", title="epoch").axis(values=ticks, format="d").scale(nice=False),
             color=method_colours(results.of_model(model)),
         )
-        height = alt.Y("jsd:Q", title="divergence from the epoch before, nats")
-        band = base.mark_area(opacity=0.18).encode(
-            y=alt.Y("low:Q", title="divergence from the epoch before, nats"),
-            y2=alt.Y2("high:Q"),
-            detail=alt.Detail("stratum:N"),
-        )
+        apart = "divergence from the epoch before, nats"
+        height, low = alt.Y("jsd:Q", title=apart), alt.Y("low:Q", title=apart)
+        band = base.mark_area(opacity=0.18).encode(y=low, y2=alt.Y2("high:Q"), detail=alt.Detail("stratum:N"))
         dashes = alt.StrokeDash("stratum:N", title=None).legend(orient="top")
         points = base.mark_point(filled=True, size=18, opacity=1).encode(y=height)
         chart = alt.layer(band, base.mark_line(strokeWidth=2).encode(y=height, strokeDash=dashes), points)
@@ -194,12 +179,6 @@ def divergence(results: ScoredStudy, dynamics: TrainingDynamics) -> Section | No
         about = f"Jensen-Shannon divergence between successive epochs of {model}, with its spread over seeds"
         figures.append(drawn(name, title, chart, about))
     return Section(figures=tuple(figures), data=data, note=note("divergence"))
-
-
-def _ticks(rows: list[Record]) -> list[int]:
-    """Whole epochs, at most a dozen."""
-    epochs = sorted({row["epoch"] for row in rows})
-    return epochs[:: -(-len(epochs) // 12)]
 
 
 def _steps(method: str, course: StratumDivergence) -> list[Record]:

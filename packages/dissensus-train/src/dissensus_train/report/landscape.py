@@ -10,12 +10,11 @@ import numpy as np
 from dissensus.evaluation.comparison.tables import DASH
 from dissensus.report.figures import Figure, Record, Section, named_colours
 from dissensus.report.items import clipped, data_uri, images
-from dissensus.report.tables import Cell, Table, TableRow, ends, estimated, table_of
-from dissensus_train.basins.summary import QUANTITIES, summarise_basins
-from dissensus_train.report.shown import drawn, item_pictures, note, number_column
+from dissensus.report.tables import Cell, Table, ends, estimated, table_of
+from dissensus_train.basins.summary import QUANTITIES, BasinRow, summarise_basins
+from dissensus_train.report.shown import drawn, item_pictures, note, number_column, table_of_cells
 
 if TYPE_CHECKING:
-    from dissensus_train.basins.summary import BasinRow
     from dissensus_train.studies.measuring import StudyBasins
     from dissensus_train.training.data import TrainingData
 
@@ -40,29 +39,18 @@ def basin_tables(basins: StudyBasins) -> list[Table]:
 
 
 def _quantities(basins: StudyBasins) -> Table:
-    rows = summarise_basins(basins.systems, reference=basins.reference)
     on = basins.systems[basins.reference][0].measured_on
-    return Table(
-        slug="basins",
-        title=f"{on.loss} on {on.items:,} items ({on.data})",
-        header=("method", *(quantity.title for quantity in QUANTITIES.values())),
-        rows=tuple(
-            TableRow(
-                name=f"{system} (reference)" if system == basins.reference and len(basins.systems) > 1 else system,
-                cells=tuple(_cell(row) for row in rows if row.system == system),
-            )
-            for system in basins.systems
-        ),
-        records=tuple(
-            {
-                **{key: value for key, value in row.to_dict().items() if key not in ("values", "ratios")},
-                "seeds": len(row.values),
-                "ratio": row.ratio,
-            }
-            for row in rows
-        ),
-        note=note("basins"),
-    )
+    marked = basins.reference if len(basins.systems) > 1 else ""
+    cells: dict[str, list[Cell]] = {system: [] for system in basins.systems}
+    records = []
+    for row in summarise_basins(basins.systems, reference=basins.reference):
+        cells[row.system].append(_cell(row))
+        plain = {key: value for key, value in row.to_dict().items() if key not in ("values", "ratios")}
+        records.append({**plain, "seeds": len(row.values), "ratio": row.ratio})
+    rows = [(f"{system} (reference)" if system == marked else system, shown) for system, shown in cells.items()]
+    title = f"{on.loss} on {on.items:,} items ({on.data})"
+    header = ("method", *(quantity.title for quantity in QUANTITIES.values()))
+    return table_of_cells("basins", title, header, rows, records, note("basins"))
 
 
 def _cell(row: BasinRow) -> Cell:
@@ -77,8 +65,7 @@ def _pairs(basins: StudyBasins) -> Table:
     for systems in basins.pairs:
         reordered = Cell(DASH) if systems.aligned is None else estimated(systems.aligned, "barrier")
         barriers = (estimated(systems.barrier, "barrier"), reordered)
-        cells = (Cell(str(len(systems.pairs))), *barriers, estimated(systems.cka, "cka"))
-        rows.append(TableRow(name=systems.name, cells=cells))
+        rows.append((systems.name, (Cell(str(len(systems.pairs))), *barriers, estimated(systems.cka, "cka"))))
         records += [
             {
                 "first": systems.first,
@@ -93,14 +80,8 @@ def _pairs(basins: StudyBasins) -> Table:
             }
             for pair in systems.pairs
         ]
-    return Table(
-        slug="basin-pairs",
-        title="Between runs",
-        header=("runs", "pairs", "loss barrier", "after alignment", "CKA"),
-        rows=tuple(rows),
-        records=tuple(records),
-        note=note("basin-pairs"),
-    )
+    header = ("runs", "pairs", "loss barrier", "after alignment", "CKA")
+    return table_of_cells("basin-pairs", "Between runs", header, rows, records, note("basin-pairs"))
 
 
 def _stability(basins: StudyBasins) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import altair as alt
@@ -10,10 +11,10 @@ import numpy as np
 from dissensus.evaluation.comparison.differences import BETTER, WORSE
 from dissensus.report.figures import Record, Section, diagonal, named_colours
 from dissensus.report.page import render_small_page
-from dissensus.report.tables import Cell, Table, TableRow, ends, estimated
+from dissensus.report.tables import Cell, Table, ends, estimated
 from dissensus_train.ood.measures import MEASURES
 from dissensus_train.ood.scores import title_of
-from dissensus_train.report.shown import drawn, note
+from dissensus_train.report.shown import drawn, note, table_of_cells
 
 if TYPE_CHECKING:
     from dissensus_train.ood import OodResult
@@ -46,44 +47,25 @@ def detection(result: OodResult) -> list[Table]:
 def _aurocs(result: OodResult, ood_set: str, title: str, about: str, number: int) -> Table:
     scores = list(result.settings["scores"])
     marks = f" {BETTER} higher than {result.systems[0]}, {WORSE} lower: the paired interval excludes 0."
-    return Table(
-        slug=f"ood-{number}",
-        title=title,
-        header=("method", *scores),
-        rows=tuple(
-            TableRow(name=system, cells=tuple(_cell(result, ood_set, score, system) for score in scores))
-            for system in result.systems
-        ),
-        records=_records(result, ood_set),
-        note=f"{note('ood')}{marks if len(result.systems) > 1 else ''}{about}",
-    )
+    rows = [(system, [_cell(result, ood_set, score, system) for score in scores]) for system in result.systems]
+    how = f"{note('ood')}{marks if len(result.systems) > 1 else ''}{about}"
+    return table_of_cells(f"ood-{number}", title, ("method", *scores), rows, _records(result, ood_set), how)
 
 
 def _measures(result: OodResult, ood_set: str, title: str, number: int) -> Table:
-    return Table(
-        slug=f"ood-{number}-measures",
-        title=f"{title}, by every measure",
-        header=("method and score", *(measure.title for measure in MEASURES.values())),
-        rows=tuple(
-            TableRow(
-                name=f"{system}: {score}",
-                cells=tuple(
-                    estimated(result.get(ood_set, score, system=system, measure=measure).value, measure)
-                    for measure in MEASURES
-                ),
-            )
-            for system in result.systems
-            for score in result.settings["scores"]
-        ),
-        records=_records(result, ood_set),
-        note=f"{'. '.join(f'{measure.title}: {measure.reference}' for measure in MEASURES.values())}.",
-    )
+    rows = []
+    for system, score in product(result.systems, result.settings["scores"]):
+        found = {measure: result.get(ood_set, score, system=system, measure=measure).value for measure in MEASURES}
+        rows.append((f"{system}: {score}", [estimated(value, measure) for measure, value in found.items()]))
+    header = ("method and score", *(measure.title for measure in MEASURES.values()))
+    how = f"{'. '.join(f'{measure.title}: {measure.reference}' for measure in MEASURES.values())}."
+    records = _records(result, ood_set)
+    return table_of_cells(f"ood-{number}-measures", f"{title}, by every measure", header, rows, records, how)
 
 
 def _records(result: OodResult, ood_set: str) -> tuple[Record, ...]:
-    names = ("ood_set", "score", "system", "measure")
     return tuple(
-        {name: getattr(row, name) for name in names}
+        {name: getattr(row, name) for name in ("ood_set", "score", "system", "measure")}
         | ends(row.value, "mean", "low", "high")
         | {"seeds": len(row.by_seed)}
         for row in result.measures

@@ -10,8 +10,8 @@ import numpy as np
 from dissensus.report.figures import POINTS, Section, named_colours
 from dissensus.report.items import Card, clipped, data_uri, images, thinned
 from dissensus.report.page import render_small_page
-from dissensus.report.tables import table_of
-from dissensus_train.curate.item_list import by_source, listed, places
+from dissensus.report.tables import Table, table_of
+from dissensus_train.curate.item_list import ItemList, by_source, listed, places
 from dissensus_train.report.shown import drawn, note, number_column
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Ints
     from dissensus.datasets.sources import Source
-    from dissensus.report.tables import Table
-    from dissensus_train.curate.item_list import ItemList
 
 REGIONS: Final = ("easy", "ambiguous", "hard", "other")
 SAMPLES: Final = 6

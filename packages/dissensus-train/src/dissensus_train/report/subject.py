@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from dissensus.report.chapters import Added, Chapter
 from dissensus.report.glossary import paragraph, terms
 from dissensus.report.subject import Subject, made_with
-from dissensus.report.tables import Cell, Table, TableRow, ends, estimated
+from dissensus.report.tables import Cell, Table, ends, estimated
 from dissensus.votes.privacy import LEAST_PEOPLE, pseudonymous
 from dissensus_train.delivery.named import DELIVERIES
 from dissensus_train.report import figures
 from dissensus_train.report.landscape import basin_tables, landscape
 from dissensus_train.report.ood import detection, roc_figures, score_histograms
-from dissensus_train.report.shown import item_pictures, item_texts, note
+from dissensus_train.report.shown import item_pictures, item_texts, note, table_of_cells
 from dissensus_train.report.training_dynamics import (
     confidence_by_stratum,
     forgetting,
@@ -24,14 +24,13 @@ from dissensus_train.report.training_dynamics import (
     regions,
 )
 from dissensus_train.studies.measuring import stored_basins, stored_ood
-from dissensus_train.studies.original import mode_shift_audit
+from dissensus_train.studies.original import Audit, mode_shift_audit
 from dissensus_train.training.data import TRAIN
 from dissensus_train.training.tuning import rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dissensus_train.studies.original import Audit
     from dissensus_train.studies.scored import ScoredStudy
 
 OF_DATA: Final = {"words": "hutto2014vader", "cifar-10h": "peterson2019human"}
@@ -191,25 +190,11 @@ def mode_shift_table(audits: Sequence[Audit]) -> Table:
     rows, records = [], []
     for audit in audits:
         parts = {name: getattr(audit.shift, name) for name in ("gain", "mode", "softness")}
-        rows.append(
-            TableRow(
-                name=audit.soft,
-                cells=(
-                    Cell(audit.stratum, f"{audit.shift.items:,}"),
-                    Cell(f"{100 * audit.moved:.1f}"),
-                    *(estimated(part, "accuracy") for part in parts.values()),
-                ),
-            )
-        )
+        items, moved = Cell(audit.stratum, f"{audit.shift.items:,}"), Cell(f"{100 * audit.moved:.1f}")
+        rows.append((audit.soft, (items, moved, *(estimated(part, "accuracy") for part in parts.values()))))
         about = {"system": audit.soft, "original": audit.original, "majority": audit.majority, "stratum": audit.stratum}
         records.append({**about, "items": audit.shift.items, "moved": audit.moved})
         for name, part in parts.items():
             records[-1] |= ends(part, name, f"{name}_low", f"{name}_high")
-    return Table(
-        slug="mode-shift",
-        title="Mode shift",
-        header=("method", "items", "mode moved, %", "gain, points", "of it the moved mode", "of it softness"),
-        rows=tuple(rows),
-        records=tuple(records),
-        note=note("mode-shift"),
-    )
+    header = ("method", "items", "mode moved, %", "gain, points", "of it the moved mode", "of it softness")
+    return table_of_cells("mode-shift", "Mode shift", header, rows, records, note("mode-shift"))

@@ -7,18 +7,18 @@ figures need is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.dynamics import data_map, epoch_divergence, forgetting_events, regions_by_rank, uncertainty_by_system
-from dissensus.evaluation.comparison.strata import by_agreement
-from dissensus.report.tables import Cell, Table, TableRow, ends, estimated, table_of
-from dissensus_train.report.shown import note, number_column
+from dissensus.evaluation.comparison.strata import Stratum, by_agreement
+from dissensus.report.tables import Cell, Table, ends, estimated, table_of
+from dissensus_train.report.shown import note, number_column, table_of_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.dynamics import DataMap, Forgetting, StratumDivergence
-    from dissensus.evaluation.comparison.strata import Stratum
     from dissensus.labels.distribution import LabelDistribution
     from dissensus_train.report.shown import Column
     from dissensus_train.studies import ScoredStudy
@@ -123,7 +123,7 @@ def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) 
     maps = {system: [trained.data_map] for system, trained in dynamics.systems.items()}
     for system, correlations in uncertainty_by_system(dynamics.people, maps, resamples=resamples, seed=seed).items():
         header = [f"{MEASURES[one.human]} with {one.model}" for one in correlations]
-        rows.append(TableRow(name=system, cells=tuple(estimated(one.spearman, "spearman") for one in correlations)))
+        rows.append((system, [estimated(one.spearman, "spearman") for one in correlations]))
         records += [
             {
                 "system": system,
@@ -134,14 +134,9 @@ def human_uncertainty(dynamics: TrainingDynamics, *, resamples: int, seed: int) 
             }
             for one in correlations
         ]
-    return Table(
-        slug="human-uncertainty",
-        title="Is a model unsure of the training items that people are unsure of?",
-        header=("method", *header),
-        rows=tuple(rows),
-        records=tuple(records),
-        note=note("human-uncertainty", items=len(dynamics.people), last=last_epochs(dynamics)),
-    )
+    title = "Is a model unsure of the training items that people are unsure of?"
+    how = note("human-uncertainty", items=len(dynamics.people), last=last_epochs(dynamics))
+    return table_of_cells("human-uncertainty", title, ("method", *header), rows, records, how)
 
 
 def forgetting(dynamics: TrainingDynamics) -> Table:
@@ -157,18 +152,15 @@ def forgetting(dynamics: TrainingDynamics) -> Table:
                 about[f"{name}_sd"] = float(by_seed.std(ddof=1)) if len(by_seed) > 1 else None
             records.append({**about, "least_epochs": min(epochs), "most_epochs": max(epochs)})
 
-    def spread(name: str, form: str, scale: int) -> Column:
-        def cell(record: Mapping[str, Any]) -> str:
-            mean, deviation = record[name], record[f"{name}_sd"]
-            return f"{scale * mean:{form}}" + ("" if deviation is None else f" ± {scale * deviation:{form}}")
+    def spread(name: str, form: str, scale: int, record: Mapping[str, Any]) -> str:
+        mean, deviation = record[name], record[f"{name}_sd"]
+        return f"{scale * mean:{form}}" + ("" if deviation is None else f" ± {scale * deviation:{form}}")
 
-        return cell
-
-    columns = {
+    columns: dict[str, Column] = {
         **_items_of("stratum"),
-        "forgetting events per item": spread("events", ".2f", 1),
-        "never learnt, %": spread("never_learnt", ".1f", 100),
-        "never lost, %": spread("unforgettable", ".1f", 100),
+        "forgetting events per item": partial(spread, "events", ".2f", 1),
+        "never learnt, %": partial(spread, "never_learnt", ".1f", 100),
+        "never lost, %": partial(spread, "unforgettable", ".1f", 100),
         "epochs": lambda record: " to ".join(dict.fromkeys(str(record[f"{end}_epochs"]) for end in ("least", "most"))),
     }
     title = "Training items that were learnt and lost again"

@@ -9,10 +9,11 @@ import numpy as np
 
 from dissensus.array_file import read_npz
 from dissensus.errors import InputError, meant_path
-from dissensus.table_file import KINDS, columns_of
+from dissensus.table_file import KINDS, columns_of, open_file, read_rows
+from dissensus.votes.columns import guess
 from dissensus.votes.kinds import people_alone
 from dissensus_train.encoders.reading import read_features, read_images, read_texts
-from dissensus_train.studies.data import USUAL_ENCODER, in_order_of_names, with_items
+from dissensus_train.studies.data import USUAL_ENCODER, images_of_file, in_order_of_names, with_items
 from dissensus_train.studies.spec import SHARES
 from dissensus_train.studies.writing import toml_value
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Names
     from dissensus.items.shown import Items
     from dissensus.votes.formats import Options
     from dissensus.votes.table import Votes
@@ -49,7 +49,6 @@ def first_study(
     Raises:
         InputError: where a file cannot be read, or an item with votes has no text, image or features.
     """
-    from dissensus.votes.columns import guess
     from dissensus.votes.reading import understand
 
     reading = understand(votes, options)
@@ -92,11 +91,14 @@ def first_study(
     ]
     if shown is not None:
         lines.append(f"encoder = {toml_value(USUAL_ENCODER[shown.kind])}    # {OTHER_ENCODERS[shown.kind]}")
-        if others := [name for name, values in shown.columns.items() if _labels(values, said)]:
+        held = {name: set(values.tolist()) for name, values in shown.columns.items()}
+        if others := [name for name, values in held.items() if len(values) > 1 and values <= set(said.classes)]:
             lines.append(
                 f"# original = {toml_value(others[0])}"
                 "    # if these labels are older than the votes: gives the target 'original'"
             )
+    # Majority and soft labels, and those that show single votes where there are several.
+    deliveries = ["majority", "soft", *(["sls", "multipass"] if said.panel_size.max() > 1 else [])]
     lines += [
         "",
         '[splits]    # or file = "splits.csv" (item, split, group), or folds = 5',
@@ -105,7 +107,7 @@ def first_study(
         "",
         "[grid]",
         f"targets = [{toml_value('frequency')}]    # classes: {_classes(said)}",
-        f"deliveries = {toml_value(_deliveries(said))}    # the first is what the others are compared with",
+        f"deliveries = {toml_value(deliveries)}    # the first is what the others are compared with",
         models,
         "seeds = 5",
         "",
@@ -128,8 +130,6 @@ def _look(path: Path, votes: Votes, **columns: Any) -> tuple[str, str, Items | N
         near = meant_path(path) or "; give texts, images or features of the items"
         raise InputError(f"{path}: there is no such file or folder{near}")
     if suffix == ".npz" and "images" in read_npz(path):
-        from dissensus_train.studies.data import images_of_file
-
         held = images_of_file(path, votes.items)
         return "images", f"{len(held):,} images", held
     if suffix in (".npy", ".npz") or (suffix in (".parquet", ".pq") and not (columns.get("text") or _has_text(path))):
@@ -148,9 +148,6 @@ def _look(path: Path, votes: Votes, **columns: Any) -> tuple[str, str, Items | N
 
 def _has_text(path: Path) -> bool:
     """Whether a table has a column of text beside the one that names items."""
-    from dissensus.table_file import open_file, read_rows
-    from dissensus.votes.columns import guess
-
     table = read_rows(open_file(path)).table
     item = guess("item", table.columns)
     return any(str(table[name].dtype) == "String" for name in table.columns if name != item)
@@ -174,13 +171,3 @@ def _classes(votes: Votes) -> str:
     shown = ", ".join(" ".join(name.split()) for name in votes.classes[:12])
     more = f" and {len(votes.classes) - 12} more" if len(votes.classes) > 12 else ""
     return f"{shown}{more} ({'a scale, lowest first' if votes.ordered else 'in no order'})"
-
-
-def _deliveries(votes: Votes) -> list[str]:
-    """Majority and soft labels, and those that show single votes where there are several."""
-    return ["majority", "soft", *(["sls", "multipass"] if votes.panel_size.max() > 1 else [])]
-
-
-def _labels(values: Names, votes: Votes) -> bool:
-    """Whether a column holds classes of the votes and nothing else."""
-    return set(values.tolist()) <= set(votes.classes) and len(set(values.tolist())) > 1

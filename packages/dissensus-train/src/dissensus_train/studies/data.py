@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from dissensus.arrays import places_of
+from dissensus.arrays import Features, Ints, Names, places_of
 from dissensus.datasets.catalogue import cache_folder
 from dissensus.errors import InputError, MissingItemsError, choices
 from dissensus.items.pictures import ImageReading
 from dissensus.items.shown import Items
 from dissensus.labels.labelling import label
 from dissensus.labels.schemes import UNSURE_WEIGHT
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus.votes.echo import drop_notes, number
 from dissensus.votes.kinds import people_alone
 from dissensus.votes.sampling import subsample
 from dissensus.votes.shown_pairs import shown_pairs
-from dissensus_train.encoders.encoding import encoded, fit_encoder
+from dissensus_train.encoders.encoding import Encoder, encoded, fit_encoder
 from dissensus_train.encoders.reading import places_in_file, read_features, read_images, read_texts
 from dissensus_train.studies.labelled import ORIGINAL, LabelledItems, original_labels
 from dissensus_train.studies.labelled_sets import LABELLED_SETS
@@ -39,11 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from dissensus.arrays import Features, Ints, Names
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus.progress import Progress
     from dissensus.votes.table import Votes
-    from dissensus_train.encoders.encoding import Encoder
     from dissensus_train.studies.spec import Study, Target
 
 Held = TypeVar("Held")
@@ -170,7 +167,6 @@ def _known(study: Study) -> LabelledItems:
 
 
 def _own(study: Study) -> LabelledItems:
-    """What a study's own files hold."""
     people, models_left_out = people_alone(_own_votes(study))
 
     def held(votes: Votes) -> tuple[Items | None, Any]:
@@ -180,11 +176,10 @@ def _own(study: Study) -> LabelledItems:
     votes, (items, features), dropped = with_items(in_order_of_names(people), held, drop=bool(study.drop_missing_items))
     # People said what all their votes say; a target may be made from fewer.
     human = label(votes, "equal-weighted")
-    original = {} if study.original is None else {ORIGINAL: _original(study, human, items)}
     return LabelledItems(
         features=features,
         human=human,
-        targets=original,
+        targets={} if study.original is None else {ORIGINAL: _original(study, human, items)},
         splits={},
         source=np.full(len(votes.items), ""),
         votes=votes,
@@ -201,8 +196,7 @@ def with_items(
     while True:
         try:
             gone = [str(name) for name in votes.items[places_of(votes.items, kept.items) < 0].tolist()]
-            held = read(kept)
-            return kept, held, drop_notes({"with votes and nothing else": gone}, dropped)[0] if gone else ""
+            return kept, read(kept), drop_notes({"with votes and nothing else": gone}, dropped)[0] if gone else ""
         except MissingItemsError as error:
             if not drop or error.lacking.all():
                 way = {f"leave {number(int(error.lacking.sum()), 'item')} out": {"drop_missing_items": True}}

@@ -69,8 +69,7 @@ class LabelledItems:
         """The items of one source."""
         chosen = np.flatnonzero(self.source == source)
         if not chosen.size:
-            known = choices(source, np.unique(self.source).tolist())
-            raise InputError(f"source: no item is from '{source}'{known}")
+            raise InputError(f"source: no item is from '{source}'{choices(source, np.unique(self.source).tolist())}")
         place = np.full(len(self), -1, dtype=np.int64)
         place[chosen] = np.arange(chosen.size)
         return replace(

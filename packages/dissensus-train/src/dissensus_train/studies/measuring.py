@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dissensus.errors import InputError
-from dissensus.progress import Step, silent
+from dissensus.progress import Over, Progress, Step, silent
 from dissensus_train.basins import (
     Basin,
     BasinPair,
+    BasinSettings,
     ExplanationStability,
     compare_basins,
     compare_explanations,
@@ -23,8 +24,8 @@ from dissensus_train.basins import (
 )
 from dissensus_train.basins.measuring import chosen_items
 from dissensus_train.basins.summary import mean_over_pairs
-from dissensus_train.ood import OodResult, measure_ood
-from dissensus_train.studies.opening import named_references, runs_by_system
+from dissensus_train.ood import OodResult, OodSettings, measure_ood
+from dissensus_train.studies.opening import OpenStudy, named_references, runs_by_system
 from dissensus_train.training.engine import settled_device
 from dissensus_train.training.store import measurement_key
 
@@ -33,12 +34,8 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Ints
     from dissensus.bootstrap import Estimate
-    from dissensus.progress import Over, Progress
-    from dissensus_train.basins import BasinSettings
     from dissensus_train.basins.last_layer import Similarity
     from dissensus_train.basins.surfaces import LossBarrier
-    from dissensus_train.ood import OodSettings
-    from dissensus_train.studies.opening import OpenStudy
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run, RunResult
 
@@ -129,13 +126,14 @@ def study_basins(
     chosen = settings or opened.study.basins
     if chosen is None:
         raise InputError(f"study {opened.study.name}: it has no [basins] table; add one, or use dissensus basins")
-    systems = _reference_first(opened)
-    kept = _kept(opened, systems, chosen)
+    asked = _asked(_reference_first(opened), chosen)
+    kept = _kept(opened, asked)
     total, done = len(kept), sum(value is not None for value in kept.values())
     progress(Step("basins", done, total))
-    for kind, groups in _groups(systems, chosen).items():
-        unmeasured = [{key: runs for key, runs in group.items() if kept[key] is None} for group in groups]
-        missing = list(filter(None, unmeasured))
+    for kind, groups in asked.items():
+        unmeasured = [{key: runs for key, runs in group.items() if kept[key] is None} for group in groups.values()]
+        alone = [{key: runs} for group in unmeasured for key, runs in group.items()]
+        missing = alone if kind == PAIRS else list(filter(None, unmeasured))
         loaded = (
             [opened.store.load(run.key, dynamics=False) for runs in group.values() for run in runs] for group in missing
         )
@@ -146,7 +144,7 @@ def study_basins(
                 opened.store.keep_measurement(kind, key, value)
                 done += 1
                 progress(Step("basins", done, total))
-    basins = _of_kept(opened, chosen, systems, kept)
+    basins = _of_kept(opened, chosen, asked, kept)
     assert basins is not None, "everything is measured"
     return basins
 
@@ -159,27 +157,31 @@ def stored_basins(opened: OpenStudy) -> StudyBasins | None:
     chosen = opened.study.basins
     if chosen is None:
         return None
-    systems = _reference_first(opened)
-    return _of_kept(opened, chosen, systems, _kept(opened, systems, chosen))
+    asked = _asked(_reference_first(opened), chosen)
+    return _of_kept(opened, chosen, asked, _kept(opened, asked))
 
 
-def _groups(
-    systems: Mapping[str, tuple[Run, ...]], settings: BasinSettings
-) -> dict[str, list[dict[str, tuple[Run, ...]]]]:
-    """By kind of measurement, what is measured together: by key, the runs that it is of."""
+Asked = dict[str, dict[tuple[str, ...], dict[str, tuple["Run", ...]]]]
+"""By kind of measurement and by the systems that it is of, the runs that each is of, by its key in the store."""
+
+
+def _asked(systems: Mapping[str, tuple[Run, ...]], settings: BasinSettings) -> Asked:
+    """What is to be measured; explanations of systems of two seeds or more, where that is asked for."""
+    several = {name: runs for name, runs in systems.items() if settings.explanations and len(runs) > 1}
     return {
-        BASINS: [{_basin_key((run,), settings): (run,) for run in runs} for runs in systems.values()],
-        PAIRS: [{_basin_key(pair, settings): pair} for _, _, pairs in _matched(systems) for pair in pairs],
-        EXPLANATIONS: [{_explanations_key(runs, settings): runs} for runs in _explained(systems, settings).values()],
+        BASINS: {(name,): {_basin_key((run,), settings): (run,) for run in runs} for name, runs in systems.items()},
+        PAIRS: {of: {_basin_key(pair, settings): pair for pair in pairs} for of, pairs in _matched(systems).items()},
+        EXPLANATIONS: {
+            (name,): {measurement_key([run.key for run in runs], asdict(settings)): runs}
+            for name, runs in several.items()
+        },
     }
 
 
-def _kept(
-    opened: OpenStudy, systems: Mapping[str, tuple[Run, ...]], settings: BasinSettings
-) -> dict[str, dict[str, Any] | None]:
+def _kept(opened: OpenStudy, asked: Asked) -> dict[str, dict[str, Any] | None]:
     """By key, what the store has of each measurement."""
-    kinds = _groups(systems, settings).items()
-    return {key: opened.store.measurement(kind, key) for kind, groups in kinds for group in groups for key in group}
+    keys = ((kind, key) for kind, groups in asked.items() for group in groups.values() for key in group)
+    return {key: opened.store.measurement(kind, key) for kind, key in keys}
 
 
 def _measured(
@@ -195,39 +197,31 @@ def _measured(
 
 
 def _of_kept(
-    opened: OpenStudy,
-    settings: BasinSettings,
-    systems: Mapping[str, tuple[Run, ...]],
-    kept: Mapping[str, dict[str, Any] | None],
+    opened: OpenStudy, settings: BasinSettings, asked: Asked, kept: Mapping[str, dict[str, Any] | None]
 ) -> StudyBasins | None:
     """The basins of a study as far as all seeds of a system or pair were measured; None where nothing is whole."""
 
-    def whole(keys: Sequence[str]) -> list[dict[str, Any]]:
-        values = [kept[key] for key in keys]
-        return [] if None in values else [value for value in values if value is not None]
+    def whole(kind: str) -> dict[tuple[str, ...], list[Any]]:
+        values = {of: [kept[key] for key in group] for of, group in asked[kind].items()}
+        return {of: measured for of, measured in values.items() if measured and None not in measured}
 
-    basins = {name: whole([_basin_key((run,), settings) for run in runs]) for name, runs in systems.items()}
+    basins = whole(BASINS)
+    if not basins:
+        return None
     pairs = [
         SystemPairs(
-            first=first,
-            second=second,
-            seeds=tuple((one.seed, other.seed) for one, other in runs_of),
+            first=of[0],
+            second=of[1],
+            seeds=tuple((one.seed, other.seed) for one, other in asked[PAIRS][of].values()),
             pairs=tuple(map(BasinPair.from_dict, values)),
         )
-        for first, second, runs_of in _matched(systems)
-        if (values := whole([_basin_key(pair, settings) for pair in runs_of]))
+        for of, values in whole(PAIRS).items()
     ]
-    explanations = {
-        name: ExplanationStability.from_dict(value)
-        for name, runs in _explained(systems, settings).items()
-        for value in whole([_explanations_key(runs, settings)])
-    }
-    if not any(basins.values()):
-        return None
+    explanations = {name: ExplanationStability.from_dict(value) for (name,), (value,) in whole(EXPLANATIONS).items()}
     shown = next((maps.examples for maps in explanations.values()), np.empty(0, dtype=np.int64))
     return StudyBasins(
-        reference=next(name for name, values in basins.items() if values),
-        systems={name: tuple(map(Basin.from_dict, values)) for name, values in basins.items() if values},
+        reference=next(iter(basins))[0],
+        systems={name: tuple(map(Basin.from_dict, values)) for (name,), values in basins.items()},
         pairs=tuple(pairs),
         explanations=explanations,
         shown=chosen_items(opened.data, settings)[0][shown] if len(shown) else shown,
@@ -247,28 +241,16 @@ def _basin_key(runs: Sequence[Run], settings: BasinSettings) -> str:
     return measurement_key(*(run.key for run in runs), of_runs, *(["aligned, anew"] if len(runs) == 2 else []))
 
 
-def _explanations_key(runs: Sequence[Run], settings: BasinSettings) -> str:
-    return measurement_key([run.key for run in runs], asdict(settings))
-
-
-def _explained(systems: Mapping[str, tuple[Run, ...]], settings: BasinSettings) -> dict[str, tuple[Run, ...]]:
-    """The systems whose explanations are compared: those of two seeds or more, where that is asked for."""
-    return {name: runs for name, runs in systems.items() if settings.explanations and len(runs) > 1}
-
-
-def _matched(systems: Mapping[str, Sequence[Run]]) -> list[tuple[str, str, list[tuple[Run, Run]]]]:
+def _matched(systems: Mapping[str, Sequence[Run]]) -> dict[tuple[str, ...], list[tuple[Run, ...]]]:
     """Systems two by two with their runs: a model's first and each other by seed; each with itself, all pairs."""
     firsts: dict[str, str] = {}
-    matched = []
+    matched: dict[tuple[str, ...], list[tuple[Run, ...]]] = {}
     for name, runs in systems.items():
         first = firsts.setdefault(runs[0].network, name)
         if first != name:
             by_seed = {run.seed: run for run in systems[first]}
-            matched.append((first, name, [(by_seed[run.seed], run) for run in runs if run.seed in by_seed]))
-    for name, runs in systems.items():
-        if len(runs) > 1:
-            matched.append((name, name, list(combinations(runs, 2))))
-    return matched
+            matched[first, name] = [(by_seed[run.seed], run) for run in runs if run.seed in by_seed]
+    return matched | {(name, name): list(combinations(runs, 2)) for name, runs in systems.items() if len(runs) > 1}
 
 
 def study_ood(opened: OpenStudy, settings: OodSettings | None = None, *, device: str = "cpu") -> OodResult:

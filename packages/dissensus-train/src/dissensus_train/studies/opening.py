@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError, choices
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus_train.studies.data import study_data
 from dissensus_train.studies.spec import Study, read_study
-from dissensus_train.training.run import people_run, run_on
+from dissensus_train.training.run import Run, people_run, run_on
 from dissensus_train.training.store import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.run import Run
 
 STORE: Final = "dissensus-runs"
 """The folder of runs where none is named."""
@@ -108,8 +106,7 @@ def systems_of(runs: Sequence[Run]) -> dict[str, tuple[Run, ...]]:
     several_targets = len({run.target for run in runs if run.people is None}) > 1
     grouped: dict[str, list[Run]] = {}
     for run in runs:
-        plain = run.method.removeprefix(f"{run.target} / ")
-        name = run.method if several_targets and run.people is None else plain
+        name = run.method if several_targets and run.people is None else run.method.removeprefix(f"{run.target} / ")
         grouped.setdefault(f"{run.model}: {name}" if several_models else name, []).append(run)
     return {name: tuple(runs) for name, runs in grouped.items()}
 
@@ -145,16 +142,14 @@ def unasked_runs(store: RunStore, *, forget: Collection[str] = ()) -> tuple[Unas
         InputError: where a study that the store knows cannot be read, so that its runs cannot be told from others.
     """
     known = store.studies()
-    wrong = next((name for name in forget if name not in known), None)
-    if wrong is not None:
+    for wrong in (name for name in forget if name not in known):
         raise InputError(f"{store.folder}: no study '{wrong}' keeps runs here{choices(wrong, known) if known else ''}")
     wanted: set[str] = set()
     counted = {path: name for name, path in known.items() if name not in forget}
     for path, name in counted.items():
         try:
-            study = read_study(Path(path))
             # A part that is forgotten, or was never run, asks for nothing.
-            parts = [part for part in study.parts if part.name in known and part.name not in forget]
+            parts = [part for part in read_study(Path(path)).parts if part.name in known and part.name not in forget]
             wanted |= {run.key for part in parts for run in open_study(part, store.folder).runs}
         except InputError as error:
             raise InputError(

@@ -12,15 +12,13 @@ from dissensus.evaluation.comparison.strata import by_agreement
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics.registry import reported
 from dissensus_train.studies.labelled import ORIGINAL
-from dissensus_train.studies.mode_audit import mode_shift
-from dissensus_train.studies.scored import AGREEMENT, trains_on_majority
+from dissensus_train.studies.mode_audit import ModeShift, mode_shift
+from dissensus_train.studies.scored import AGREEMENT, ScoredStudy, StudySystem, trains_on_majority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dissensus.evaluation.evaluated import Evaluation
-    from dissensus_train.studies.mode_audit import ModeShift
-    from dissensus_train.studies.scored import ScoredStudy, StudySystem
 
 
 @dataclass(frozen=True, kw_only=True)

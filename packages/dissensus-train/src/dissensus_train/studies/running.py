@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 import torch
 
 from dissensus.errors import InputError
-from dissensus.progress import silent
+from dissensus.progress import Progress, Step, silent
 from dissensus_train.cores import available_cores
 from dissensus_train.studies.data import check_deliveries
 from dissensus_train.studies.opening import STORE, OpenStudy, open_study
 from dissensus_train.studies.scored import ScoredStudy, score_study
 from dissensus_train.studies.spec import Study, read_study
-from dissensus_train.training.engine import choose_engine, loop_only, train
+from dissensus_train.training.engine import EngineChoice, choose_engine, loop_only, train
 from dissensus_train.training.fleet import FLEET
 from dissensus_train.training.models import network_of
 from dissensus_train.training.progress import EpochEnded, StudyProgress
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from dissensus.progress import Progress, Step
-    from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.engine import EngineChoice
     from dissensus_train.training.on_ray import Cluster
     from dissensus_train.training.run import Run, RunResult
 
@@ -99,7 +96,10 @@ def plan_study(
     which of them this one is. `progress` is called as items are encoded.
     """
     opened = open_study(study, store, progress=progress)
-    _check(opened.runs, opened.data)
+    # What would be refused in the middle of training is refused before it.
+    for run in {run.network: run for run in opened.runs}.values():
+        network_of(run, opened.data)
+    check_deliveries(opened.runs, opened.data)
     # What goes together on a cluster's nodes is settled there.
     alone = {} if engine == "ray" else loop_only(opened.runs, opened.data, device=device)
     counts = {why: len(which) for why, which in alone.items()}
@@ -109,13 +109,6 @@ def plan_study(
     rank = {seed: number for number, seed in enumerate(study.seeds)}
     waiting = sorted(opened.waiting, key=lambda run: rank[run.seed])
     return StudyPlan(opened, tuple(waiting if shard is None else shard.order(waiting)), writer, choice, shard)
-
-
-def _check(runs: Sequence[Run], data: TrainingData) -> None:
-    """Refuse before training what would be refused in its middle."""
-    for run in {run.network: run for run in runs}.values():
-        network_of(run, data)
-    check_deliveries(runs, data)
 
 
 def run_plan(plan: StudyPlan, *, progress: Progress = silent) -> Iterator[RunResult]:

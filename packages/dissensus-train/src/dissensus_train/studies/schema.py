@@ -38,6 +38,5 @@ def study_schema() -> dict[str, Any]:
 def _delivery(name: str) -> dict[str, Any]:
     """A delivery with its options; what is None by default is a seed."""
     kinds = {key: int if value is None else type(value) for key, value in delivery_options(name).items()}
-    options = {key: msgspec.json.schema(kind) for key, kind in kinds.items()}
-    keys = {"name": {"const": name}, **options}
+    keys = {"name": {"const": name}, **{key: msgspec.json.schema(kind) for key, kind in kinds.items()}}
     return {"type": "object", "properties": keys, "required": ["name"], "additionalProperties": False}

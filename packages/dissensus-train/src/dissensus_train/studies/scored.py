@@ -11,26 +11,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dissensus.dynamics.recorded import read_dynamics
+from dissensus.dynamics.recorded import Recorded, read_dynamics
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.metrics.registry import reported
 from dissensus.frames import Framed
-from dissensus_train.studies.by_vote import score_by_vote
-from dissensus_train.studies.opening import named_references, runs_by_system
+from dissensus_train.studies.by_vote import VoteScore, score_by_vote
+from dissensus_train.studies.opening import OpenStudy, named_references, runs_by_system
 from dissensus_train.training.data import TRAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dissensus.arrays import Table
-    from dissensus.dynamics.recorded import Recorded
     from dissensus.evaluation.evaluated import Evaluation
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.progress import Over
     from dissensus.report.subject import Subject
-    from dissensus_train.studies.by_vote import VoteScore
-    from dissensus_train.studies.opening import OpenStudy
     from dissensus_train.training.run import Run, RunResult
 
 AGREEMENT: Final = "agreement"
@@ -280,9 +277,6 @@ def _references(opened: OpenStudy, systems: Mapping[str, StudySystem]) -> dict[s
     return {model: named.get(model, system.name) for model, system in first.items()}
 
 
-TESTED = "test"
-
-
 def score_folds(
     folds: Sequence[OpenStudy], *, metrics: Sequence[str] = (), resamples: int = 1000, seed: int = 0
 ) -> Evaluation:
@@ -297,14 +291,14 @@ def score_folds(
     first = folds[0]
     if len(folds) != first.study.folds or [fold.study.fold for fold in folds] != list(range(1, len(folds) + 1)):
         raise InputError(f"study {first.study.name}: not all of its {first.study.folds} folds are here; give them all")
-    members = np.concatenate([fold.data.splits[TESTED] for fold in folds])
+    members = np.concatenate([fold.data.splits["test"] for fold in folds])
     predicted: dict[str, dict[int, list[np.ndarray[Any, Any]]]] = {}
     for fold in folds:
         for name, runs in runs_by_system(fold).items():
             for run in runs:
                 result = fold.store.load(run.key, dynamics=False, weights=False)
                 if not result.failed:
-                    predicted.setdefault(name, {}).setdefault(run.seed, []).append(result.predictions[TESTED])
+                    predicted.setdefault(name, {}).setdefault(run.seed, []).append(result.predictions["test"])
     systems = {}
     for name, by_seed in predicted.items():
         if whole := [np.concatenate(parts) for parts in by_seed.values() if len(parts) == len(folds)]:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from dissensus.arrays import first_listed
+from dissensus.arrays import Floats, Ints, Names, Table, first_listed
 from dissensus.errors import InputError
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.table_file import open_file, read_rows
 from dissensus.votes.table import NONE
 from dissensus_train.studies.labelled import LabelledItems
-
-if TYPE_CHECKING:
-    from dissensus.arrays import Floats, Ints, Names, Table
 
 SOFT_DIGITS_CLASSES: Final = (*(str(digit) for digit in range(10)), NONE)
 """The ten digits, and `none` for a judgement that said No to all of them (the paper's NaN class)."""
@@ -143,9 +140,7 @@ class _File:
         return values.astype(np.int64)
 
     def numbers(self, column: str) -> Floats:
-        import polars as pl
-
-        values = self.table[column].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        values = self.table[column].cast(float, strict=False).fill_null(np.nan).to_numpy()
         self.refuse(~np.isfinite(values), column, "is not a number")
         return np.asarray(values, dtype=np.float64)
 

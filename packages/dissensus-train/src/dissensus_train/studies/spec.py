@@ -16,7 +16,7 @@ from dissensus.toml_file import TableError, TomlFile, TomlTable, fits, known_key
 from dissensus_train.basins import BasinSettings
 from dissensus_train.delivery import DELIVERIES, ONE_TARGET, delivery_options, shows_one_target
 from dissensus_train.ood.settings import OodSettings
-from dissensus_train.studies.labelled_sets import LABELLED_SETS, SPLITS
+from dissensus_train.studies.labelled_sets import LABELLED_SETS, SPLITS, LabelledSet
 from dissensus_train.training.annotator_side import SHRINKAGE, People
 from dissensus_train.training.models import LOGISTIC, MODELS, PAIRS
 from dissensus_train.training.settings import REGIMES, Training
@@ -24,7 +24,6 @@ from dissensus_train.training.settings import REGIMES, Training
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dissensus_train.studies.labelled_sets import LabelledSet
 
 Settings = TypeVar("Settings", Training, BasinSettings, OodSettings)
 Entry = TypeVar("Entry")
@@ -52,6 +51,7 @@ Whole = Annotated[int, Meta(ge=0)]
 Number = int | float
 """As it is written: 1 and 1.0 make different keys of runs."""
 Share = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)]
+Network = Annotated[str, Meta(extra_json_schema={"anyOf": [{"enum": list(MODELS)}, OWN_CODE]})]
 
 
 class Target(TomlTable):
@@ -235,8 +235,7 @@ class Study:
     @property
     def held(self) -> str:
         """What the study is about, in a few words: the dataset, or its files."""
-        given = [self.votes, self.texts or self.images or self.features]
-        return self.dataset or " with ".join(map(str, given))
+        return self.dataset or " with ".join(map(str, [self.votes, self.texts or self.images or self.features]))
 
 
 class DatasetTable(TomlTable):
@@ -282,13 +281,7 @@ class SplitsTable(TomlTable):
 class ModelTable(TomlTable):
     """A model with an annotator side: see `People`."""
 
-    name: Annotated[
-        str,
-        Meta(
-            extra={"write": "a network such as simple-ffn"},
-            extra_json_schema={"anyOf": [{"enum": list(MODELS)}, OWN_CODE]},
-        ),
-    ]
+    name: Annotated[Network, Meta(extra={"write": "a network such as simple-ffn"})]
     people: Annotated[str, Meta(extra_json_schema={"enum": [*SHRINKAGE, GROUP]})]
     by: str = ""
     shrinkage: Number | None = None
@@ -302,10 +295,7 @@ class GridTable(TomlTable):
 
     targets: Annotated[tuple[str | Target, ...], Meta(min_length=1)] = ("frequency",)
     deliveries: Annotated[tuple[str | dict[str, Any], ...], Meta(min_length=1)] = ("soft",)
-    models: Annotated[
-        tuple[Annotated[str, Meta(extra_json_schema={"anyOf": [{"enum": list(MODELS)}, OWN_CODE]})] | ModelTable, ...],
-        Meta(min_length=1),
-    ] = ("simple-ffn",)
+    models: Annotated[tuple[Network | ModelTable, ...], Meta(min_length=1)] = ("simple-ffn",)
     seeds: Annotated[
         Annotated[int, Meta(ge=1)] | Annotated[tuple[Whole, ...], Meta(min_length=1)],
         Meta(extra={"write": "how many, or a list of whole numbers such as [0, 1, 2]"}),
@@ -554,9 +544,9 @@ def _model(given: str | ModelTable) -> str | AnnotatorNetwork:
 
 def _ood(given: Mapping[str, Any], folder: Path) -> OodSettings:
     """Sets lie beside the study's file, or else in the folder of downloaded data."""
-    beside = {name: folder / path for name, path in given["ood"]["sets"].items()}
     sets = {
-        name: path if path.exists() else data_folder() / given["ood"]["sets"][name] for name, path in beside.items()
+        name: folder / path if (folder / path).exists() else data_folder() / path
+        for name, path in given["ood"]["sets"].items()
     }
     if not sets:
         raise TableError(("ood", "sets"), 'is empty; name sets and their places, as { letters = "letters.npz" }')

@@ -9,7 +9,7 @@ import numpy as np
 from dissensus.errors import InputError
 from dissensus_train.encoders.reading import places_in_file
 from dissensus_train.studies.labelled_sets import SPLITS
-from dissensus_train.studies.spec import SHARES
+from dissensus_train.studies.spec import SHARES, Study
 from dissensus_train.training.data import TRAIN, split_items
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Codes, Ints, Names
     from dissensus_train.studies.labelled import LabelledItems
-    from dissensus_train.studies.spec import Study
 
 SPELLINGS: Final = {**{name: name for name in SPLITS}, "dev": "validation", "val": "validation", "valid": "validation"}
 """How a file may call the splits."""
@@ -118,8 +117,7 @@ def _fold(study: Study, majority: Codes, together: Ints | None) -> dict[str, Int
         )
     shares = {str(number): 1 / study.folds for number in range(1, study.folds + 1)}
     parts = split_items(majority, shares, seed=study.split_seed, together=together)
-    empty = next((name for name, members in parts.items() if not members.size), None)
-    if empty is not None:
+    for empty in (name for name, members in parts.items() if not members.size):
         raise InputError(
             f"study {study.name}: fold {empty} of {study.folds} has no items: {len(majority):,} items, those of a "
             "class divided by themselves and groups kept together, do not fill them all; give fewer folds"
@@ -145,8 +143,7 @@ def _with_validation(
 
 def _filled(splits: Mapping[str, Ints], shares: Mapping[str, float], study: Study, majority: Codes) -> dict[str, Ints]:
     """The splits that have items; one that was given a share and got none is refused."""
-    empty = next((name for name, members in splits.items() if not members.size and shares.get(name)), None)
-    if empty is not None:
+    for empty in (name for name, members in splits.items() if not members.size and shares.get(name)):
         largest = int(np.bincount(majority).max())
         raise InputError(
             f"study {study.name}: no item is in the split '{empty}', whose share is {shares[empty]:g}: each class is "

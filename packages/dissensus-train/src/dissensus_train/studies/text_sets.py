@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from dissensus.arrays import places_of
+from dissensus.arrays import Ints, Names, places_of
 from dissensus.datasets.catalogue import data_file, find
 from dissensus.datasets.vader import word_texts
 from dissensus.errors import InputError
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from dissensus.arrays import Ints, Names
 
 LEWIDI: Final = {
     "hs-brexit": "lewidi-2023/HS-Brexit",
@@ -195,17 +194,14 @@ def _joined(parts: Mapping[str, tuple[Votes, tuple[Names, ...]]], **more: Any) -
 
 
 def _sentences(text: str | dict[str, str]) -> tuple[str, ...]:
-    """A pair, or one text."""
-    return tuple(text.values()) if isinstance(text, dict) else (_dialogue(text),)
-
-
-def _dialogue(text: str) -> str:
-    """A text, or the turns of a dialogue that is written as JSON, one a line."""
+    """A pair, or one text, or the turns of a dialogue that is written as JSON, one a line."""
+    if isinstance(text, dict):
+        return tuple(text.values())
     try:
         turns = json.loads(text)
     except ValueError:
-        return text
-    return "\n".join(str(turn) for turn in turns.values()) if isinstance(turns, dict) else text
+        return (text,)
+    return ("\n".join(map(str, turns.values())) if isinstance(turns, dict) else text,)
 
 
 def _json_lines(path: Path) -> list[dict[str, Any]]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import asdict
+
 from dissensus.errors import InputError
-from dissensus_train.studies.spec import DATASET_KEYS
+from dissensus_train.studies.spec import DATASET_KEYS, AnnotatorNetwork, Study
 from dissensus_train.training.settings import REGIMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dissensus_train.studies.spec import AnnotatorNetwork, Method, Study, Target
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -27,8 +27,11 @@ def study_toml(study: Study) -> str:
         "dataset": {**dataset, **{key: getattr(study, key) for key in DATASET_KEYS}},
         "splits": {**study.splits, "file": study.splits_file, "folds": study.folds or None, "seed": study.split_seed},
         "grid": {
-            "targets": [_target(target) for target in study.targets],
-            "deliveries": [_method(method) for method in study.methods],
+            "targets": [target.scheme if target.votes is None else asdict(target) for target in study.targets],
+            "deliveries": [
+                {"name": method.delivery, **method.options} if method.options else method.delivery
+                for method in study.methods
+            ],
             "models": [*study.models, *(_annotator_model(model) for model in study.annotator_models)],
             "seeds": list(study.seeds),
             "reference": study.reference,
@@ -37,7 +40,7 @@ def study_toml(study: Study) -> str:
     }
     for name, settings in (("basins", study.basins), ("ood", study.ood)):
         if settings is not None:
-            tables[name] = {field.name: getattr(settings, field.name) for field in fields(settings)}
+            tables[name] = vars(settings)
     return toml_text(tables)
 
 
@@ -70,12 +73,6 @@ def _key(name: str) -> str:
     return name if _BARE.fullmatch(name) else toml_value(name)
 
 
-def _target(target: Target) -> Any:
-    if target.votes is None:
-        return target.scheme
-    return {"scheme": target.scheme, "votes": target.votes, "seed": target.seed}
-
-
 def _annotator_model(model: AnnotatorNetwork) -> dict[str, Any]:
     people = model.people
     options = {"by": people.by, "population": dict(people.population)}
@@ -83,15 +80,10 @@ def _annotator_model(model: AnnotatorNetwork) -> dict[str, Any]:
     return {**table, **{key: value for key, value in options.items() if value}}
 
 
-def _method(method: Method) -> Any:
-    return {"name": method.delivery, **method.options} if method.options else method.delivery
-
-
 def _training(study: Study) -> dict[str, Any]:
     """The regime that is nearest, and what differs from it."""
-    given = {field.name: getattr(study.training, field.name) for field in fields(study.training)}
     differs = {
-        name: {key: value for key, value in given.items() if getattr(regime, key) != value}
+        name: {key: value for key, value in vars(study.training).items() if getattr(regime, key) != value}
         for name, regime in REGIMES.items()
     }
     # TOML has no word for nothing: what is None must be so in the regime.

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dissensus.arrays import places_of
+from dissensus.arrays import Floats, Ints, Names, places_of
 from dissensus.errors import InputError, choices
 from dissensus_train.training.last_layer import layers_that_run
 from dissensus_train.training.settings import misfit
@@ -25,7 +25,6 @@ from dissensus_train.training.settings import misfit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dissensus.arrays import Floats, Ints, Names
     from dissensus.votes.table import Votes
     from dissensus_train.training.data import TrainingData
 
@@ -87,13 +86,10 @@ class People:
             raise InputError(f"people: shrinkage is {strength}; give a number of 0 or more")
         object.__setattr__(self, "shrinkage", float(strength))
         for name, shares in self.population.items():
-            if (
-                misfit(dict(shares), dict[str, float])
-                or abs(sum(shares.values()) - 1) > 1e-6
-                or min(shares.values()) < 0
-            ):
+            given = dict(shares)
+            if misfit(given, dict[str, float]) or abs(sum(given.values()) - 1) > 1e-6 or min(given.values()) < 0:
                 raise InputError(
-                    f"people: the shares of '{name}' in the population are {dict(shares)}; give each value a share of "
+                    f"people: the shares of '{name}' in the population are {given}; give each value a share of "
                     "0 or more, together 1"
                 )
         if len(self.population) > 1:
@@ -334,12 +330,6 @@ def trusted(model: nn.Module, share: float) -> Iterator[None]:
         model.trust = 1.0
 
 
-def most_trusted(measured: Floats) -> Floats:
-    """(runs,) the share of deviations that each run keeps, by the metric on single votes at each, (`TRUST`, runs)."""
-    # The first of equals is the one that trusts least.
-    return np.asarray(np.array(TRUST)[np.argmin(measured, axis=0)])
-
-
 def with_people(
     network: nn.Module, people: People, panel: AnnotatorUnits, *, classes: int, trial: Any, adaptive: bool = True
 ) -> PeopleNetwork:
@@ -350,24 +340,21 @@ def with_people(
     """
     layer = ""
     if people.kind in ("annotator-embedding", "multi-task"):
-        hidden, last = last_layers(network, trial)
-        layer = hidden if people.kind == "annotator-embedding" else last
-        if not layer:
+        linears = layers_that_run(
+            network,
+            lambda: network(trial),
+            wanted=lambda part: type(part) is nn.Linear,
+            giving=lambda out: out.ndim == 2,
+        )
+        if not linears:
+            raise InputError("people: the network has no nn.Linear with one row for each item; choose annotator-bias")
+        if people.kind == "annotator-embedding" and len(linears) == 1:
             raise InputError(
                 "people: annotator-embedding needs a network with a hidden linear layer, and this one has none: added "
                 "to what the last layer reads, an embedding would be an offset of the logits; choose annotator-bias"
             )
+        layer = linears[-1 if people.kind == "multi-task" else -2]
     votes = int(panel.heard.sum())
     return PeopleNetwork(
         network, people, classes=classes, share=panel.share, layer=layer, votes=votes, adaptive=adaptive
     )
-
-
-def last_layers(network: nn.Module, trial: Any) -> tuple[str, str]:
-    """The names of the last two linear layers that run over one row per item; the first is empty where there is one."""
-    ran = layers_that_run(
-        network, lambda: network(trial), wanted=lambda layer: type(layer) is nn.Linear, giving=lambda out: out.ndim == 2
-    )
-    if not ran:
-        raise InputError("people: the network has no nn.Linear with one row for each item; choose annotator-bias")
-    return (ran[-2] if len(ran) > 1 else ""), ran[-1]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissensus.arrays import places_within
+from dissensus.arrays import Codes, Features, Ints, places_within
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dissensus.arrays import Codes, Features, Ints
     from dissensus.items.shown import Items
     from dissensus.labels.distribution import LabelDistribution
     from dissensus.votes.table import Votes
@@ -178,7 +177,6 @@ class TrainingData:
 
 
 def _parts(features: Features) -> tuple[np.ndarray[Any, Any], ...]:
-    """The arrays that features are made of."""
     return (features,) if isinstance(features, np.ndarray) else (features.data, features.indices, features.indptr)
 
 
@@ -215,13 +213,10 @@ def split_items(
     total = sum(shares.values())
     if abs(total - 1) > 1e-9 or any(share < 0 for share in shares.values()):
         raise InputError(f"splits: shares {dict(shares)} sum to {total:g}; they must be 0 or more and sum to 1")
-    generator = stream(seed, Purpose.SPLIT)
-    n_items = groups.shape[0]
-    order = np.lexsort((generator.random(n_items), groups))
+    order = np.lexsort((stream(seed, Purpose.SPLIT).random(len(groups)), groups))
     size = np.bincount(groups)
-    within = places_within(size)
-    place = (within + 0.5) / np.repeat(size, size)
-    which = np.empty(n_items, dtype=np.int64)
+    place = (places_within(size) + 0.5) / np.repeat(size, size)
+    which = np.empty(len(groups), dtype=np.int64)
     which[order] = np.searchsorted(np.cumsum(list(shares.values()))[:-1], place, side="right")
     if together is not None:
         _, first, member = np.unique(together, return_index=True, return_inverse=True)

@@ -11,7 +11,7 @@ import torch
 
 from dissensus.errors import InputError, choices
 from dissensus.parts import installed
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus_train.cores import available_cores
 from dissensus_train.training.fleet import alike, train_fleet, why_not_together
 from dissensus_train.training.logistic import same_for_all_seeds
@@ -23,7 +23,6 @@ from dissensus_train.training.workers import handed_out, in_workers, place, send
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run, RunResult
 
@@ -64,7 +63,7 @@ def choose_engine(
         raise InputError(f"engine {engine}: an address or a remote folder is for a cluster; add engine='ray'")
     place = settled_device(device)
     alone = one_by_one or {}
-    said = "".join(f"; {number} by the loop: {why}" for why, number in alone.items())
+    said = "".join(f"; {number} by the loop: {reason}" for reason, number in alone.items())
     if engine != "auto":
         return EngineChoice(engine, place, f"as asked{said if engine == 'fleet' else ''}")
     if runs and sum(alone.values()) == runs:
@@ -72,14 +71,12 @@ def choose_engine(
     if place.startswith("cuda"):
         gpus = len(devices_of(place))
         where = "a GPU" if gpus == 1 else f"{gpus} GPUs"
-        return EngineChoice(
-            "fleet", place, f"{runs} runs on {where}: trained together, launch overhead is paid once{said}"
-        )
+        why = f"{runs} runs on {where}: trained together, launch overhead is paid once{said}"
+        return EngineChoice("fleet", place, why)
     cores = available_cores()
     if runs == 1 or cores == 1:
-        return EngineChoice(
-            "loop", place, f"{runs} run{'s'[: runs != 1]} on {cores} core{'s'[: cores != 1]}: nothing to share"
-        )
+        why = f"{runs} run{'s'[: runs != 1]} on {cores} core{'s'[: cores != 1]}: nothing to share"
+        return EngineChoice("loop", place, why)
     return EngineChoice("fleet", place, f"{runs} runs on {cores} cores: one single-threaded worker per core{said}")
 
 
@@ -186,12 +183,7 @@ def _train(
 
 
 def train_on_devices(
-    together: Sequence[Run],
-    single: Sequence[Run],
-    data: TrainingData,
-    *,
-    devices: Sequence[str],
-    progress: Progress = silent,
+    together: Sequence[Run], single: Sequence[Run], data: TrainingData, *, devices: Sequence[str], progress: Progress
 ) -> Iterator[RunResult]:
     """Train runs on several devices of this machine, a process for each; `single` go by the loop."""
     jobs = [("fleet", runs) for group in alike(together, data) for runs in _divided(group, len(devices))]

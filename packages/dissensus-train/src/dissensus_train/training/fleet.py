@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import torch
 
 from dissensus.errors import InputError
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus_train.training.fine_tuning import is_pretrained
 from dissensus_train.training.loop import same_bits
 from dissensus_train.training.models import LOGISTIC, MODELS, network_of
 from dissensus_train.training.rehearsal import rehearsed
 from dissensus_train.training.run import Run, RunResult, delivery_of
 from dissensus_train.training.streams import StreamedRuns
-from dissensus_train.training.together import train_together
+from dissensus_train.training.together import Together, train_together
 from dissensus_train.training.workers import train_in_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dissensus.progress import Progress
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.together import Together
 
 
 FLEET: Final = 16
@@ -107,11 +104,9 @@ def start_together(runs: Sequence[Run], data: TrainingData, place: torch.device)
 
 def alike(runs: Sequence[Run], data: TrainingData) -> list[list[Run]]:
     """Groups of runs that can go together: one model, one set of settings, epochs of one shape."""
-
-    def shape(run: Run) -> tuple[str, str, int, bool]:
+    groups: dict[tuple[str, str, int, bool], list[Run]] = {}
+    for run in runs:
         given = delivery_of(run, data)
-        return run.network, repr(run.training), given.examples.shape[0], given.mixing(0) is not None
-
-    keyed = [(shape(run), run) for run in runs]
-    keyed.sort(key=lambda pair: pair[0])
-    return [[run for _, run in members] for _, members in groupby(keyed, key=lambda pair: pair[0])]
+        shape = run.network, repr(run.training), given.examples.shape[0], given.mixing(0) is not None
+        groups.setdefault(shape, []).append(run)
+    return [groups[shape] for shape in sorted(groups)]

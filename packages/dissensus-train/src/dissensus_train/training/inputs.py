@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus.randomness import Purpose, stream
-from dissensus_train.training.batches import each_part, inputs
+from dissensus_train.training.batches import Epoch, each_part, inputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
     from dissensus.arrays import Ints
-    from dissensus_train.training.batches import Epoch
     from dissensus_train.training.data import TrainingData
 
 EVALUATION_BATCH: Final = 1024
@@ -152,8 +151,7 @@ class Tokens:
         if epoch.partner is not None:
             length = torch.maximum(length, self.length[epoch.partner])
         n_examples = len(length)
-        bucket = np.arange(n_examples) // (BUCKETS * size)
-        order = np.lexsort((length.cpu().numpy(), bucket))
+        order = np.lexsort((length.cpu().numpy(), np.arange(n_examples) // (BUCKETS * size)))
         # The one batch that may be smaller stays last, as everywhere.
         whole = n_examples // size
         moved = stream(seed, Purpose.BATCHES, number).permutation(whole)

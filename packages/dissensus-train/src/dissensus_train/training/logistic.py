@@ -15,10 +15,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from dissensus.errors import InputError
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus_train.delivery import ONE_TARGET
 from dissensus_train.delivery.deliveries import Fixed
-from dissensus_train.training.data import TRAIN
+from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.inputs import network_inputs
 from dissensus_train.training.loop import log_probabilities, measured
 from dissensus_train.training.losses import spread
@@ -28,8 +28,6 @@ from dissensus_train.training.run import FEW, RunResult, class_weights, delivery
 
 if TYPE_CHECKING:
     from dissensus.arrays import Features, Floats, Table
-    from dissensus.progress import Progress
-    from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
 
 STRENGTHS: Final = tuple(np.logspace(-4, 4, 10).tolist())
@@ -58,24 +56,22 @@ def fit_logistic(run: Run, data: TrainingData, *, progress: Progress = silent) -
     assert selection is not None, "a strength is always selected"
     features = network_inputs(network, data, torch.device("cpu"))
     weights = np.zeros((data.classes, seen.shape[1] + 1))
-    history: dict[str, list[float]] = {"strength": [], "train_loss": [], "selection": []}
+    tried: list[tuple[float, float, float]] = []
     kept, best = weights, 0
     for number, strength in enumerate(STRENGTHS):
         weights, loss = fitted(seen, target, strength, start=weights, tolerance=1e-9)
         network.load_state_dict(_state(weights))
         metric = float(measured(network, features, selection, settings)[0])
-        if not number or metric < history["selection"][best]:
+        if not number or metric < tried[best][-1]:
             best, kept = number, weights
-        for name, value in (("strength", strength), ("train_loss", loss), ("selection", metric)):
-            history[name].append(value)
-        so_far = history["selection"][best]
-        progress(EpochEnded(run=run.key, done=number + 1, total=len(STRENGTHS), loss=loss, best=so_far))
+        tried.append((strength, loss, metric))
+        progress(EpochEnded(run=run.key, done=number + 1, total=len(STRENGTHS), loss=loss, best=tried[best][-1]))
         if number - best == PATIENCE:
             break
     # Close enough to choose by becomes exact where it is kept.
     state = _state(fitted(seen, target, STRENGTHS[best], start=kept)[0])
     network.load_state_dict(state)
-    columns = {name: np.array(values) for name, values in history.items()}
+    columns = dict(zip(("strength", "train_loss", "selection"), np.array(tried).T, strict=True))
     arrays = {name: value.numpy() for name, value in state.items()}
     predictions = {
         name: log_probabilities(network, features, torch.from_numpy(rows), settings).exp().numpy()

@@ -12,15 +12,15 @@ from torch import Tensor, nn
 
 from dissensus.errors import InputError
 from dissensus.own_code import own_function
-from dissensus.progress import silent
+from dissensus.progress import Progress, silent
 from dissensus.randomness import Purpose, stream
 from dissensus_train.training.annotator_side import PeopleNetwork, shrink, trusted
 from dissensus_train.training.batches import epoch_of, padded
-from dissensus_train.training.data import TRAIN
-from dissensus_train.training.inputs import Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
+from dissensus_train.training.data import TRAIN, TrainingData
+from dissensus_train.training.inputs import Features, Tokens, batch_inputs, evaluation_parts, network_inputs, rows_of
 from dissensus_train.training.losses import batch_mean, cross_entropy, loss_of
 from dissensus_train.training.models import LOGISTIC, network_of
-from dissensus_train.training.run import Run, RunResult, class_weights, delivery_of, selection_of
+from dissensus_train.training.run import Run, RunResult, SelectionRows, class_weights, delivery_of, selection_of
 from dissensus_train.training.together import Together, train_together
 
 if TYPE_CHECKING:
@@ -28,11 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus.arrays import Floats, Mask
-    from dissensus.progress import Progress
-    from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.inputs import Features
     from dissensus_train.training.losses import Loss
-    from dissensus_train.training.run import SelectionRows
     from dissensus_train.training.settings import Training
 
 
@@ -115,7 +111,12 @@ class SingleRun(EachByItself):
         self.members = {name: torch.from_numpy(rows).to(place) for name, rows in data.splits.items()}
         self.train_features = rows_of(self.features, self.members[TRAIN])
         if self.settings.augmentation == "crop-flip":
-            self.train_features = padded(images_only(self.train_features, run))
+            if not isinstance(self.train_features, Tensor) or self.train_features.ndim != 4:
+                raise InputError(
+                    f"training: augmentation is '{self.settings.augmentation}', and what {run.model} is given are no "
+                    "images; set augmentation = 'none'"
+                )
+            self.train_features = padded(self.train_features)
         self.delivery = delivery_of(run, data, place)
         self.n_examples = self.delivery.examples.shape[0]
         rate = self.settings.learning_rate
@@ -156,16 +157,6 @@ def warmed_up(step: int, steps_an_epoch: int, settings: Training) -> float:
     """The share of the learning rate that a step has: it climbs to 1 in equal steps, and stays there."""
     steps = settings.warmup_steps or round(settings.warmup * steps_an_epoch)
     return min(1.0, (step + 1) / steps) if steps else 1.0
-
-
-def images_only(features: Features, run: Run) -> Tensor:
-    """Dense images, which alone can be cropped and flipped."""
-    if not isinstance(features, Tensor) or features.ndim != 4:
-        raise InputError(
-            f"training: augmentation is '{run.training.augmentation}', and what {run.model} is given are no images; "
-            "set augmentation = 'none'"
-        )
-    return features
 
 
 def placed(model: nn.Module, shape: tuple[int, ...], place: torch.device) -> nn.Module:
@@ -222,7 +213,8 @@ def make_optimiser(
 ) -> torch.optim.Optimizer:
     """Adam, AdamW or SGD as PyTorch has them (the fused ones do the same sums in one pass), or another by its path.
 
-    A rate in a tensor can be changed between replays of a captured step.
+    What the settings ask for and that one does not know is refused. A rate in a tensor can be changed between replays
+    of a captured step.
     """
     weights, decay = list(model.parameters()), settings.weight_decay
     if settings.optimiser == "adam":
@@ -232,13 +224,6 @@ def make_optimiser(
         return torch.optim.AdamW(weights, lr=rate, weight_decay=decay, fused=True)
     if settings.optimiser == "sgd":
         return torch.optim.SGD(weights, lr=rate, momentum=settings.momentum, weight_decay=decay, fused=True)
-    return _own_optimiser(weights, settings, rate=rate, folder=folder)
-
-
-def _own_optimiser(
-    weights: list[nn.Parameter], settings: Training, *, rate: float | Tensor, folder: Path | None
-) -> torch.optim.Optimizer:
-    """An optimiser by path; what the settings ask for and it does not know is refused."""
     make = own_function(settings.optimiser, folder=folder, kind="optimiser")
     known = inspect.signature(make).parameters
     asked = {name: getattr(settings, name) for name in ("weight_decay", "momentum") if getattr(settings, name)}
@@ -273,9 +258,7 @@ def log_probabilities(
 
 def autocast(settings: Training, device: torch.device) -> AbstractContextManager[Any]:
     """Bfloat16 where it is asked for."""
-    if settings.precision == "bf16":
-        return torch.autocast(device.type, dtype=torch.bfloat16)
-    return nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16) if settings.precision == "bf16" else nullcontext()
 
 
 def snapshot(model: nn.Module) -> dict[str, Tensor]:

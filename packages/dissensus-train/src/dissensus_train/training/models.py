@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from dissensus.errors import InputError, choices
 from dissensus.own_code import beside, own_function, own_source
 from dissensus.randomness import Purpose, stream
-from dissensus_train.training.annotator_side import panel_of, with_people
-from dissensus_train.training.data import TRAIN
+from dissensus_train.training.annotator_side import AnnotatorUnits, People, panel_of, with_people
+from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.fine_tuning import is_pretrained, pretrained, pretrained_source
 from dissensus_train.training.inputs import prepared
 from dissensus_train.training.last_layer import in_evaluation_mode
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dissensus.items.shown import Items
-    from dissensus_train.training.annotator_side import AnnotatorUnits, People
-    from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
 
 Shape = tuple[int, ...]
@@ -148,7 +146,7 @@ BEGINNINGS: Final = {"resnet18": "fan-out"}
 
 def network_of(run: Run, data: TrainingData, *, checked: bool = True) -> nn.Module:
     """The network of a run before its training; unchecked for further seeds of one that was looked at already."""
-    items = training_items(data)
+    items = None if data.items is None else data.items.take(data.splits[TRAIN])
     about: dict[str, Any] = {"classes": data.classes, "seed": run.seed, "folder": data.folder, "items": items}
     network = build(run.model, data.shape, **about, checked=checked)
     if run.people is None:
@@ -161,11 +159,6 @@ def network_of(run: Run, data: TrainingData, *, checked: bool = True) -> nn.Modu
 def panel_in(data: TrainingData, people: People) -> AnnotatorUnits:
     """The people behind the votes on the training items of the data."""
     return panel_of(data.votes, people, data.splits[TRAIN], name=data.name)
-
-
-def training_items(data: TrainingData) -> Items | None:
-    """The items that are trained on, as people saw them, where they are known."""
-    return None if data.items is None else data.items.take(data.splits[TRAIN])
 
 
 def build(
@@ -246,8 +239,7 @@ def model_source(name: str, folder: Path | None = None) -> str:
 
 
 def _check_width(model: nn.Module, name: str, shape: Shape, *, classes: int, items: Items | None) -> None:
-    reads = hasattr(model, "prepare")
-    if reads and items is None:
+    if hasattr(model, "prepare") and items is None:
         # Where there are no items to try it on, its first batch tells.
         return
     try:

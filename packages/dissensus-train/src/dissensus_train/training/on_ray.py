@@ -14,7 +14,7 @@ import socket
 import tempfile
 import warnings
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -32,8 +32,6 @@ from dissensus_train.training.store import RemoteRuns
 from dissensus_train.training.workers import handed_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from dissensus.progress import Over
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run, RunResult
@@ -151,10 +149,12 @@ def _train(
     try:
         while waiting or flying:
             slots = _slots(ray, gpu=gpu, without=sick)
+            # Not a `NodeLabelSchedulingStrategy`: Ray 2.60 forgets it for a task whose data lie on such a node.
+            elsewhere = {"label_selector": {"ray.io/node-id": f"!in({','.join(sick)})"}} if sick else {}
             # One shard is trained and the next lies ready; more would only be lost with the driver.
             while waiting and len(flying) < 2 * slots:
                 shard = waiting.shard(slots)
-                flying[shard_of.options(**claimed, **_elsewhere(sick)).remote(handed, shard, gpu, remote)] = shard
+                flying[shard_of.options(**claimed, **elsewhere).remote(handed, shard, gpu, remote)] = shard
             (done,), _ = ray.wait(list(flying), num_returns=1)
             shard = flying.pop(done)
             brought = _fetched(ray, done)
@@ -247,22 +247,14 @@ def _on_gpus(ray: Any, device: str) -> bool:
 
 def _slots(ray: Any, *, gpu: bool, without: dict[str, str]) -> int:
     """How many shards can be trained at a time on the nodes that are there now and not sick; at least one."""
-    alive = [node for node in ray.nodes() if node["Alive"]]
-    well = [node for node in alive if node["NodeID"] not in without]
-    if without and not any(node["Resources"].get("GPU" if gpu else "CPU", 0) >= 1 for node in well):
+    well = [node for node in ray.nodes() if node["Alive"] and node["NodeID"] not in without]
+    held = [node["Resources"].get("GPU" if gpu else "CPU", 0) for node in well]
+    if without and not any(number >= 1 for number in held):
         raise InputError(
             f"no node of the Ray cluster can train: {'; '.join(dict.fromkeys(without.values()))}; what is finished is "
             "kept: make room, and run again"
         )
-    return max(1, int(sum(node["Resources"].get("GPU" if gpu else "CPU", 0) for node in well)))
-
-
-def _elsewhere(sick: dict[str, str]) -> dict[str, Any]:
-    """The option that keeps a shard away from nodes that cannot train.
-
-    Not a `NodeLabelSchedulingStrategy`: Ray 2.60 forgets it for a task whose data lie on such a node.
-    """
-    return {"label_selector": {"ray.io/node-id": f"!in({','.join(sick)})"}} if sick else {}
+    return max(1, int(sum(held)))
 
 
 def _sources(runs: Iterable[Run], folder: Path | None) -> dict[str, bytes]:

@@ -107,7 +107,6 @@ class StudyProgress:
         """Where the study stands now, in seconds since 1970."""
         done, last = self.before + self.finished + self.elsewhere, self.now.values()
         part = sum(epoch.fraction for epoch in last)
-        share = min((done + part) / self.total, 1.0) if self.total else 1.0
         return StudyStep(
             study=self.study,
             total=self.total,
@@ -115,7 +114,7 @@ class StudyProgress:
             training=len(last),
             epoch=sum(epoch.done for epoch in last),
             epochs=sum(epoch.total for epoch in last),
-            share=share,
+            share=min((done + part) / self.total, 1.0) if self.total else 1.0,
             loss=self.loss,
             best=self.best,
             seconds_left=self._seconds_left(time.time() if now is None else now),

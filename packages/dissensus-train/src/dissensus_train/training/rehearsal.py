@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dissensus_train.training.data import TRAIN
+from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.loop import SingleRun, own_draws, snapshot
 from dissensus_train.training.models import MODELS, network_of
 from dissensus_train.training.stacked import StackedRuns, stackable
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     import torch
 
-    from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run
     from dissensus_train.training.together import Together
 

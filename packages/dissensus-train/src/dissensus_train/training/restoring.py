@@ -12,14 +12,13 @@ from dissensus_train.training.annotator_side import mixed
 from dissensus_train.training.inputs import network_inputs
 from dissensus_train.training.loop import log_probabilities
 from dissensus_train.training.models import network_of, panel_in
-from dissensus_train.training.run import data_fingerprint
+from dissensus_train.training.run import RunResult, data_fingerprint
 
 if TYPE_CHECKING:
     from torch import nn
 
     from dissensus.arrays import Codes, Ints
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.run import RunResult
 
 
 def trained_model(result: RunResult, data: TrainingData) -> nn.Module:

@@ -16,12 +16,12 @@ from torch.nn import functional as F
 from dissensus.errors import InputError, choices
 from dissensus.own_code import own_source
 from dissensus_train.cores import available_cores
-from dissensus_train.delivery import HARD, deliver, one_by_one, ordered_judgements, reads_votes
-from dissensus_train.training.annotator_side import TRUST_IN_AN_EPOCH, VOTES, mixed, votes_of_split
-from dissensus_train.training.data import TRAIN
+from dissensus_train.delivery import HARD, Delivery, deliver, one_by_one, ordered_judgements, reads_votes
+from dissensus_train.training.annotator_side import TRUST_IN_AN_EPOCH, VOTES, People, mixed, votes_of_split
+from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.losses import loss_of
 from dissensus_train.training.models import BEGINNINGS, LOGISTIC, model_source, network_of, panel_in
-from dissensus_train.training.settings import NO_EPOCHS, spelled_out
+from dissensus_train.training.settings import NO_EPOCHS, Training, spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Ints
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus_train.delivery import Delivery
     from dissensus_train.delivery.deliveries import Fixed
-    from dissensus_train.training.annotator_side import People
-    from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.settings import Training
 
 MEANING = 2
 """Counts up when the code changes what a run means, so that no run of an older meaning is found under a new key."""
@@ -381,13 +377,6 @@ def _delivered_in_the_mean(run: Run, data: TrainingData, members: Ints) -> np.nd
     return np.asarray(own.one_hot() if run.delivery in HARD else own.probabilities, dtype=np.float32)
 
 
-def start_loss(run: Run, data: TrainingData, predicted: np.ndarray[Any, Any]) -> float:
-    """The loss of a network that has learnt nothing yet, by what it predicts of the first training items."""
-    target = torch.from_numpy(_delivered_in_the_mean(run, data, data.splits[TRAIN][: len(predicted)]))
-    log_q = torch.from_numpy(predicted).float().clamp_min(torch.finfo(torch.float32).tiny).log()
-    return float(loss_of(run.training, data.folder)(log_q, target).mean())
-
-
 def why_failed(
     run: Run, data: TrainingData, *, before: Any, after: Any, loss: Floats, weights: Mapping[str, np.ndarray[Any, Any]]
 ) -> str:
@@ -397,7 +386,9 @@ def why_failed(
     the weights that it kept are not finite, or where they are still those it started from. `before` and `after` are
     what it predicted of the first training items with the weights of the start, and with those it kept.
     """
-    start = start_loss(run, data, before)
+    target = torch.from_numpy(_delivered_in_the_mean(run, data, data.splits[TRAIN][: len(before)]))
+    log_q = torch.from_numpy(before).float().clamp_min(torch.finfo(torch.float32).tiny).log()
+    start = float(loss_of(run.training, data.folder)(log_q, target).mean())
     lost = np.flatnonzero(~(loss <= DIVERGED * np.fmax(start, 1e-3)))
     if lost.size:
         diverged = f", and {start:.3g} before it" if np.isfinite(loss[lost[0]]) else ""

@@ -24,7 +24,7 @@ import os
 import shutil
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -129,8 +129,10 @@ class RunStore:
         try:
             about = json.loads((folder / LAST).read_text(encoding="utf-8"))
             history = json.loads((folder / "history.json").read_text(encoding="utf-8"))
+            spec = {name: value for name, value in about["run"].items() if name not in ("meaning", "beginning")}
+            people, training = spec.pop("people", None), Training(**spec.pop("training"))
             return RunResult(
-                run=_run_from(about["run"]),
+                run=Run(training=training, people=None if people is None else People(**people), **spec),
                 history={name: np.array(values) for name, values in history.items()},
                 chosen_epoch=about["chosen_epoch"],
                 predictions=read_npz(folder / "predictions.npz", remedy=REMEDY),
@@ -177,7 +179,7 @@ class RunWriter:
         self._door = FileLock(partial / "door.lock")
         self._presence = Presence(partial)
         self._own = partial / self._presence.name
-        try:
+        with self._writing():
             (folder / "runs").mkdir(parents=True, exist_ok=True)
             partial.mkdir(exist_ok=True)
             self._claims.mkdir(exist_ok=True)
@@ -185,8 +187,6 @@ class RunWriter:
                 self._presence.begin()
                 self._sweep()
                 self._own.mkdir()
-        except OSError as error:
-            raise self._cannot_write(error) from error
 
     def close(self) -> None:
         """Leave nothing behind."""
@@ -213,16 +213,14 @@ class RunWriter:
         partial = self._own / result.run.key
         final = self.store.folder / "runs" / result.run.key
         try:
-            partial.mkdir(parents=True)
-            write_run(partial, result)
-            for name, text in (beside or {}).items():
-                (partial / name).write_text(text, encoding="utf-8")
-            if not final.exists():
-                partial.replace(final)
-            # Else another process finished the same run first; its result means the same.
-        except OSError as error:
-            if result.run not in self.store:
-                raise self._cannot_write(error) from error
+            with self._writing(result.run):
+                partial.mkdir(parents=True)
+                write_run(partial, result)
+                for name, text in (beside or {}).items():
+                    (partial / name).write_text(text, encoding="utf-8")
+                if not final.exists():
+                    partial.replace(final)
+                # Else another process finished the same run first; its result means the same.
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         self._end_claim(result.run.key)
@@ -233,31 +231,26 @@ class RunWriter:
         Left out is what is stored, and what a living writer has claimed. A claim lasts until the run is saved
         (`save`), until it is given up, or until this process ends, however it does.
         """
-        try:
-            return self._claim(runs, most)
-        except OSError as error:
-            raise self._cannot_write(error) from error
-
-    def _claim(self, runs: Sequence[Run], most: int | None) -> list[Run]:
-        last, gone, taken = last_claims(self._claims), dict[str, bool](), list[Run]()
-        for run in runs:
-            if len(taken) == most:
-                break
-            key, number = run.key, last.get(run.key, -1)
-            if number >= 0:
-                owner = owner_of(self._claims, key, number=number)
-                if not owner or owner not in gone:
-                    gone[owner] = self._is_gone(owner, key, number)
-                if not gone[owner]:
+        with self._writing():
+            last, gone, taken = last_claims(self._claims), dict[str, bool](), list[Run]()
+            for run in runs:
+                if len(taken) == most:
+                    break
+                key, number = run.key, last.get(run.key, -1)
+                if number >= 0:
+                    owner = owner_of(self._claims, key, number=number)
+                    if not owner or owner not in gone:
+                        gone[owner] = self._is_gone(owner, key, number)
+                    if not gone[owner]:
+                        continue
+                if not make_claim(self._claims, key, number=number + 1, owner=self._presence.name):
                     continue
-            if not make_claim(self._claims, key, number=number + 1, owner=self._presence.name):
-                continue
-            self._claimed[key] = number + 1
-            if run in self.store:
-                # Its writer saved it and ended its claim after we had looked.
-                self._end_claim(key)
-            else:
-                taken.append(run)
+                self._claimed[key] = number + 1
+                if run in self.store:
+                    # Its writer saved it and ended its claim after we had looked.
+                    self._end_claim(key)
+                else:
+                    taken.append(run)
         return taken
 
     def _is_gone(self, owner: str, key: str, number: int) -> bool:
@@ -294,10 +287,8 @@ class RunWriter:
 
     def drop(self, key: str) -> None:
         """Remove a run: by one rename it is gone for every reader, and then its files are."""
-        try:
+        with self._writing():
             (self.store.folder / "runs" / key).replace(self._own / key)
-        except OSError as error:
-            raise self._cannot_write(error) from error
         shutil.rmtree(self._own / key, ignore_errors=True)
 
     def forget_study(self, name: str) -> None:
@@ -308,19 +299,24 @@ class RunWriter:
     def _sweep(self) -> None:
         """Remove what dead writers left."""
         partial = self._own.parent
-        left = {path.name.removesuffix(".lock") for path in partial.iterdir()} - {"door", self._presence.name}
-        for name in left:
+        for name in {path.name.removesuffix(".lock") for path in partial.iterdir()} - {"door", self._presence.name}:
             if self._presence.is_gone(name):
                 shutil.rmtree(partial / name, ignore_errors=True)
                 with suppress(OSError):
                     (partial / f"{name}.lock").unlink(missing_ok=True)
 
-    def _cannot_write(self, error: OSError) -> InputError:
-        return InputError(
-            f"{self.store.folder}: the run store cannot be written "
-            f"({os.strerror(error.errno) if error.errno else error}); runs that are stored are unharmed: make room or "
-            "choose another folder, and try again"
-        )
+    @contextmanager
+    def _writing(self, run: Run | None = None) -> Iterator[None]:
+        """What the disk refuses is told with the folder and the remedy, unless the run is in the store all the same."""
+        try:
+            yield
+        except OSError as error:
+            if run is None or run not in self.store:
+                reason = os.strerror(error.errno) if error.errno else error
+                raise InputError(
+                    f"{self.store.folder}: the run store cannot be written ({reason}); runs that are stored are "
+                    "unharmed: make room or choose another folder, and try again"
+                ) from error
 
 
 def write_run(folder: Path, result: RunResult) -> None:
@@ -357,12 +353,6 @@ def _json_in(path: Path) -> dict[str, Any]:
 
 def _write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=1, sort_keys=True), encoding="utf-8")
-
-
-def _run_from(spec: dict[str, Any]) -> Run:
-    fields = {name: value for name, value in spec.items() if name not in ("meaning", "beginning", "training", "people")}
-    people = None if spec.get("people") is None else People(**spec["people"])
-    return Run(training=Training(**spec["training"]), people=people, **fields)
 
 
 @dataclass(frozen=True)

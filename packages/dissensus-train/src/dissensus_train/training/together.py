@@ -13,12 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dissensus.progress import silent
-from dissensus_train.training.annotator_side import TRUST, most_trusted
-from dissensus_train.training.batches import epoch_of, padded
-from dissensus_train.training.data import TRAIN
+from dissensus.progress import Progress, silent
+from dissensus_train.training.annotator_side import TRUST
+from dissensus_train.training.batches import Epoch, epoch_of, padded
+from dissensus_train.training.data import TRAIN, TrainingData
 from dissensus_train.training.run import (
     FEW,
+    Run,
     RunResult,
     answers_by_vote,
     delivery_of,
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dissensus.arrays import Floats, Mask
-    from dissensus.progress import Progress
-    from dissensus_train.training.batches import Epoch
-    from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.run import Run
     from dissensus_train.training.settings import Training
 
 
@@ -120,7 +117,8 @@ def train_together(
     if runs[0].people is not None and settings.selects and settings.selection == "loss":
         at_each = together.select(TRUST)
         assert at_each is not None, "something is selected"
-        together.trust(most_trusted(at_each))
+        # The first of equals is the one that trusts least.
+        together.trust(np.array(TRUST)[np.argmin(at_each, axis=0)])
         weights = together.restore()
     after = together.predict(few).cpu().numpy()
     predictions = {name: together.predict(rows).cpu().numpy() for name, rows in together.members.items()}

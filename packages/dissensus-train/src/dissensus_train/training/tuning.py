@@ -12,14 +12,13 @@ from dissensus.errors import InputError
 from dissensus_train.training.loop import selection_metric
 from dissensus_train.training.losses import loss_of
 from dissensus_train.training.progress import EpochEnded
-from dissensus_train.training.run import selection_of
+from dissensus_train.training.run import Run, RunResult, selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dissensus.progress import Progress, Step
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.run import Run, RunResult
     from dissensus_train.training.settings import Training
 
 TIMES: Final = (0.1, 0.3, 1.0, 3.0, 10.0)

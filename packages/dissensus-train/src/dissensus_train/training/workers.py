@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import torch
 
 from dissensus.errors import InputError
-from dissensus.progress import silent
+from dissensus.progress import Progress, Step, silent
 from dissensus_train.cores import available_cores, clean_processes
 from dissensus_train.training.loop import train_loop
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import BaseContext
 
-    from dissensus.progress import Progress, Step
     from dissensus_train.training.data import TrainingData
     from dissensus_train.training.run import Run, RunResult
 

@@ -101,8 +101,7 @@ class Delivering:
         """The mean of the loss over a batch; the model sees neither labels nor items."""
         if "labels" not in inputs:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)  # type: ignore[misc]
-        seen = {name: value for name, value in inputs.items() if name not in ("labels", "item")}
-        outputs = model(**seen)
+        outputs = model(**{name: value for name, value in inputs.items() if name not in ("labels", "item")})
         logits = outputs["logits"] if isinstance(outputs, dict) else outputs[0]
         loss = self.delivered_loss(logits.float(), inputs["labels"]).mean()
         return (loss, outputs) if return_outputs else loss

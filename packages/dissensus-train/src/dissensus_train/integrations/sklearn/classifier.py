@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
-from dissensus.arrays import column_names
+from dissensus.arrays import Names, Table, column_names
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics import soft_nll
 from dissensus.evaluation.metrics.registry import METRICS
@@ -33,8 +33,6 @@ from sklearn.utils.validation import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from dissensus.arrays import Names, Table
 
 
 class VotesClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
