@@ -55,12 +55,14 @@ def test_a_run_that_another_process_trains_is_waited_for_and_then_finished(study
     second.writer.close()
 
 
-def work(path: Path, store: Path, number: int, log: Path) -> None:
-    """One of four processes; it notes every run that it has trained."""
+def work(path: Path, store: Path, number: int, logs: list[Path], killed: Path) -> None:
+    """One of four processes; it notes every run that it has trained, and waits with half of them for the killing."""
     plan = plan_study(read_study(path), store, engine="loop", device="cpu", shard=Shard(number, 4))
     for result in run_plan(plan):
-        with log.open("a") as file:
+        with logs[number - 1].open("a") as file:
             file.write(f"{result.run.key}\n")
+        while len(_trained(logs)) > 7 and not killed.exists():
+            time.sleep(0.005)
     plan.writer.close()
 
 
@@ -73,20 +75,21 @@ def test_four_processes_of_which_two_are_killed_train_every_run_once(study: Path
     study.write_text(STUDY.replace("seeds = 3", "seeds = 8").replace("epochs = 8", "epochs = 10"))
     store, generator = tmp_path / "store", random.Random(trial)
     context = clean_processes("tests.studies.test_shards", "torch._dynamo", "polars")
-    logs = [tmp_path / f"log-{number}" for number in range(1, 5)]
+    logs, killed = [tmp_path / f"log-{number}" for number in range(1, 5)], tmp_path / "killed"
     processes = [
-        context.Process(target=work, args=(study, store, number, log))  # type: ignore[attr-defined]
-        for number, log in enumerate(logs, start=1)
+        context.Process(target=work, args=(study, store, number, logs, killed))  # type: ignore[attr-defined]
+        for number in range(1, 5)
     ]
     for process in processes:
         process.start()
-    # Each dies after a number of runs, not of seconds: nobody is done before all 16 are, however fast the machine.
+    # Each dies after a number of runs, not of seconds: nobody is done before all 16 are, however busy the machine.
     for process, after in zip(
         generator.sample(processes, 2), (generator.randint(0, 3), generator.randint(3, 7)), strict=True
     ):
         while not (store / "claims").is_dir() or len(_trained(logs)) < after:
             time.sleep(0.005)
         os.kill(process.pid, signal.SIGKILL)
+    killed.touch()
     for process in processes:
         process.join(timeout=120)
     assert sorted(process.exitcode for process in processes) == [-9, -9, 0, 0]
