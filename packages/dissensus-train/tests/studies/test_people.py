@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dissensus.errors import InputError
+from dissensus.report import write_report
 from dissensus.votes.privacy import pseudonyms_of
 from dissensus_train.bundles import export_bundle, load_model
 from dissensus_train.studies import open_study, plan_study, read_study, run_plan, score_study, study_toml
@@ -68,6 +69,14 @@ def test_people_are_crossed_with_seeds_and_with_nothing_else(scored: ScoredStudy
     assert scored.opened.study.size == (2 * 2 + 2) * 2 == len(scored.opened.runs)
     assert list(scored.systems)[-2:] == ["annotator-bias", "annotator-bias (by country, population by country)"]
     assert len({run.key for run in scored.opened.runs}) == 12
+
+
+def test_its_report_explains_the_deliveries_that_have_a_name(scored: ScoredStudy, tmp_path: Path) -> None:
+    """Models that know people are trained on single votes, which is no delivery that could be chosen."""
+    page = write_report(scored, tmp_path / "page.html").read_text(encoding="utf-8")
+    explained = re.findall(r"<dt[^>]*>([\w-]+) \(delivery\)", page)
+    assert sorted(explained) == ["sls", "soft"]
+    assert "annotator-bias (by country, population by country)" in page
 
 
 def test_a_study_with_people_is_written_as_it_was_read(tmp_path: Path) -> None:

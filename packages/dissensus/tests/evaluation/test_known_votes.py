@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dissensus.evaluation.evaluating import evaluate
-from dissensus.evaluation.finite_panel.known_votes import chosen_to_differ, knows_the_votes
+from dissensus.evaluation.finite_panel.known_votes import CHOSEN, chosen_to_differ, knows_the_votes
 from dissensus.evaluation.finite_panel.panel import draw_votes, panel_of
 from dissensus.labels.schemes import frequency, weighted
 from dissensus.report.subject import files_subject
@@ -148,8 +148,9 @@ def test_items_that_were_chosen_by_their_votes_are_told_and_the_truth_is_not_acc
         counts[chosen], {"truth": truth[chosen], "copy": counts[chosen] / counts[chosen].sum(axis=1)[:, None]}
     )
     assert set(found.knowing) == {"copy"}
-    assert sum("seem to be chosen" in warning for warning in found.data_warnings) == 1
-    assert not any("seem to be chosen" in warning for warning in whole.data_warnings)
+    assert found.data_warnings.count(CHOSEN) == 1
+    assert judged(counts[chosen], {"truth": truth[chosen]}).verdict[2] == f"But {CHOSEN}."
+    assert CHOSEN not in whole.data_warnings
 
 
 @pytest.mark.parametrize("items", [20, 100, 600])
@@ -182,6 +183,8 @@ def test_evaluate_says_so_by_any_metric_first_and_of_each_model_once() -> None:
     assert SAID in found.knowing["leaked"]
     assert found.closest() == "leaked"
     assert found.verdict[2] == f"But {found.knowing['leaked']}. Of the other models, honest is closest."
+    # Of two, the first sentence names the other already.
+    assert judged(counts, {"honest": truth, "leaked": leaked}).verdict[2] == f"But {found.knowing['leaked']}."
     assert found.to_dict()["knowing"] == found.knowing
     assert sum(SAID in note for note in found.all_notes) == 1
 

@@ -378,7 +378,12 @@ def _read(path: Path) -> StudySummary:
         raise InputError(
             f"{path}: this is no summary of a study ({error}); remove it, and run the study again"
         ) from error
-    if held.pop("seal", "") != _seal(held):
+    if "seal" not in held:
+        raise InputError(
+            f"{path}: it has no seal, as an earlier version wrote it, or it was taken out; remove it, and run it again "
+            "(what is in the store is not trained again) or hand it in again"
+        )
+    if held.pop("seal") != _seal(held):
         raise InputError(
             f"{path}: it was changed after it was written, since its seal is not that of what it holds; put it back as "
             "it was, or remove it, and run it or hand it in again"

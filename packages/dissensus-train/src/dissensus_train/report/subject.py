@@ -52,6 +52,9 @@ def study_subject(
     place = f" --store {store}" if store else ""
     name = study.name if study.path.stem == study.name else study.path.name
     seen_by = "every run" if scored.split == TRAIN else "no run"
+    # Models that know who votes are delivered single votes, and own code is what its author says.
+    deliveries = {name: system.runs[0].delivery for name, system in scored.systems.items()}
+    deliveries = {name: delivery for name, delivery in deliveries.items() if delivery in DELIVERIES}
     return Subject(
         title=study.name,
         question=study.question or f"Does any method come closer to people than {reference}?",
@@ -59,7 +62,7 @@ def study_subject(
         systems={name: system.predictions[scored.split] for name, system in scored.systems.items()},
         models={model: tuple(system.name for system in scored.of_model(model)) for model in scored.models},
         references=scored.references,
-        deliveries={name: system.runs[0].delivery for name, system in scored.systems.items()},
+        deliveries=deliveries,
         evaluation=scored.evaluation,
         votes=data.votes if data.votes is None or pseudonyms is None else pseudonymous(data.votes, pseudonyms),
         texts=item_texts(data, members),
@@ -68,11 +71,7 @@ def study_subject(
         cautions=scored.cautions,
         facts=tuple(_study_facts(scored)),
         commands=(f"dissensus study run {name}{place}", f"dissensus report {name}{place}"),
-        explained={
-            name: paragraph(DELIVERIES[name])
-            for name in {run.delivery for run in scored.opened.runs}
-            if name in DELIVERIES
-        },
+        explained={name: paragraph(DELIVERIES[name]) for name in set(deliveries.values())},
         adds=partial(added_by_study, scored),
         least_people=least_people,
     )

@@ -234,7 +234,7 @@ def _that_know_the_votes(models: Mapping[str, Runs], panel: Panel) -> list[str]:
     for name, runs in models.items():
         rows = np.flatnonzero(np.isfinite(runs[:, : len(panel), 0]).all(axis=0))
         if why := knows_the_votes(panel.take(rows), runs[:, rows]):
-            said.append(f"{name}: {why}; they count for too much, so give predictions made without them")
+            said.append(f"{name}: {why}. It counts for too much: give predictions that were made without these votes")
     return said
 
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
+from dissensus.evaluation.finite_panel.known_votes import CHOSEN
 from dissensus.evaluation.stand_in import named_answers, stand_in
 from dissensus.evaluation.stand_in.judging import TIED
 from dissensus.labels.schemes import frequency
@@ -71,6 +72,15 @@ def test_the_verdict_says_that_distributions_know_the_votes() -> None:
     found = stand_in(votes, {"leaked": leaked, "honest": truth}, resamples=0).models
     assert "But the predictions seem to know the votes" in found["leaked"].verdict
     assert "But" not in found["honest"].verdict
+
+
+def test_the_conditions_say_that_items_were_chosen_by_their_votes() -> None:
+    truth = np.random.default_rng(0).dirichlet([0.6, 0.6, 0.6], 1500)
+    votes = simulate_votes(truth, 3, annotators=12, seed=0)
+    contested = np.flatnonzero(votes.counts.max(axis=1) < 3)
+    for rows, told in ((contested, 1), (np.arange(1500), 0)):
+        found = stand_in(votes.take_items(rows), truth[rows], resamples=0)
+        assert sum(CHOSEN in condition for condition in found.conditions) == told
 
 
 def test_where_it_fails_are_the_classes_items_and_groups_it_gets_wrong() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.evaluation.comparison.differences import BETTER, WORSE, shown_p, turned
+from dissensus.evaluation.finite_panel.known_votes import CHOSEN
 from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
@@ -31,7 +32,11 @@ def verdict(evaluation: Evaluation) -> tuple[str, str, str]:
     nothing = "No baseline comes as close, and no stratum that can tell speaks against it."
     if not evaluation.resamples:
         nothing = "Nothing is said of chance: resamples=0 asks for no intervals."
-    return _closest(evaluation, best, rival), _worth(evaluation, best), f"But {buts[0]}." if buts else nothing
+    third, honest = f"But {buts[0]}." if buts else nothing, {*evaluation.models} - evaluation.knowing.keys()
+    # With one other, the first sentence has named it.
+    if best in evaluation.knowing and len(honest) > 1:
+        third += f" Of the other models, {min(honest, key=evaluation.distance)} is closest."
+    return _closest(evaluation, best, rival), _worth(evaluation, best), third
 
 
 def closest_minus_rival(evaluation: Evaluation, best: str, reference: str, among: Sequence[str]) -> Difference | None:
@@ -86,15 +91,13 @@ def _worth(evaluation: Evaluation, best: str) -> str:
 def speaks_against(evaluation: Evaluation, best: str, rival: Difference | None) -> list[str]:
     """What speaks against the closest system, the gravest first, each to stand behind a but.
 
-    It knows the votes, a baseline does as well, chance may have put it first, by the second headline another model is
-    closer, it is worse in a stratum, it is one run. The rival is that of `closest_minus_rival`; without one, strata are
-    compared with the baselines.
+    It knows the votes, these were chosen to differ, a baseline does as well, chance may have put it first, by the
+    second headline another model is closer, it is worse in a stratum, it is one run. The rival is that of
+    `closest_minus_rival`; without one, strata are compared with the baselines.
     """
-    knows = evaluation.knowing.get(best, "")
-    if others := [name for name in evaluation.models if name not in evaluation.knowing and knows]:
-        knows += f". Of the other models, {min(others, key=evaluation.distance)} is closest"
     reasons = (
-        knows or next(iter(evaluation.overall.get(best, evaluation.headline).notes), ""),
+        evaluation.knowing.get(best) or next(iter(evaluation.overall.get(best, evaluation.headline).notes), ""),
+        CHOSEN if CHOSEN in evaluation.data_warnings else "",
         _baseline(evaluation, best),
         _chance(rival),
         _by_second(evaluation, best),

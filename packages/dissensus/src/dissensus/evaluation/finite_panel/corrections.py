@@ -206,7 +206,7 @@ WIDE_NOTE: Final = "the votes leave it between {:.3g} and {:.3g}: quote the inte
 
 CONTRADICTED: Final = (
     "votes and predictions contradict each other: its lower bound lies above its upper bound, as happens where "
-    "predictions were made from the votes that they are scored on"
+    "predictions were made from the votes that they are scored on, or items were chosen by these"
 )
 """Why there is no number where a bracket is reversed."""
 

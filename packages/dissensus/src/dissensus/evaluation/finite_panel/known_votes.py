@@ -23,9 +23,15 @@ people differ on so many items: who few people are may be known, and not what al
 FEW: Final = 20
 """Items up to which means are far from normal."""
 
+CHOSEN: Final = (
+    "people agree on these items less often than independent votes would: items seem to be chosen because people "
+    "differ on them, or people so that they differ; what is best achievable, corrected scores and worth in people do "
+    "not hold here, so score all items"
+)
+
 
 def chosen_to_differ(panel: Panel) -> str:
-    """The warning for votes that differ more within items than independent ones could; else "".
+    """`CHOSEN` where votes differ more within items than independent ones could; else "".
 
     Two independent votes of an item with label distribution p agree with probability sum p^2. In the mean over items
     that is at least what votes of different items do, and all k of an item agree at least with the (k - 1)th power of
@@ -50,13 +56,7 @@ def chosen_to_differ(panel: Panel) -> str:
         varies = (same - (size - 1) * pairs.mean() ** (size - 2) * pairs).var()
         error = np.maximum(varies, least * (1 - least)) / len(pairs)
         below |= len(pairs) >= FEW and same.mean() - least < -4 * np.sqrt(error)
-    if not below:
-        return ""
-    return (
-        "people agree on these items less often than independent votes would: items seem to be chosen because people "
-        "differ on them, or people so that they do; what is best achievable, corrected scores and worth in people do "
-        "not hold here, so score all items"
-    )
+    return CHOSEN if below else ""
 
 
 def _of_drawn(panel: Panel, q: Table) -> Floats:
@@ -107,11 +107,10 @@ def knows_the_votes(panel: Panel, runs: Runs) -> str:
             assert found is not None
             sure = independent and found.high is not None and 2 * found.high - found.value < -habits
             if sure or distance[run].mean() < near:
-                few = "" if some.annotator is not None else "the same few people judged all items, "
+                few = "" if some.annotator is not None else "the same few people judged all items, or "
                 return (
-                    "the predictions seem to know the votes that they are scored on: they lie closer to them than any "
-                    "that were made without them could to independent votes. If they were made without them, the votes "
-                    f"are not independent: {few}items were chosen because people differ on them, or people so that "
-                    "they do"
+                    "the predictions seem to know the votes that they are scored on: they are closer to these votes "
+                    "than honest predictions could be if the votes were independent. If the predictions are honest, "
+                    f"{few}the items, or the people asked, were chosen so that people differ"
                 )
     return ""

@@ -10,12 +10,14 @@ import numpy as np
 from dissensus.bootstrap import json_value, percentile_estimate
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.resampling import resampled_means
-from dissensus.evaluation.finite_panel.panel import Panel
+from dissensus.evaluation.finite_panel.known_votes import chosen_to_differ
+from dissensus.evaluation.finite_panel.panel import Panel, panel_of
 from dissensus.evaluation.stand_in.alternative_annotator import ENOUGH_ITEMS, SAME, alternative_annotator_test
 from dissensus.evaluation.stand_in.answers import answers_in
 from dissensus.evaluation.stand_in.diversity import diversity
 from dissensus.evaluation.stand_in.mixed_panel import people_saved
 from dissensus.frames import Framed
+from dissensus.labels.schemes import frequency
 from dissensus.votes.echo import number
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
@@ -368,6 +370,9 @@ def _conditions(votes: Votes, judged: Mapping[str, Judged], expert: str | int | 
     if fewest < ENOUGH_ITEMS:
         notes.append(f"An annotator has {fewest} compared items, fewer than the {ENOUGH_ITEMS} that are advised.")
     notes += [f"{note}." for note in dict.fromkeys(note for test in tests for note in test.notes)]
+    several = votes.take_items(np.flatnonzero(votes.panel_size > 1))
+    if len(several.items) and (why := chosen_to_differ(panel_of(frequency(several), several))):
+        notes.append(f"{why}.")
     if len(judged) > 1:
         notes.append("Each model is tested on its own: the rate of false discoveries is over annotators, not models.")
     return tuple(notes)
