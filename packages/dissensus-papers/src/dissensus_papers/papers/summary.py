@@ -371,9 +371,9 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
 
 def _read(path: Path) -> StudySummary:
     try:
-        summary = msgspec.json.decode(path.read_bytes(), type=StudySummary)
+        text = path.read_bytes()
+        summary, held = msgspec.json.decode(text, type=StudySummary), json.loads(text)
         tomllib.loads(summary.toml)
-        held = json.loads(path.read_bytes())
     except (OSError, msgspec.MsgspecError, TypeError, KeyError, ValueError) as error:
         raise InputError(
             f"{path}: this is no summary of a study ({error}); remove it, and run the study again"

@@ -94,19 +94,18 @@ def knows_the_votes(panel: Panel, runs: Runs) -> str:
     noise, habits = differ / k, differ.mean() / max(people - 1, 1e-9)
     of_truth, of_mean, least = COPY
     near = min(of_truth * noise.mean(), of_mean * shares.var(axis=0).sum()) if (differ > 0).sum() >= least else 0.0
-    independent = not chosen_to_differ(some)
     for power in (1, 2):
         q = runs**power / np.maximum((runs**power).sum(axis=2, keepdims=True), 1e-12)
         distance = ((q - shares) ** 2).sum(axis=2)
         # Of few items all may happen to be alike; single votes drawn from the predictions themselves vary by so much.
         error = np.sqrt(np.maximum((distance - noise).var(axis=1), _of_drawn(some, q).mean(axis=1)) / len(some))
-        beyond = independent & ((distance - noise).mean(axis=1) + 4 * error < -habits)
+        beyond = (distance - noise).mean(axis=1) + 4 * error < -habits
         for run in np.flatnonzero(beyond | (distance.mean(axis=1) < near)):
             # Now over annotators too. Twice the half width of a 95 % interval is four standard errors.
             found = correct("brier", some, q[run]).estimate
             assert found is not None
-            sure = independent and found.high is not None and 2 * found.high - found.value < -habits
-            if sure or distance[run].mean() < near:
+            sure = found.high is not None and 2 * found.high - found.value < -habits
+            if distance[run].mean() < near or (sure and not chosen_to_differ(some)):
                 few = "" if some.annotator is not None else "the same few people judged all items, or "
                 return (
                     "the predictions seem to know the votes that they are scored on: they are closer to these votes "
