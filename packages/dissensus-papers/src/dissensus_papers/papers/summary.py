@@ -328,7 +328,7 @@ def write_summary(folder: Path, paper: str, summary: StudySummary) -> Path:
     path = folder / paper / f"{summary.name}.json"
     if summary.missing and (kept := kept_summary(folder, paper, summary.name)) and not kept.missing:
         return path
-    held = json.loads(_json(asdict(summary)))
+    held = asdict(summary)
     return write_texts(path.parent, {path.name: _in_lines({**held, "seal": _seal(held)})})[0]
 
 

@@ -32,7 +32,8 @@ def verdict(evaluation: Evaluation) -> tuple[str, str, str]:
     nothing = "No baseline comes as close, and no stratum that can tell speaks against it."
     if not evaluation.resamples:
         nothing = "Nothing is said of chance: resamples=0 asks for no intervals."
-    third, honest = f"But {buts[0]}." if buts else nothing, {*evaluation.models} - evaluation.knowing.keys()
+    third = f"But {buts[0]}." if buts else nothing
+    honest = [name for name in evaluation.models if name not in evaluation.knowing]
     # With one other, the first sentence has named it.
     if best in evaluation.knowing and len(honest) > 1:
         third += f" Of the other models, {min(honest, key=evaluation.distance)} is closest."
