@@ -186,6 +186,8 @@ def test_evaluate_says_so_by_any_metric_first_and_of_each_model_once() -> None:
     # Of two, the first sentence names the other already.
     assert judged(counts, {"honest": truth, "leaked": leaked}).verdict[2] == f"But {found.knowing['leaked']}."
     assert found.to_dict()["knowing"] == found.knowing
+    caption = found.to_latex().partition(r"\caption{")[2].partition("}\n")[0]
+    assert caption.endswith(f"further. leaked: {found.knowing['leaked']}."), "a comment is lost where a table is set"
     assert sum(SAID in note for note in found.all_notes) == 1
 
 

@@ -51,6 +51,18 @@ def test_what_chance_may_have_done_is_unclear() -> None:
     assert "chance alone may have put it" in first
 
 
+def test_what_seems_to_know_the_votes_answers_no_question() -> None:
+    truth, counts = panel(200)
+    votes = counts / counts.sum(axis=1, keepdims=True)
+    leaked, near = np.stack([0.9 * votes + 0.1 / 3] * 2), blurred(truth, weight=0.6, seeds=2)
+    ahead = made(people_of(counts), {"near": near, "leaked": leaked})
+    for subject in (ahead, replace(ahead, references={"": "leaked"}), made(people_of(counts), {"leaked": leaked})):
+        assert set(subject.evaluation.knowing) == {"leaked"}
+        first, *_ = said(subject)
+        assert first.startswith("Unclear: ")
+        assert "; but the predictions seem to know the votes" in first
+
+
 def test_the_buts_are_those_of_the_verdict_and_no_other_metric_is_among_them() -> None:
     truth, counts = panel(300, seed=5)
     flat = np.broadcast_to(np.full(3, 1 / 3), (3, *truth.shape)).copy()

@@ -329,10 +329,14 @@ class Evaluation(Framed):
         return "\n\n".join([*parts, "## Notes", as_list(self.all_notes)]).rstrip() + "\n"
 
     def to_latex(self) -> str:
-        """The short table, whose caption says what it shows; the verdict and warnings are comments above it."""
+        """The short table, whose caption says what it shows and who seems to know the votes.
+
+        The verdict and the other warnings are comments above it.
+        """
         means = f"{BETTER} closer to people than {self.reference}, {WORSE} further"
-        caption = f"How close models are to people, on {self.items:,} items; 95 % intervals; {means}."
-        return latex(*self.short_grid(), caption=caption, label="evaluation", notes=[*self.verdict, *self.cautions])
+        caption = f"How close models are to people, on {self.items:,} items; 95 % intervals; {means}"
+        stated = "".join(f"{sentence}. " for sentence in (caption, *self.leaks)).strip()
+        return latex(*self.short_grid(), caption=stated, label="evaluation", notes=[*self.verdict, *self.cautions])
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that the tables say, ready for JSON."""

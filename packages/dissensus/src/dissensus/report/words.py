@@ -41,8 +41,13 @@ def answer(subject: Subject) -> list[str]:
 
 
 def _verdict(subject: Subject, model: str) -> str:
-    """Yes, no or unclear: whether the model's closest system is closer to people than its reference."""
+    """Yes, no or unclear: whether the model's closest system is closer to people than its reference.
+
+    What seems to know the votes that it is scored on leaves it unclear.
+    """
     best, reference = subject.closest(model), subject.references[model]
+    if best in subject.evaluation.knowing:
+        return "Unclear"
     rivals = [name for name in subject.models[model] if name != reference]
     rows = subject.evaluation.difference(reference, only=rivals).rows
     marks = {row.system: row.mark for row in rows if row.metric == subject.evaluation.headline}
@@ -97,7 +102,8 @@ def _of_one(subject: Subject, *, asked: bool) -> list[str]:
         return [f"{best}: {numbers}.", _how_to_read(subject)]
     rival = min(evaluation.baselines, key=evaluation.distance)
     difference = evaluation.difference(rival, only=[best]).get(best, evaluation.headline)
-    verdict = {BETTER: "Yes", WORSE: "No"}.get(difference.mark, "Unclear") if asked else ""
+    told = "" if best in evaluation.knowing else difference.mark
+    verdict = {BETTER: "Yes", WORSE: "No"}.get(told, "Unclear") if asked else ""
     side = {BETTER: "", WORSE: "not "}.get(difference.mark, "not surely ")
     core = f"{best} is {side}closer to people than every baseline: {numbers}."
     gap = f"{metric.short} minus that of the closest baseline, {rival}: {_signed(difference.value)}."
