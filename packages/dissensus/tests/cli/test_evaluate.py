@@ -177,8 +177,6 @@ def test_markdown_latex_and_a_figure_are_written(files: dict[str, Path], tmp_pat
     assert b"MediaBox [0 0 23" in (tmp_path / "dots.pdf").read_bytes()
     with pytest.raises(InputError, match=r"unknown kind of figure '.gif'; choose one of .svg, .png, .pdf, .json"):
         run(*arguments, "--figure", tmp_path / "dots.gif")
-    with pytest.raises(InputError, match="two results cannot both go to standard output"):
-        run(*arguments, "--json", "-", "--latex", "-")
 
 
 def test_numbers_without_class_names_need_the_order_of_classes(files: dict[str, Path], tmp_path: Path) -> None:

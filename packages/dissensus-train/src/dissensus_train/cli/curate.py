@@ -328,7 +328,7 @@ def datasheet(
     reading: Options,
     output: Path,
     name: str | None = None,
-    groups: Path | None = None,
+    grouped: Path | None = None,
     votes: str | None = None,
     licence: list[str] | None = None,
     answers: Path | None = None,
@@ -359,7 +359,7 @@ def datasheet(
     sheet = write(
         read,
         name=name or items.stem,
-        duplicates=None if groups is None else read_items(groups),
+        duplicates=None if grouped is None else read_items(grouped),
         votes=cast,
         licences=licences,
         answers=answered,

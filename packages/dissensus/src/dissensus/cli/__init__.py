@@ -178,9 +178,6 @@ def main() -> None:
     """Run the command line; bad input is one sentence on standard error and exit code 2."""
     try:
         arguments = with_json_to(sys.argv[1:])
-        pairs = set(pairwise(arguments))
-        if ("--json", "-") in pairs and pairs & {("-o", "-"), ("--output", "-")}:
-            raise InputError("--json and -o both go to standard output; give one of them the name of a file")
         _refuse_repeated(arguments)
         raise SystemExit(app(args=arguments, standalone_mode=False))
     except InputError as error:

@@ -97,6 +97,7 @@ def evaluate(
     from dissensus.evaluation.predictions import read_column
     from dissensus.labels.labelling import label
     from dissensus.labels.reading import labels_beside
+    from dissensus.votes.privacy import few_digits, key_from, pseudonymous
 
     if lewidi is not None:
         if votes is None:
@@ -105,9 +106,7 @@ def evaluate(
         return
     if votes is None or predictions is None:
         raise InputError("evaluate: it needs --votes FILE and --predictions FILE; give both")
-    to_output = [str(path) for path in (json, markdown, latex)].count("-")
-    if to_output > 1:
-        raise InputError("evaluate: two results cannot both go to standard output; give one of them a file")
+    to_output = "-" in map(str, (json, markdown, latex))
     paths = [predictions, *(compare or ())]
     people, how, cautions = people_beside_predictions(votes, reading, paths)
     systems = system_files(paths)
@@ -136,6 +135,8 @@ def evaluate(
             line = typed("evaluate", "--per", "annotator", *again, *groups, **beside_it, reading=reading)
             next_step(line, "" if people.annotator_attributes else "for groups")
         return
+    if pseudonyms is not None:
+        people = pseudonymous(people, key_from(pseudonyms))
     hard = None if majority is None else next((name for name in systems if systems[name] == majority), MAJORITY_MODEL)
     files = systems if majority is None or hard in systems else {**systems, MAJORITY_MODEL: majority}
     asking = defer is not None or vote_cost is not None
@@ -204,7 +205,8 @@ def evaluate(
         files_read = {name: str(path) for name, path in systems.items()}
         sources = {"votes": votes, "predictions": files_read, **reading_dict(how), "prediction_notes": notes}
         other_labels = {} if beside is None else {"against": {"file": str(against), **beside.to_dict()}}
-        json_to(json, {**sources, **result.to_dict(), **other_labels, **json_value(together)})
+        written = {**sources, **result.to_dict(), **other_labels, **json_value(together)}
+        json_to(json, written if pseudonyms is None else few_digits(written))
     if markdown is not None:
         text_to(markdown, result.to_markdown())
     if latex is not None:
@@ -292,8 +294,8 @@ def _print_screen(
         out.print(f"[yellow]![/] {plain(sentence)}", overflow="fold")
     for metric, reason in result.absent.items():
         out.print(plain(f"No {METRICS[metric].short}, which few votes move: {reason}."), overflow="fold")
-    more = {"warnings": len(warnings) - MOST_WARNINGS, "columns": narrow, "models": len(result.models) - MOST_MODELS}
-    left = [f"{number} more {what}" for what, number in more.items() if number > 0]
+    more = {"warning": len(warnings) - MOST_WARNINGS, "column": narrow, "model": len(result.models) - MOST_MODELS}
+    left = [f"{number} more {what}{'s'[: number - 1]}" for what, number in more.items() if number > 0]
     left.append(f"{notes + len(result.all_notes)} notes")
     marks = f"{BETTER} closer to people than {result.reference}, {WORSE} further"
     out.print(plain(f"{marks}. --full: {', '.join(left)}. Read {', '.join(how)}."), overflow="fold")

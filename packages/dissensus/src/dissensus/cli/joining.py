@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from dissensus.cli.help_page import format_help
+from dissensus.cli.places import refuse_one_place
 from dissensus.errors import InputError
 from dissensus.parts import not_installed, registered
 
@@ -83,11 +84,25 @@ def _command(name: str, made: Any, panel: str) -> Any:
         alone = typer.Typer(add_completion=False)
         alone.command(name)(made)
         command = get_command(alone)
-    for each in (command, *vars(command).get("commands", {}).values()):
+    for each in _all_of(command):
         each.format_help = MethodType(format_help, each)
+        if not isinstance(each, TyperGroup):
+            each.invoke = MethodType(_invoke, each)
     command.name = name
     command.rich_help_panel = panel or None  # type: ignore[attr-defined]
     return command
+
+
+def _all_of(command: Any) -> Iterator[Any]:
+    """A command, and all that a group of commands holds."""
+    yield command
+    for inner in vars(command).get("commands", {}).values():
+        yield from _all_of(inner)
+
+
+def _invoke(command: Any, context: Any) -> Any:
+    refuse_one_place(context)
+    return type(command).invoke(command, context)
 
 
 def _missing(name: str, part: str) -> typer.Typer:

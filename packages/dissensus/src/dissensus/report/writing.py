@@ -65,7 +65,7 @@ def write_report(
     Args:
         about: a scored study; or votes or label distributions, with predictions for their items; or what a page is
             about (`subject.files_subject`).
-        path: of the page.
+        path: of the page, which ends in .html.
         predictions: of votes or label distributions: probabilities, `Predictions`, or several systems by name, as
             `dissensus.evaluate` takes them.
         classes: the names of the predictions' classes in order, where these are arrays.
@@ -76,6 +76,8 @@ def write_report(
         The path of the page.
     """
     path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm") or path.is_dir():
+        raise InputError(f"{path}: a report is a page; give the name of a .html file")
     subject = _subject(about, predictions, classes, texts, seed=seed)
     page = make_page(subject, files=f"{path.stem}-files", seed=seed)
     shown = [(figure, section.data[figure.data]) for section in page.sections for figure in section.figures]
