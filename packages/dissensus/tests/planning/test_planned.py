@@ -124,6 +124,21 @@ def test_free_items_beat_votes_by_soft_nll_however_rich_one_is(budget: float) ->
     best = plan(pilot(), goal="soft_nll", budget=budget).best
     assert best is not None
     assert best.k == 1
+    assert best.cost <= budget
+
+
+def test_a_difference_too_small_for_any_number_of_items_has_no_plan() -> None:
+    found = plan(pilot(), difference=1e-9)
+    assert found.best is None
+    assert found.answer[0].endswith("or it takes more than 1,000,000,000 items.")
+
+
+def test_systems_that_know_the_pilots_votes_are_warned_of() -> None:
+    shares = pilot().counts / pilot().counts.sum(axis=1, keepdims=True)
+    model = 0.5 * RNG(1).dirichlet([0.5, 0.5], 80) + 0.25
+    found = plan(pilot(), budget=500, systems={"honest": model, "leaked": 0.9 * shares + 0.05})
+    told = [note for note in found.notes if "seem to know the votes" in note]
+    assert [note.split(":")[1] for note in told] == [" leaked"]
 
 
 def test_the_next_votes_go_where_they_help_and_beat_even_ones() -> None:

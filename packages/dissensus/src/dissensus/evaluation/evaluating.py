@@ -28,6 +28,7 @@ from dissensus.evaluation.predictions import MODEL
 from dissensus.evaluation.probabilities import Predictions, checked_human
 from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, Scorer, over_all_classes, panel_or_reason, with_classes
 from dissensus.labels.distribution import LabelDistribution
+from dissensus.votes.added import added_where_people_differ
 from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
@@ -341,7 +342,9 @@ def _of_votes(panel: Panel | None, why: str, ruler: Ruler | str) -> list[str]:
     if alone := int((panel.size == 1).sum()):
         notes.append(f"{alone:,} of {len(panel):,} items have a single vote, which says little of what people think")
     notes += [f"except for soft NLL, {THESE_PEOPLE}"] if shared(panel) else []
-    return [*filter(None, [chosen_to_differ(panel)]), *notes]
+    # Where votes were added until two agree, they look chosen, too.
+    added = added_where_people_differ(panel.mass, panel.squares.sum(axis=1), panel.size)
+    return [*filter(None, [added or chosen_to_differ(panel)]), *notes]
 
 
 def _of_one_seed(systems: Mapping[str, Predictions]) -> list[str]:

@@ -60,6 +60,8 @@ FEW: Final = 500
 TESTS: Final = 2000
 """Of them."""
 
+MOST_ITEMS: Final = 1e9
+
 FAR: Final = 0.2
 """In parts of it, how far off a first guess of the items needed may be."""
 
@@ -177,7 +179,10 @@ class Pair:
         return beyond
 
     def items_needed(self, metric: str, k: int, *, power: float = POWER) -> Estimate | None:
-        """How many items find the better system better with this power; None where k votes hide too much of it."""
+        """How many items find the better system better with this power.
+
+        None where k votes hide too much of it, or these are more than `MOST_ITEMS`.
+        """
         mean, deviation = self.by_metric[metric].moments(k, *self._rows)
         if abs(mean[0] - self.difference(metric)) > HIDDEN * abs(self.difference(metric)) or mean[0] <= 0:
             return None
@@ -189,7 +194,8 @@ class Pair:
             if abs(simulated / needed[0] - 1) > FAR and simulated < FEW:
                 # Few items suffice, and what was simulated lay elsewhere: again, about what came out.
                 simulated = self._simulated_need(metric, k, about=simulated, power=power)
-        return _middle(np.minimum(needed * simulated / needed[0], 1e9))
+        needed = needed * simulated / needed[0]
+        return _middle(np.minimum(needed, MOST_ITEMS)) if needed[0] < MOST_ITEMS else None
 
     def _simulated_need(self, metric: str, k: int, *, about: float, power: float) -> float:
         """How many items have this power, from simulated tests of some more and fewer."""

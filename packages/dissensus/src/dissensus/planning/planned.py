@@ -15,13 +15,16 @@ from dissensus.bootstrap import json_fields, json_value
 from dissensus.errors import InputError
 from dissensus.evaluation.arguments import systems_in
 from dissensus.evaluation.comparison.verdict import listed
+from dissensus.evaluation.finite_panel.known_votes import knows_the_votes
+from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.frames import Framed
 from dissensus.labels.schemes import frequency
-from dissensus.planning.comparing import HIDDEN, POWER, WORTH, real_pair, simulated_pair
+from dissensus.planning.comparing import HIDDEN, MOST_ITEMS, POWER, WORTH, real_pair, simulated_pair
 from dissensus.planning.fitted import fit_panel
 from dissensus.planning.next_items import NextVotes, next_votes
 from dissensus.planning.predicted import FEW_PEOPLE, PARTS, predict
+from dissensus.votes.added import added_to
 from dissensus.votes.agreement import single_choice
 from dissensus.votes.echo import number
 from dissensus.votes.reading import votes_in
@@ -252,7 +255,7 @@ def plan(
         answer=tuple(_answer(goal, budget, choices, best, loss, pair, further)),
         delivery=delivery_advice(float(counts.sum(axis=1).mean())),
         next=further,
-        notes=(*_notes(votes, pair, list(systems)), *_of_people(votes, len(without))),
+        notes=(*_notes(votes, pair, list(systems)), *_of_people(votes, len(without)), *_of_votes(votes, systems)),
     )
 
 
@@ -285,6 +288,14 @@ def _of_people(votes: Votes, parts: int) -> list[str]:
     ]
 
 
+def _of_votes(votes: Votes, systems: Mapping[str, Table]) -> list[str]:
+    """Warnings where votes were added to some items, and of systems that seem to know the pilot's votes."""
+    judged = votes.take_items(np.flatnonzero(votes.panel_size > 0))
+    panel, added = panel_of(frequency(judged), judged), added_to(judged)
+    told = {name: why for name, system in systems.items() if (why := knows_the_votes(panel, system[None]))}
+    return [*([f"Warning: {added}."] if added else []), *(f"Warning: {name}: {why}." for name, why in told.items())]
+
+
 def delivery_advice(votes_per_item: float) -> str:
     """What to train with, in the words of the benchmark (`answers.json` has them from `docs/results/bench.json`)."""
     answers = json.loads(Path(__file__).with_name("answers.json").read_text(encoding="utf-8"))
@@ -302,8 +313,9 @@ def _of_pilot(systems: Any, votes: Votes) -> dict[str, Table]:
 
 
 def affordable(budget: float, price: float) -> int:
-    """How many a budget buys; ten at 0.3 cost 3, though 3 / 0.3 is a little less than 10 in binary numbers."""
-    return int(budget / price * (1 + 1e-12))
+    """How many a budget buys; three at 0.1 cost 0.3, though 0.3 / 0.1 is a little less than 3 in binary numbers."""
+    number = int(budget / price)
+    return number + ((number + 1) * price <= budget * (1 + 4e-15))
 
 
 def _check(
@@ -357,7 +369,7 @@ def _answer(
         return [
             (
                 f"No number of votes up to {VOTES[-1]} shows the difference in {METRICS[goal].short}: more than "
-                f"{HIDDEN:.0%} of it stays hidden behind few votes."
+                f"{HIDDEN:.0%} of it stays hidden behind few votes, or it takes more than {MOST_ITEMS:,.0f} items."
             ),
             TRAINED,
         ]

@@ -11,6 +11,7 @@ from scipy.special import entr
 from dissensus.bootstrap import json_fields
 from dissensus.errors import InputError
 from dissensus.frames import Framed
+from dissensus.votes.added import added_to
 from dissensus.votes.agreement import (
     TITLES,
     Agreement,
@@ -173,6 +174,7 @@ class Inspection(Framed):
         notes: why something is missing.
         models: the votes of models, which are in none of the numbers above; None where there are none.
         position: of preferences, the position bias of each annotator and model; else empty.
+        added: that votes seem to have been added where people disagreed (`dissensus.votes.added`); else empty.
     """
 
     votes: int
@@ -201,6 +203,7 @@ class Inspection(Framed):
     notes: tuple[str, ...]
     models: ModelVotes | None = None
     position: tuple[PositionBias, ...] = ()
+    added: str = ""
 
     def __repr__(self) -> str:
         return f"Inspection({self.votes:,} votes, {self.items:,} items, {len(self.classes)} classes)"
@@ -262,7 +265,8 @@ class Inspection(Framed):
     def sentences(self) -> tuple[str, ...]:
         """How much people agree, how many majorities more votes would change, whom to look at, and what models gave."""
         models = () if self.models is None else (f"{self.models.sentence}. All numbers are of people.",)
-        return _agree(self), _change(self), _look(self), *models
+        added = (f"{self.added[0].upper()}{self.added[1:]}.",) if self.added else ()
+        return _agree(self), *added, _change(self), _look(self), *models
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON: plain numbers, names, lists and dictionaries, and None for what is missing."""
@@ -335,6 +339,7 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
         notes=(*notes, *(() if votes.unsure is not None else ("unsure rate: the votes hold no responses of unsure",))),
         models=ModelVotes(everybody.n_model_votes, left_out, models_beside_people(everybody)) if left_out else None,
         position=position,
+        added=added_to(votes),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dissensus.evaluation.comparison.differences import BETTER, WORSE, shown_p, turned
 from dissensus.evaluation.finite_panel.known_votes import CHOSEN
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.votes.added import ADDED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,13 +93,13 @@ def _worth(evaluation: Evaluation, best: str) -> str:
 def speaks_against(evaluation: Evaluation, best: str, rival: Difference | None) -> list[str]:
     """What speaks against the closest system, the gravest first, each to stand behind a but.
 
-    It knows the votes, these were chosen to differ, a baseline does as well, chance may have put it first, by the
-    second headline another model is closer, it is worse in a stratum, it is one run. The rival is that of
-    `closest_minus_rival`; without one, strata are compared with the baselines.
+    It knows the votes, these were added or chosen where people differ, a baseline does as well, chance may have put it
+    first, by the second headline another model is closer, it is worse in a stratum, it is one run. The rival is that
+    of `closest_minus_rival`; without one, strata are compared with the baselines.
     """
     reasons = (
         evaluation.knowing.get(best) or next(iter(evaluation.overall.get(best, evaluation.headline).notes), ""),
-        CHOSEN if CHOSEN in evaluation.data_warnings else "",
+        next((why for why in (ADDED, CHOSEN) if why in evaluation.data_warnings), ""),
         _baseline(evaluation, best),
         _chance(rival),
         _by_second(evaluation, best),

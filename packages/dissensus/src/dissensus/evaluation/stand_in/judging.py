@@ -18,6 +18,7 @@ from dissensus.evaluation.stand_in.diversity import diversity
 from dissensus.evaluation.stand_in.mixed_panel import people_saved
 from dissensus.frames import Framed
 from dissensus.labels.schemes import frequency
+from dissensus.votes.added import added_to
 from dissensus.votes.echo import number
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
@@ -371,7 +372,7 @@ def _conditions(votes: Votes, judged: Mapping[str, Judged], expert: str | int | 
         notes.append(f"An annotator has {fewest} compared items, fewer than the {ENOUGH_ITEMS} that are advised.")
     notes += [f"{note}." for note in dict.fromkeys(note for test in tests for note in test.notes)]
     several = votes.take_items(np.flatnonzero(votes.panel_size > 1))
-    if len(several.items) and (why := chosen_to_differ(panel_of(frequency(several), several))):
+    if len(several.items) and (why := added_to(several) or chosen_to_differ(panel_of(frequency(several), several))):
         notes.append(f"{why}.")
     if len(judged) > 1:
         notes.append("Each model is tested on its own: the rate of false discoveries is over annotators, not models.")
