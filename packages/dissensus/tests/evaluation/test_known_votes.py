@@ -84,6 +84,50 @@ def test_the_truth_is_never_accused_where_its_score_is_often_better_than_best_ac
         assert not told(counts, truth, powered(truth + 1e-3, 2.0), powered(truth + 1e-3, 0.5)), trial
 
 
+@pytest.mark.parametrize("votes", [3, 5, 12])
+def test_the_very_shares_of_contested_items_are_told_among_honest_predictions(votes: int) -> None:
+    """Few items, part of the items, shares as people write them: all are too often what votes happened to be."""
+    generator = np.random.default_rng(votes)
+    truth = generator.dirichlet([0.7, 0.7, 0.7], 400)
+    counts, others = generator.multinomial(votes, truth, (2, 400))
+    shares, contested = counts / votes, counts.max(axis=1) < votes
+    some = contested & (generator.random(400) < 0.5)
+    assert told(counts, np.where(some[:, None], shares, truth))
+    assert told(counts, np.round(np.where(some[:, None], shares, truth), 2))
+    assert told(counts[:30], np.where(contested[:, None], shares, truth)[:30])
+    # What others said are such shares, too, and as often right as independent votes are.
+    assert not told(counts, others / votes)
+    assert not told(counts, np.where(some[:, None], others / votes, truth))
+
+
+def test_shares_that_the_truth_is_made_of_are_honest() -> None:
+    """Of two votes on a coin half are one of each for whoever knows the coin, and chance hardly ever makes it more."""
+    generator = np.random.default_rng(0)
+    for trial in range(300):
+        votes, items = int(generator.choice([2, 3, 4, 10])), int(generator.choice([12, 40, 300]))
+        heads = generator.integers(1, votes, items) / votes
+        truth = np.stack([heads, 1 - heads], axis=1)
+        counts = generator.multinomial(votes, truth)
+        assert not told(counts, truth), trial
+        who = np.argsort(generator.random((items, 400)), axis=1)[:, :votes]
+        assert not told(counts, truth, who=who.ravel()), trial
+
+
+@pytest.mark.parametrize(("people", "accused"), [(6, False), (300, True)])
+def test_of_few_people_whose_habits_may_be_known_only_most_shares_are_too_many(people: int, accused: bool) -> None:
+    generator = np.random.default_rng(0)
+    counts = generator.multinomial(6, generator.dirichlet([0.8, 0.8], 300))
+    who = np.argsort(generator.random((300, people)), axis=1)[:, :6].ravel()
+    shares, contested = counts / 6, np.flatnonzero(counts.max(axis=1) < 6)
+    model = np.tile(shares.mean(axis=0), (300, 1)) + np.linspace(-0.1, 0.1, 300)[:, None] * [1, -1]
+    most, half = model.copy(), model.copy()
+    most[contested] = shares[contested]
+    half[contested] = shares[contested][:, ::-1]
+    half[contested[::2]] = shares[contested[::2]]
+    assert told(counts, most, who=who)
+    assert told(counts, half, who=who) is accused
+
+
 def test_few_items_that_happen_to_be_alike_are_no_caution() -> None:
     """Two votes of ten items differ each time in one of a thousand sets, and an honest half is then right on all."""
     unsure = np.stack([np.linspace(0.49, 0.51, 10), np.linspace(0.51, 0.49, 10)], axis=1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from scipy.special import gammaln, xlogy
+from scipy.stats import binom, norm
 
 from dissensus.evaluation.finite_panel.corrections import correct
 
@@ -19,6 +21,15 @@ CONSTANT: Final = 0.005
 COPY: Final = (0.1, 0.05, 15)
 """A copy is this much closer to shares of votes than these are to the truth, and than their own mean is to them, and
 people differ on so many items: who few people are may be known, and not what all of them said."""
+
+EXACT: Final = 0.005
+"""So near to shares that votes can have, predictions mean these: they may have been rounded to two decimals."""
+
+MATCHED: Final = 0.9
+"""Of people who are few and known, or of votes that were chosen, this share of such predictions can only be copied."""
+
+SCATTERED: Final = 5
+"""People are so many times those who judge an item, or their habits can be known."""
 
 FEW: Final = 20
 """Items up to which means are far from normal."""
@@ -72,10 +83,10 @@ def knows_the_votes(panel: Panel, runs: Runs) -> str:
     the votes were drawn from (corrected Brier): for any q that does not know them, and for q^2 made to sum to 1, which
     finds shares that were flattened. Where n people of habits of their own cast them all, in turn, it may be lower by
     what people differ, at most (1 - |s|^2) k / (k - 1), divided by n - 1: where all of them judged every item, or where
-    votes seem `chosen_to_differ`, only a copy is too close. What is the same for all items knows no item's votes. By
-    four standard errors, because by three up to 2 % of simulated sets of 50 items call the truth too close. Scores
-    beside what is best achievable tell less: of predictions made with the votes soft NLL finds half as many, and Brier
-    accuses the truth in one set of five.
+    votes seem `chosen_to_differ`, only a copy is too close. Nor can they be the very shares too often (`_copied`). What
+    is the same for all items knows no item's votes. By four standard errors, because by three up to 2 % of simulated
+    sets of 50 items call the truth too close. Scores beside what is best achievable tell less: of predictions made with
+    the votes soft NLL finds half as many, and Brier accuses the truth in one set of five.
 
     Args:
         panel: the judgements; items with one are left out.
@@ -94,18 +105,20 @@ def knows_the_votes(panel: Panel, runs: Runs) -> str:
     noise, habits = differ / k, differ.mean() / max(people - 1, 1e-9)
     of_truth, of_mean, least = COPY
     near = min(of_truth * noise.mean(), of_mean * shares.var(axis=0).sum()) if (differ > 0).sum() >= least else 0.0
+    independent = people > SCATTERED * k.mean() and not chosen_to_differ(some)
+    copied = np.array([_copied(some, q, independent=independent) for q in runs])
     for power in (1, 2):
         q = runs**power / np.maximum((runs**power).sum(axis=2, keepdims=True), 1e-12)
         distance = ((q - shares) ** 2).sum(axis=2)
         # Of few items all may happen to be alike; single votes drawn from the predictions themselves vary by so much.
         error = np.sqrt(np.maximum((distance - noise).var(axis=1), _of_drawn(some, q).mean(axis=1)) / len(some))
         beyond = (distance - noise).mean(axis=1) + 4 * error < -habits
-        for run in np.flatnonzero(beyond | (distance.mean(axis=1) < near)):
+        for run in np.flatnonzero(beyond | copied | (distance.mean(axis=1) < near)):
             # Now over annotators too. Twice the half width of a 95 % interval is four standard errors.
             found = correct("brier", some, q[run]).estimate
             assert found is not None
             sure = found.high is not None and 2 * found.high - found.value < -habits
-            if distance[run].mean() < near or (sure and not chosen_to_differ(some)):
+            if copied[run] or distance[run].mean() < near or (sure and not chosen_to_differ(some)):
                 few = "" if some.annotator is not None else "the same few people judged all items, or "
                 return (
                     "the predictions seem to know the votes that they are scored on: they are closer to these votes "
@@ -113,3 +126,26 @@ def knows_the_votes(panel: Panel, runs: Runs) -> str:
                     f"{few}the items, or the people asked, were chosen so that people differ"
                 )
     return ""
+
+
+def _copied(panel: Panel, q: Table, *, independent: bool) -> bool:
+    """Whether (items, classes) predictions are the very shares of contested items too often not to be made of them.
+
+    A prediction that is as good as c / k, for k votes of which not all are for one class, means the counts c. Votes
+    that are independent given the item are c with a probability of at most its own under c / k, so that more matches
+    than the binomial distribution of the mean of these allows, by four standard errors, know the votes (Hoeffding
+    1956). Where they are not `independent`, most must match, on items with four votes or more.
+    """
+    if not panel.single:
+        return False
+    k = panel.size[:, None].astype(np.float64)
+    meant = np.rint(q * k)
+    exact = (np.abs(q - meant / k) <= EXACT).all(axis=1) & (meant.sum(axis=1) == panel.size)
+    contested = exact & (meant.max(axis=1) < panel.size) & (independent | (panel.size >= 4))
+    same = int((meant == panel.counts).all(axis=1)[contested].sum())
+    if not independent:
+        return same >= max(COPY[2], MATCHED * int(contested.sum()))
+    if not same:
+        return False
+    most = (gammaln(k[:, 0] + 1) - gammaln(meant + 1).sum(axis=1) + xlogy(meant, meant / k).sum(axis=1))[contested]
+    return bool(binom.sf(same - 1, contested.sum(), np.exp(most).mean()) < norm.sf(4))
