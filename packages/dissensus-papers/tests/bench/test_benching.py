@@ -486,9 +486,11 @@ def test_other_votes_than_those_of_the_set_are_refused(small: Path, entered: Pat
     doing["page" if how in ("add", "run") else how]()
 
 
-@pytest.mark.parametrize("name", ["soft", "Soft", "marginal", "UNIFORM", "soft-ensemble", "best achievable"])
-def test_names_of_the_protocol_are_taken_whatever_their_case(small: Path, entered: Path, name: str) -> None:
-    with pytest.raises(InputError, match=f"'{name}' is a method of the protocol; give your system another name"):
+@pytest.mark.parametrize(
+    "name", ["soft", "Soft", "marginal", "UNIFORM", "soft-ensemble", "Soft Ensemble", "best_achievable"]
+)
+def test_names_of_the_protocol_are_taken_whatever_their_case_and_signs(small: Path, entered: Path, name: str) -> None:
+    with pytest.raises(InputError, match=rf"'{name}' is a method of the protocol( \(it reads .*\))?; give your system"):
         handed_in(small, entered, name=name)
     (entered / f"{name}.py").write_text("def loss(logits, target):\n    return (logits - target).sum(-1)\n")
     protocol = read_protocol(small / "protocol.toml")
@@ -496,18 +498,20 @@ def test_names_of_the_protocol_are_taken_whatever_their_case(small: Path, entere
         list(run_bench(protocol, small / "store", entered / "out", how=HOW, method=entered / f"{name}.py"))
 
 
-@pytest.mark.parametrize("name", ["", " a", "a ", "a.", "a/b", "a\nb", "a\tb", "\x07", "a--b", "x" * 51, "字" * 300])
+@pytest.mark.parametrize(
+    "name", ["", " a", "a ", "a.", "a/b", "a\nb", "a\tb", "\x07", "a--b", "x" * 51, "s\u043eft", "字"]
+)
 def test_what_cannot_be_a_file_is_no_name(small: Path, entered: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be a name in the table; use up to 50 letters"):
         handed_in(small, entered, name=name)
 
 
 def test_a_name_is_entered_once_and_its_sets_are_of_one_submission(small: Path, entered: Path) -> None:
-    handed_in(small, entered, name="字" * 50)
+    handed_in(small, entered, name="x" * 50)
     handed_in(small, entered)
     kept = (entered / "out/bench/one--Mine.json").read_bytes()
     (entered / "mine/one.csv").rename(entered / "mine/two.csv")
-    for name in ("Mine", "MINE"):
+    for name in ("Mine", "MINE", "M.i.n.e"):
         with pytest.raises(InputError, match=r"'Mine' is in the table already; .* remove all of .*bench/\*--Mine.json"):
             handed_in(small, entered, name=name)
     protocol = read_protocol(small / "protocol.toml")

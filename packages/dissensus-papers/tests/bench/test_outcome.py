@@ -139,6 +139,19 @@ def test_sets_of_a_kind_apart_change_no_ranking_of_the_others() -> None:
     assert {one.name for one in after.sets if one.to_dict()["apart"]} == {"picture0", "picture1", "picture2"}
 
 
+@pytest.mark.parametrize(("on", "ahead", "said"), [(7, 4, True), (6, 3, False), (5, 5, False), (8, 8, False)])
+def test_what_is_not_on_all_sets_is_said_to_be_ahead_on_most_of_its_own(on: int, ahead: int, said: bool) -> None:
+    """Where these are as many as a comparison needs; on all sets it is ranked, and from outside it is not spoken of."""
+    made = {f"set{n}": in_order(f"set{n}") for n in range(8)}
+    rows = {f"set{n}--minilm-fine-tuned": {"soft": 0.1 if n < ahead else 9.0} for n in range(on)}
+    made |= {name: summary(name, row) for name, row in rows.items()}
+    answer = standings(protocol(8), made).answers[0]
+    told = f"minilm-fine-tuned, which is not on all of these sets, is ahead of multipass on {ahead} of the {on} that"
+    assert (told in answer) == said
+    made |= {name: replace_summary(made[name], external="a system") for name in rows}
+    assert "not on all of these sets" not in standings(protocol(8), made).answers[0]
+
+
 def test_a_control_is_never_the_answer_but_is_said_to_be_ahead() -> None:
     order = ("noisy-soft", *METHODS)
     found = standings(protocol(12), {f"set{n}": in_order(f"set{n}", order) for n in range(12)})
@@ -247,7 +260,7 @@ def test_what_was_handed_in_is_placed_beside_the_others_and_moves_nobody() -> No
     """However many rows come from outside, and whatever they score, no rank, no test and no answer is another."""
     before, found = (standings(protocol(8), with_outside(scores)) for scores in ({}, {"Ours": 0.1, "Worse": 1.5}))
     few, over = found.answers[0], found.comparisons[1]
-    outside = " Ahead of it stands Ours, which was handed in from outside."
+    outside = " Ahead of it stands Ours, which was handed in from outside; what it learnt from is not known here."
     assert few == before.answers[0] + outside
     assert "train with multipass (mean rank 1.00 of 6" in few
     for then, now in zip(before.comparisons, found.comparisons, strict=True):
@@ -262,7 +275,10 @@ def test_what_was_handed_in_is_placed_beside_the_others_and_moves_nobody() -> No
     told = "Handed in from outside, with the mean rank that each would have; they move nobody: Ours 1.00, Worse 6.00."
     assert any(told in inside.text for each in _comparison(over, "") for inside in each.inside)
     both = standings(protocol(8), with_outside({"Ours": 0.1, "Theirs": 0.2})).answers[0]
-    assert "Ahead of it stand Ours and Theirs, which were handed in from outside." in both
+    assert (
+        "Ahead of it stand Ours and Theirs, which were handed in from outside; what they learnt from is not known"
+        in both
+    )
     # Beside controls there may be nothing else.
     alone = replace(protocol(8), controls=(*METHODS, "marginal"))
     assert "no answer: only controls were run here" in standings(alone, with_outside({"Ours": 0.1})).answers[0]

@@ -87,7 +87,7 @@ system = "frequency, 3 votes / soft"
 against = "frequency, 3 votes / majority"
 split = "test"
 reproduced = [0.0, 1.0]
-in_direction = [-1.0, 1.0]
+in_direction = [-0.9, 1.0]
 
 [[claims]]
 id = "far"

@@ -91,7 +91,11 @@ def test_quick_studies_have_names_and_runs_of_their_own() -> None:
         ("paper = -0.3", "paper = 0.3", "'paper' is 0.3, which is not in reproduced; mend its sign or the range"),
         ("paper = -0.3", "paper = -0.05", "'paper' is -0.05, which is not in reproduced"),
         ("[-0.9, -0.1]", "[-45.0, -15.0]", "'reproduced' lies beyond what there can be, -1 to inf; write 30 % as 0.3"),
-        ("[-0.2, 0.2]", "[-inf, inf]", "'in_direction' holds every value that there can be; give the claim's side, or"),
+        (
+            "[-0.2, 0.2]",
+            "[-inf, inf]",
+            "'in_direction' holds every value that there can be, or all but 1 % of them; give",
+        ),
         ("[-0.2, 0.2]", "[-1.0, inf]", "'in_direction' holds every value that there can be"),
         ('of = ["kl", "accuracy"]', "of = []", "'of' names no claim"),
         (
@@ -133,7 +137,57 @@ def test_a_claim_that_no_result_could_deny_says_so(tmp_path: Path, asks: str, ev
             read_paper(path)
         path.write_text(f"{head}{asks}\n{ends}cannot_fail = true\n")
         read_paper(path)
-        path.write_text(f"{head}{asks}\n{ends}".replace('"verified"', '"part"'))
+        # A part is judged with what averages it, and has no verdict of its own; of nothing it is no part.
+        part = f"{head}{asks}\n{ends}".replace('"verified"', '"part"')
+        path.write_text(part)
+        with pytest.raises(InputError, match="'mark' is 'part', and no claim averages or counts it"):
+            read_paper(path)
+        whole = '[[claims]]\nid = "y"\nsays = "y"\nmark = "verified"\nquantity = "average"\nof = ["x"]\n'
+        path.write_text(f"{part}{whole}reproduced = [0.1, 0.2]\nin_direction = [0.1, 0.3]\n")
+        assert [claim.any_value for claim in read_paper(path).claims] == [True, False]
+        # What averages anything at all can say anything at all.
+        path.write_text(f"{part}{whole}{ends}")
+        with pytest.raises(InputError, match="holds every value that there can be"):
+            read_paper(path)
+
+
+@pytest.mark.parametrize(
+    ("asks", "side", "holds_all"),
+    [
+        # A hundredth of all that there can be, on either side or both together, is no side.
+        ('quantity = "score"\nmetric = "accuracy"\nsystem = "a"', "[0.011, 1.0]", False),
+        ('quantity = "score"\nmetric = "accuracy"\nsystem = "a"', "[0.009, 1.0]", True),
+        ('quantity = "score"\nmetric = "accuracy"\nsystem = "a"', "[0.006, 0.994]", False),
+        ('quantity = "score"\nmetric = "kl"\nsystem = "a"', "[0.009, inf]", True),
+        ('quantity = "difference"\nmetric = "accuracy"\nsystem = "a"\nagainst = "b"', "[-0.985, 1.0]", True),
+        ('quantity = "difference"\nmetric = "accuracy"\nsystem = "a"\nagainst = "b"', "[-0.975, 1.0]", False),
+    ],
+)
+def test_a_range_that_misses_next_to_nothing_has_no_side(tmp_path: Path, asks: str, side: str, holds_all: bool) -> None:
+    path = tmp_path / "claims.toml"
+    head = '[[studies]]\nname = "s"\n[[claims]]\nid = "x"\nsays = "x"\nmark = "verified"\nstudy = "s"\n'
+    path.write_text(f"{head}{asks}\nreproduced = {side}\nin_direction = {side}\n")
+    with pytest.raises(InputError, match="or all but 1 % of them") if holds_all else nullcontext():
+        read_paper(path)
+
+
+@pytest.mark.parametrize(
+    ("counted", "told"),
+    [
+        ("reproduced = [0.5, 1.0]\nin_direction = [0.0, 1.0]\nmark = 'part'", "counts 'x', which cannot fail"),
+        ("reproduced = [0.5, 1.0]\nin_direction = [0.5, 1.0]\ncannot_fail = true\nmark = 'part'", "which cannot fail"),
+        ("equal = [0.5, 0.7]\nmark = 'part'", "counts 'x', which has no side; give that one a side"),
+        ("reproduced = [0.5, 1.0]\nin_direction = [0.5, 1.0]\nmark = 'part'", ""),
+    ],
+)
+def test_what_is_counted_can_fail_and_has_a_side(tmp_path: Path, counted: str, told: str) -> None:
+    path = tmp_path / "claims.toml"
+    path.write_text(
+        '[[studies]]\nname = "s"\n[[claims]]\nid = "x"\nsays = "x"\nstudy = "s"\nquantity = "score"\n'
+        f'metric = "accuracy"\nsystem = "a"\n{counted}\n[[claims]]\nid = "y"\nsays = "y"\nmark = "verified"\n'
+        'quantity = "count"\ncounts = "on its side"\nof = ["x"]\nreproduced = [1, 1]\nin_direction = [1, 1]\n'
+    )
+    with pytest.raises(InputError, match=told) if told else nullcontext():
         read_paper(path)
 
 

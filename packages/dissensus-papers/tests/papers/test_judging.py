@@ -127,7 +127,8 @@ def test_wilcoxon_is_exact_one_sided_and_on_the_claims_side() -> None:
 def summary(answers: dict[str, Measured], **more: Any) -> StudySummary:
     paper = read_paper("gheibi")
     kept = {name: {"asks": by_id(paper)[name].asks, "measured": each.to_dict()} for name, each in answers.items()}
-    return StudySummary(name=by_id(paper)[next(iter(answers))].study, study="x", answers=kept, **more)
+    study = by_id(paper)[next(iter(answers))].study
+    return StudySummary(name=study, study="x", rules=paper.rules(study), answers=kept, **more)
 
 
 def test_counts_are_over_cells_and_need_all_of_them() -> None:
@@ -159,9 +160,8 @@ def test_what_was_not_run_or_refused_is_said(small: Small) -> None:
     paper = read_paper(small.claims)
     judged = judge_paper(paper, {})
     assert {each.verdict for each in judged} == {"not run"}
-    refused = StudySummary(
-        name="small", study="small", answers={"kl": {"asks": by_id(paper)["kl"].asks, "refused": "no such system"}}
-    )
+    answers = {"kl": {"asks": by_id(paper)["kl"].asks, "refused": "no such system"}}
+    refused = StudySummary(name="small", study="small", rules=paper.rules("small"), answers=answers)
     judged_of = {each.claim.id: each for each in judge_paper(paper, {"small": refused})}
     assert (judged_of["kl"].verdict, judged_of["kl"].why) == ("not testable here", "no such system")
     assert (judged_of["accuracy"].verdict, judged_of["accuracy"].why) == (
@@ -177,7 +177,7 @@ def test_an_average_has_the_interval_of_independent_studies_and_counts_a_set_onc
     for place, name in enumerate(names):
         study, value = by_id(paper)[name].study, -0.1 * (place + 1)
         answer = {"asks": by_id(paper)[name].asks, "measured": measured(value, value - 0.2, value + 0.2).to_dict()}
-        found[study] = StudySummary(name=study, study=study, answers={name: answer})
+        found[study] = StudySummary(name=study, study=study, rules=paper.rules(study), answers={name: answer})
     judged = {each.claim.id: each for each in judge_paper(paper, found)}["average-kl"]
     assert judged.measured is not None
     mean = judged.measured.value
@@ -192,7 +192,7 @@ def test_values_of_one_study_may_err_together_in_an_average(small: Small) -> Non
         name: {"asks": by_id(paper)[name].asks, "measured": measured(value, value - half, value + half).to_dict()}
         for name, value, half in (("kl", -0.3, 0.1), ("accuracy", 0.1, 0.3))
     }
-    summaries = {"small": StudySummary(name="small", study="small", answers=answers)}
+    summaries = {"small": StudySummary(name="small", study="small", rules=paper.rules("small"), answers=answers)}
     mean = next(each for each in judge_paper(paper, summaries) if each.claim.id == "all").measured
     assert mean is not None
     assert (mean.value.low, mean.value.value, mean.value.high) == pytest.approx((-0.3, -0.1, 0.1))
@@ -213,7 +213,8 @@ def test_an_answer_to_another_question_does_not_answer_the_claim(small: Small) -
     paper = read_paper(small.claims)
     asks = {**by_id(paper)["kl"].asks, "metric": "brier"}
     kept = {"asks": asks, "measured": measured(-0.3, -0.4, -0.2).to_dict()}
-    summaries = {"small": StudySummary(name="small", study="small", answers={"kl": kept})}
+    asked = StudySummary(name="small", study="small", rules=paper.rules("small"), answers={"kl": kept})
+    summaries = {"small": asked}
     judged = next(each for each in judge_paper(paper, summaries) if each.claim.id == "kl")
     assert (judged.verdict, judged.measured) == ("not run", None)
     assert judged.why == "the claim is younger than the runs of small"
@@ -270,18 +271,24 @@ def test_a_claim_about_others_is_tested_on_the_weakest_of_them(
     over = claim(id="over", quantity=quantity, about=about, study="", tested_on=own)
     outer = claim(id="outer", quantity="average", about={"of": ["over"]}, study="")
     value = {} if missing else {"measured": measured(-0.3, -0.4, -0.2).to_dict()}
+    paper = replace_claims(paper, (outer, over, one, two))
     found = {
-        each.study: StudySummary(name=each.study, study="x", answers={each.id: {"asks": each.asks, **value}})
+        each.study: StudySummary(
+            name=each.study,
+            study="x",
+            rules=paper.rules(each.study),
+            answers={each.id: {"asks": each.asks, **value}},
+        )
         for each in (one, two)
         if not missing
     }
-    judged = {each.claim.id: each for each in judge_paper(replace_claims(paper, (outer, over, one, two)), found)}
+    judged = {each.claim.id: each for each in judge_paper(paper, found)}
     weakest = max(own, other, key=ORDER.index)
     for name in ("over", "outer"):
         assert judged[name].kind == ("claims", "on other people", "on a stand-in")[ORDER.index(weakest)]
     # What stands in for a study makes every claim on it one on a stand-in, whatever else it is tested on.
     found = {name: replace(each, instead=True) for name, each in found.items()}
-    judged = {each.claim.id: each for each in judge_paper(replace_claims(paper, (outer, over, one, two)), found)}
+    judged = {each.claim.id: each for each in judge_paper(paper, found)}
     assert missing or judged["outer"].kind == "on a stand-in"
 
 
@@ -306,12 +313,13 @@ def test_a_count_says_how_many_of_what_it_counts_are_inconclusive(small: Small) 
         in_direction=(2.0, 3.0),
         cannot_fail=True,
     )
+    paper = replace_claims(read_paper(small.claims), (*cells, over))
     for high, told in ((0.1, "3 (2 of the 3 inconclusive)"), (-0.1, "3")):
         found = {
             each.study: StudySummary(
                 name=each.study,
                 study="x",
-                rules="" if each.id == "a" else paper_rules(small, (*cells, over), each.study),
+                rules=paper.rules(each.study),
                 answers={
                     each.id: {
                         "asks": each.asks,
@@ -321,17 +329,12 @@ def test_a_count_says_how_many_of_what_it_counts_are_inconclusive(small: Small) 
             )
             for each in cells
         }
-        judged = judge_paper(replace_claims(read_paper(small.claims), (*cells, over)), found)
+        judged = judge_paper(paper, found)
         assert claim_cells(judged[-1])[2] == told
+        assert [each.part_of for each in judged] == [("over",)] * 3 + [()]
         # What could not have failed is judged, and counts for nothing.
         assert (judged[-1].verdict, judged[-1].kind) == ("reproduced", "not counted")
         assert sum(sum(tally.values()) for tally in counted(judged).values()) == 3
-        assert [each.before_rules for each in judged] == [True, False, False, True]
-        assert [each.to_dict()["before_rules"] for each in judged] == [True, False, False, True]
-
-
-def paper_rules(small: Small, claims: tuple[Claim, ...], study: str) -> str:
-    return replace_claims(read_paper(small.claims), claims).rules(study)
 
 
 @pytest.mark.parametrize(

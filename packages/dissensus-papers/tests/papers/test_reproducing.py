@@ -65,10 +65,10 @@ def test_the_head_says_what_the_counts_rest_on(small: Small, tmp_path: Path) -> 
     # Of claims of the paper alone: the control is none.
     told = "4 claims above are from: 2 from the paper itself, 1 from notes about it, 1 from arithmetic on its numbers."
     assert f"{told} For 3 of them it gives no value (-): the direction is the paper's, the range is ours." in head()
-    assert "named their rules" not in head()
-    # That one was not run is no verdict on a run; the average rests on the same runs.
-    assert "4 of these 4 verdicts are on runs from before summaries named their rules" in head(rules="")
-    assert "named their rules" in (tmp_path / "claims.html").read_text()
+    # Nothing says what a summary without rules was run for; where nothing was run there is nothing to judge.
+    with pytest.raises(InputError, match="not those that it was run for \\(rules not named, here"):
+        head(rules="")
+    assert "not run" in head(rules="", missing="its data are not here")
 
 
 def test_what_could_not_have_failed_is_listed_apart_with_its_note(small: Small, tmp_path: Path) -> None:
@@ -78,9 +78,10 @@ def test_what_could_not_have_failed_is_listed_apart_with_its_note(small: Small, 
             'says = "KL falls"', 'says = "KL falls"\ncannot_fail = true\nnote = "It must."'
         )
     )
-    # Of rules that its run did not know: a claim that leaves the headline after the run would be refused.
-    summaries = {name: replace(each, rules="") for name, each in read_summaries(small.out, "claims").items()}
-    pages = write_pages(read_paper(path), summaries, tmp_path)
+    # As if it had been run for that: a claim that leaves the headline after the run is refused.
+    paper, found = read_paper(path), read_summaries(small.out, "claims")
+    summaries = {name: replace(each, rules=paper.rules(name)) for name, each in found.items()}
+    pages = write_pages(paper, summaries, tmp_path)
     markdown, told = pages[0].read_text(), json.loads(pages[2].read_text())
     apart = markdown.split("## Could not have failed here, and is not counted")[1].split("\n## ")[0]
     assert "KL falls: here" in apart
@@ -124,7 +125,6 @@ def test_a_study_that_was_changed_after_its_run_is_refused_and_other_seeds_are_n
         study.write_text(text.replace(old, new))
         with pytest.raises(InputError, match="the study small is not the one that its summary is of; judge by"):
             refuse_other_studies(paper, summaries)
-        refuse_other_studies(paper, {"small": replace(summaries["small"], rules="")})
     study.write_text(text.replace("[3, 5, 8]", "[1, 2]"))
     refuse_other_studies(paper, summaries)
     study.unlink()

@@ -49,6 +49,10 @@ EVALUATE = ("evaluate", "--votes", "votes.csv", "--predictions", "model.csv", "-
         (" ".join((*EVALUATE, "--sets", "0.9", "--marked", "model.csv")), "--marked would write over model.csv"),
         (" ".join((*EVALUATE, "--json", "a", "--latex", "a")), "--latex and --json both write a"),
         (" ".join((*EVALUATE, "--markdown", "-", "--latex", "-")), "both go to standard output"),
+        (
+            " ".join((*EVALUATE, "--json", "a.json", "--latex", "none/a.tex")),
+            "--latex none/a.tex: there is no folder none",
+        ),
         ("study init votes.csv texts.csv -o texts.csv", "--output would write over texts.csv"),
     ],
 )

@@ -201,7 +201,7 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
     joined = [result for result in sets if not result.about["apart"]]
     whole, few = [result for result in joined if not result.cut], protocol.comparison.few
     groups = {
-        "all": ("all sets", whole),
+        "all": ("all sets as they were collected", whole),
         "few": (f"few votes (fewer than {few} per item)", [on for on in joined if on.votes < few]),
         "uncut": (
             f"few votes (fewer than {few} per item) in sets as they were collected",
@@ -212,7 +212,10 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
     tuned = {name for name, one in protocol.models.items() if one.training}
     further = {
         "people": ("sets that say who cast a vote", [on for on in whole if on.rows.keys() & set(protocol.people)]),
-        "fine-tuned": ("sets on which a whole network was fine-tuned", [on for on in whole if on.rows.keys() & tuned]),
+        "fine-tuned": (
+            "sets as they were collected on which a whole network was fine-tuned",
+            [on for on in whole if on.rows.keys() & tuned],
+        ),
     }
     for slug, kind in protocol.kinds.items():
         alone = [on for on in sets if on.about["kind"] == slug and not on.cut]
@@ -361,9 +364,27 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     # Right behind it a row has the rank after its own, and right before it the same one.
     outside = [name for name, rank in comparison.outside.items() if rank < ranking.rank(best) + 0.5]
     if outside:
-        stands, was = ("stands", "was") if len(outside) == 1 else ("stand", "were")
-        sentences.append(f"Ahead of it {stands} {_and(outside)}, which {was} handed in from outside.")
+        stands, was, they = ("stands", "was", "it") if len(outside) == 1 else ("stand", "were", "they")
+        learnt = f"which {was} handed in from outside; what {they} learnt from is not known here"
+        sentences.append(f"Ahead of it {stands} {_and(outside)}, {learnt}.")
+    sentences += _ahead_where_both_are(protocol, comparison, sets)
     return " ".join(sentences)
+
+
+def _ahead_where_both_are(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult]) -> list[str]:
+    """Of what is not ranked for want of some sets, a sentence on each that is ahead of the best on most of its own."""
+    sentences = []
+    for name in comparison.left_out:
+        pairs = [
+            (losses[name], losses[comparison.best])
+            for losses, on in ((on.losses(on.metric), on) for on in sets)
+            if name in losses and not on.rows[name].external
+        ]
+        ahead = sum(own < best for own, best in pairs)
+        if len(pairs) >= protocol.comparison.least_sets and 2 * ahead > len(pairs):
+            where = f"on {ahead} of the {len(pairs)} that it is on"
+            sentences.append(f"{name}, which is not on all of these sets, is ahead of {comparison.best} {where}.")
+    return sentences
 
 
 def _and(names: Sequence[str]) -> str:

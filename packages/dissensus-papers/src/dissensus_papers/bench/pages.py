@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from dissensus_papers.papers.summary import StudySummary
 
 HOW: Final = (
-    "Scores with 95 % intervals over items and seeds, as each set's scored study has them; rank is by {metric} within "
-    "the set{scaled}, 1 is best. Over sets: Friedman's test of all methods, then Nemenyi's critical difference of "
+    "Scores with 95 % intervals over items, and over seeds where a row has several (an ensemble is one prediction), as "
+    "each set's scored study has them; those of soft NLL and of worth in people are over annotators too, where it is "
+    "known who cast a vote and somebody judged several items. Rank is by {metric} within the set{scaled}, 1 is best. "
+    "{apart}Over sets: Friedman's test of all methods, then Nemenyi's critical difference of "
     "mean ranks, both at {alpha:.0%}; beside them the exact Wilcoxon test of each method against the first that is "
     "neither a control nor handed in, corrected by Holm, which was registered in the protocol on 17 November 2026: "
     "for sets that were run before, it was chosen after their scores were known. It takes the sizes of differences "
@@ -40,6 +42,8 @@ HOW: Final = (
     "power with few sets, so that no significant difference does not mean that methods are equal."
 )
 
+APART: Final = "Sets that are compared apart ({}) are in no other comparison, whatever their votes. "
+
 SCALED: Final = " (by the ranked probability score where classes are a scale and the set's summary keeps it)"
 
 PLOTTED: Final = (
@@ -49,6 +53,13 @@ PLOTTED: Final = (
 )
 
 VOTED: Final = "A system and one vote of each item together (dis.combine), scored on the item's other votes"
+
+OF_VOTED: Final = (
+    "Intervals of soft NLL and of what is gained are over items alone, with annotators as they are: where the same few "
+    "people judged all items they are narrower than those of the scores on each set, and too narrow for other people. "
+    "Those of worth in people are over annotators too, where these are known. Each system is first calibrated to the "
+    "votes of other items, so that with no vote its score is not that of its row."
+)
 
 LEWIDI_PUBLISHED: Final = (
     "For most frequent answers (pe, test) the organisers published CSC 0.239, MP 0.316, Paraphrase 0.362, VariErrNLI "
@@ -97,6 +108,8 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
     runs = sum(number for summary in ran for number in summary.trained_on.values())
     hours = sum(summary.machine_hours for summary in ran)
     scaled = SCALED if comparison.metric == REPLACED else ""
+    apart = ", ".join(on.name for on in result.sets if on.about["apart"])
+    about = {"metric": METRICS[comparison.metric].short, "alpha": comparison.alpha, "scaled": scaled}
     return [
         Block("title", result.protocol.title),
         Block("text", result.protocol.question),
@@ -106,7 +119,7 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
         Block("heading", "Over sets"),
         *pages.said("text", PLOTTED if plots else ""),
         *(block for over in result.comparisons for block in _comparison(over, plots.get(over.slug, ""))),
-        Block("text", HOW.format(metric=METRICS[comparison.metric].short, alpha=comparison.alpha, scaled=scaled)),
+        Block("text", HOW.format(**about, apart=APART.format(apart) if apart else "")),
         Block("fold", "Scores on each set", inside=table(result)),
         *_with_votes(summaries),
         *_lewidi(summaries),
@@ -183,9 +196,8 @@ def _with_votes(summaries: Mapping[str, StudySummary]) -> list[Block]:
         for gain in summary.measured.get(WITH_VOTES, ())
     ]
     header = ("set", "system", "votes of the item", "items", "soft NLL of both ↓", "gained on the votes alone")
-    return pages.fold(
-        VOTED, pages.table((*header, "gained on the system alone", "worth in people"), rows) if rows else []
-    )
+    header = (*header, "gained on the system alone", "worth in people")
+    return pages.fold(VOTED, pages.table(header, rows, text=OF_VOTED) if rows else [])
 
 
 def _lewidi(summaries: Mapping[str, StudySummary]) -> list[Block]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shutil
+import unicodedata
 from contextlib import suppress
 from dataclasses import asdict, replace
 from itertools import product
@@ -154,19 +155,21 @@ def own_entry(file: Path) -> Entry:
 def refuse_row(
     protocol: Protocol, kept: Mapping[str, StudySummary], *, name: str, on: Iterable[str], folder: Path, external: bool
 ) -> None:
-    """Refuses a row that no page would show, or whose name is another's or no file's: disks may not tell A from a."""
-    if not NAMES.fullmatch(name):
+    """Refuses a row that no page would show, or whose name is no file's, or is read as another's."""
+    if not (name.isascii() and NAMES.fullmatch(name)):
         raise InputError(
-            f"bench: '{name[:60]}' cannot be a name in the table; use up to 50 letters, digits, spaces and - + . _"
+            f"bench: '{name[:60]}' cannot be a name in the table; use up to 50 letters from a to z (those of other "
+            "alphabets may look the same), digits, spaces and - + . _"
         )
     systems = (row["system"] for one in protocol.sets if one.name in kept for row in kept[one.name].scores)
-    if name.casefold() in map(
-        str.casefold, {*protocol.named, *map(str, protocol.deliveries), *systems, "best achievable"}
-    ):
-        raise InputError(f"bench: '{name}' is a method of the protocol; give your system another name")
+    named = (*protocol.named, *map(str, protocol.deliveries), *systems, "best achievable")
+    taken = {_read_as(each): each for each in named}
+    if (same := taken.get(_read_as(name))) is not None:
+        as_read = "" if same == name else f" (it reads as '{same}')"
+        raise InputError(f"bench: '{name}' is a method of the protocol{as_read}; give your system another name")
     for other, summary in ((key.partition(WITH)[2], summary) for key, summary in kept.items()):
         # A method of one's own is run again when it was edited.
-        if other.casefold() == name.casefold() and (external or summary.external or other != name):
+        if _read_as(other) == _read_as(name) and (external or summary.external or other != name):
             raise InputError(
                 f"bench: '{other}' is in the table already; give your system another name, or withdraw that one: "
                 f"remove all of {folder / NAME}/*{WITH}{other}.json"
@@ -176,6 +179,11 @@ def refuse_row(
             raise InputError(
                 f"{folder / NAME}: there is no {each} to rank a row beside; run dissensus bench on it first"
             )
+
+
+def _read_as(name: str) -> str:
+    """What is left of a name to a reader in haste, and to a disk: letters and digits, whatever their case and form."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
 
 
 def _refuse_other_votes(kept: Mapping[str, StudySummary], name: str, votes: str) -> None:

@@ -179,13 +179,20 @@ def _read(path: Path, human: LabelDistribution) -> Predictions:
     if (separator := SEPARATORS.get(path.suffix.lower())) is not None:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             columns = next(csv.reader(file, delimiter=separator), [])
-    if "annotator" not in columns or set(human.classes) & set(columns):
-        return read_predictions(path, human.classes, order=human.classes, shown=human.shown)
+    single = "annotator" in columns and not set(human.classes) & set(columns)
     try:
+        if not single:
+            return read_predictions(path, human.classes, order=human.classes, shown=human.shown)
         votes = read_votes(path, classes=human.classes)
     except InputError as error:
-        # What else `read_votes` could be told, this command cannot.
-        raise InputError(error.sentence.removesuffix(", or choose")) from error
+        # What else a reader could be told of the file, this command cannot: the file has to say it.
+        sentence = error.sentence.removesuffix(", or choose")
+        wrong, _, remedy = sentence.rpartition("; ")
+        if re.search(r"\b[a-z_]+=", remedy) or (error.readings and sentence == error.sentence):
+            classes = ", ".join(human.classes)
+            columns = f"item, annotator and label (of {classes})" if single else f"item, {classes}"
+            sentence = f"{wrong or remedy}; give a file with the columns {columns}"
+        raise InputError(sentence) from error
     shares = label(votes, "frequency")
     return Predictions(
         probabilities=shares.probabilities[None],

@@ -24,7 +24,7 @@ MARKS: Final = {
     "secondary": "read in notes about the paper, not in the paper itself",
     "computed": "arithmetic on numbers that the paper prints",
     "control": "not a claim of the paper, but a question that it leaves open",
-    "part": "one of the values that another claim averages; counted there alone",
+    "part": "one of the values that another claim averages or counts; in no count of verdicts itself",
 }
 """Where a claim is from."""
 
@@ -65,6 +65,7 @@ class Claim(TomlTable, kw_only=True):
         note: what a reader must know beside the verdict.
         cannot_fail: whether no result that could be had here speaks against it; it is listed, and not counted.
         percent: whether its values are shares that are shown in per cent.
+        any_value: whether its range holds every value that there can be, as that of a part may: it has no verdict.
     """
 
     id: Filled
@@ -81,6 +82,7 @@ class Claim(TomlTable, kw_only=True):
     note: str = ""
     cannot_fail: bool = False
     percent: bool = False
+    any_value: bool = False
 
     def text_of(self, value: float) -> str:
         """A value of the claim's quantity as text."""
@@ -202,7 +204,7 @@ def read_paper(source: str | Path) -> Paper:
         return Paper(name=path.stem, path=path, **asdict(read) | {"claims": claims})
 
 
-_CLAIM_KEYS: Final = set(Claim.__struct_fields__) - {"about", "percent"}
+_CLAIM_KEYS: Final = set(Claim.__struct_fields__) - {"about", "percent", "any_value"}
 
 
 def _write_out_families(file: TomlFile) -> None:
@@ -269,7 +271,47 @@ def _checked(claims: tuple[Claim, ...], tables: list[dict[str, Any]]) -> tuple[C
         place = min(map(ids.index, error.args[1]))
         told = "leads back to the claim itself; name claims that are measured"
         raise TableError(("claims", place, "of"), told) from error
-    return tuple(checked)
+    open_to_all = {claim.id for claim in checked if _holds_every_value(claim, known)}
+    for place, claim in enumerate(checked):
+        try:
+            _check_can_fail(claim, known, open_to_all)
+        except TableError as error:
+            raise TableError(("claims", place, *error.place), error.what) from error
+    return tuple(replace(claim, any_value=claim.id in open_to_all) for claim in checked)
+
+
+def _holds_every_value(claim: Claim, known: dict[str, Claim]) -> bool:
+    """Whether a claim's range holds all that there can be, or all but a hundredth of it, which is as good."""
+    (least, most), (low, high) = claim.equal or claim.in_direction, _bounds(claim, known)
+    missed = (least - low if least > low else 0.0) + (high - most if most < high else 0.0)
+    return missed <= 0.01 * (high - low if high - low < inf else 1.0)
+
+
+def _bounds(claim: Claim, known: dict[str, Claim]) -> tuple[float, float]:
+    """The lowest and the highest value that there can be; an average's are the averages of those of its parts."""
+    if claim.quantity != "average":
+        return bounds_of(claim.quantity, claim.about)
+    lows, highs = zip(*(_bounds(known[other], known) for other in claim.about["of"]), strict=True)
+    return sum(lows) / len(lows), sum(highs) / len(highs)
+
+
+def _check_can_fail(claim: Claim, known: dict[str, Claim], open_to_all: set[str]) -> None:
+    """Refuses what no result could speak against, unless it says so, or is a part whose verdict nothing uses."""
+    if claim.mark == "part" and not any(claim.id in other.about.get("of", ()) for other in known.values()):
+        raise TableError(
+            "mark", "is 'part', and no claim averages or counts it; name it in one's 'of', or mend its mark"
+        )
+    if claim.cannot_fail:
+        return
+    if claim.id in open_to_all and claim.mark != "part":
+        wide = "in_direction" if claim.equal is None else "equal"
+        told = "holds every value that there can be, or all but 1 % of them; give the claim's side, or"
+        raise TableError(wide, f"{told} cannot_fail = true")
+    for other in claim.about["of"] if claim.quantity == "count" else ():
+        if other in open_to_all or known[other].cannot_fail or known[other].equal is not None:
+            why = "has no side" if known[other].equal else "cannot fail"
+            told = f"counts '{other}', which {why}; give that one a side that results can miss, or leave it out"
+            raise TableError("of", told)
 
 
 def _check_of(claim: Claim, known: dict[str, Claim], shares: set[str]) -> None:
@@ -326,9 +368,6 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
             told = f"is {table[key]}" if key in table else "is missing"
             raise TableError(key, f"{told}; give the lowest and the highest value, as [-0.5, 0.0] or -inf")
     low, high = bounds_of(claim.quantity, claim.about)
-    # A part is judged by the claim that averages it.
-    if least <= low and high <= most and not (claim.cannot_fail or claim.mark == "part"):
-        raise TableError(wide, "holds every value that there can be; give the claim's side, or cannot_fail = true")
     least, most = getattr(claim, near)
     if most < low or least > high:
         share = "; write 30 % as 0.3" if quantity.percent else ""

@@ -35,6 +35,9 @@ NOT: Final = "not reproduced"
 NOT_TESTABLE: Final = "not testable here"
 NOT_RUN: Final = "not run"
 
+NO_VERDICT: Final = "no verdict"
+"""Of a part whose range holds every value that there can be."""
+
 VERDICTS: Final = (REPRODUCED, IN_DIRECTION, INCONCLUSIVE, NOT, NOT_TESTABLE, NOT_RUN)
 """From the best for the paper to what says nothing about it."""
 
@@ -64,7 +67,7 @@ class JudgedClaim:
         wilcoxon: exact one-sided p-value over seeds that our value lies on the claim's side; None where that does not
             begin at no effect, or a seed lies beyond its other end.
         tested_on: one of `TESTED_ON`; of a claim about others the furthest from the paper's own data among them.
-        before_rules: whether a run behind it is from before summaries named their rules.
+        part_of: the claims that average or count it.
         beside: what must stand beside our value, in a few words.
         cautions: what a reader must know of the data behind it: that people were simulated, say.
     """
@@ -77,7 +80,7 @@ class JudgedClaim:
     of_seeds: int = 0
     wilcoxon: float | None = None
     tested_on: str = ""
-    before_rules: bool = False
+    part_of: tuple[str, ...] = ()
     beside: str = ""
     cautions: tuple[str, ...] = ()
 
@@ -105,9 +108,9 @@ class JudgedClaim:
             "ours": None if self.measured is None else self.measured.to_dict(),
             "seeds_on_its_side": self.seeds,
             "seeds": self.of_seeds,
-            "wilcoxon_one_sided": self.wilcoxon,
+            "wilcoxon_one_sided": rounded(self.wilcoxon),
             "on_a_stand_in": self.instead,
-            "before_rules": self.before_rules,
+            "part_of": self.part_of,
             "cautions": list(self.cautions),
         }
 
@@ -119,10 +122,10 @@ def judge_paper(paper: Paper, summaries: Mapping[str, StudySummary]) -> tuple[Ju
         InputError: where a summary was made for other rules: ranges that were changed after the result judge nothing.
     """
     for name, summary in summaries.items():
-        if summary.rules and summary.rules != (now := paper.rules(name)):
+        if not summary.missing and summary.rules != (now := paper.rules(name)):
             raise InputError(
-                f"{paper.name}: the claims on {name} are not those that it was run for (rules {summary.rules[:12]}, "
-                f"here {now[:12]}); judge by the claims file of that time, or run dissensus reproduce {paper.typed} on "
+                f"{paper.name}: the claims on {name} are not those that it was run for (rules "
+                f"{summary.rules[:12] or 'not named'}, here {now[:12]}); judge by the claims file of that time, or run dissensus reproduce {paper.typed} on "
                 "its store"
             )
     judged: dict[str, JudgedClaim] = {}
@@ -133,6 +136,9 @@ def judge_paper(paper: Paper, summaries: Mapping[str, StudySummary]) -> tuple[Ju
         judged[name] = (
             _of_claims(claim, judged) if "of" in claim.about else _of_study(claim, summaries.get(claim.study))
         )
+    for name in by_id:
+        part_of = tuple(other.id for other in paper.claims if name in other.about.get("of", ()))
+        judged[name] = replace(judged[name], part_of=part_of)
     return tuple(judged[claim.id] for claim in paper.claims)
 
 
@@ -152,13 +158,7 @@ def _of_study(claim: Claim, summary: StudySummary | None) -> JudgedClaim:
         judged = JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
     else:
         judged = judge(claim, msgspec.convert(answer["measured"], Measured))
-    return replace(
-        judged,
-        tested_on=tested_on,
-        of_seeds=len(summary.seeds),
-        cautions=summary.cautions,
-        before_rules=not summary.rules,
-    )
+    return replace(judged, tested_on=tested_on, of_seeds=len(summary.seeds), cautions=summary.cautions)
 
 
 def judge(claim: Claim, measured: Measured) -> JudgedClaim:
@@ -184,6 +184,8 @@ def judge(claim: Claim, measured: Measured) -> JudgedClaim:
 
 def _verdict(claim: Claim, measured: Measured) -> tuple[str, str]:
     """A verdict, and why."""
+    if claim.any_value:
+        return NO_VERDICT, "its range holds every value that there can be"
     value, wanted = measured.value, claim.equal or claim.in_direction
     low, high = value.low, value.high
     if low is None or high is None:
@@ -223,7 +225,6 @@ def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
     return replace(
         judge(claim, measured),
         tested_on=weakest,
-        before_rules=any(part.before_rules for part in parts),
         beside=beside,
         cautions=tuple(dict.fromkeys(caution for part in parts for caution in part.cautions)),
     )

@@ -12,7 +12,17 @@ from dissensus.pages import Block, Drawing, as_html, as_md, write_texts
 from dissensus_papers.papers.claims import MARKS
 from dissensus_papers.papers.evidence import ALL, MOST_CONTESTED
 from dissensus_papers.papers.figure import interval_plot
-from dissensus_papers.papers.judging import KINDS, NOT, NOT_COUNTED, NOT_RUN, REPRODUCED, VERDICTS, judge_paper
+from dissensus_papers.papers.judging import (
+    KINDS,
+    NO_VERDICT,
+    NOT,
+    NOT_COUNTED,
+    NOT_RUN,
+    REPRODUCED,
+    VERDICTS,
+    judge_paper,
+)
+from dissensus_papers.papers.measured import PAIRS
 from dissensus_papers.papers.summary import DASH, worth_of
 from dissensus_train.basins import QUANTITIES
 
@@ -37,8 +47,9 @@ HOW: Final = (
     "side. Inconclusive: the interval reaches both. A claim that nothing differs has a range, shown as =, in which the "
     "whole interval must lie. p is two-sided and takes other items and other seeds into account; the Wilcoxon p is "
     "exact, one-sided and over seeds alone, as papers report it: with five seeds it cannot be below 0.031, with three "
-    "0.125; it is given where the claim's side begins at no effect. Seeds: on how many our value lies on the claim's "
-    "side. Counts and orders have no interval: the value of the means is judged (where each seed has a split of its "
+    "0.125; it is given where the claim's side begins at no effect and no seed lies beyond its other end, and not over "
+    "pairs of runs, which share runs. Seeds: on how many (or on how many pairs of runs, where it says so) our value "
+    "lies on the claim's side. Counts and orders have no interval: the value of the means is judged (where each seed has a split of its "
     "own, the mean of the seeds' values), and each seed's own stands beside it."
 )
 
@@ -119,7 +130,7 @@ def page(paper: Paper, judged: Sequence[JudgedClaim], summaries: Summaries) -> l
     for kind, heading in HEADINGS.items():
         blocks += _claims([claim for claim in judged if claim.kind == kind], heading, control=kind == "controls")
     parts = [claim for claim in judged if not claim.kind]
-    blocks += fold("Values that claims above average", _claims(parts, "", control=False))
+    blocks += fold("Values that claims above average or count", _claims(parts, "", control=False))
     uncounted = [row for row in judged if row.kind == NOT_COUNTED]
     blocks += bullets(
         (f"{row.claim.says}: here {claim_cells(row)[2]}. {row.claim.note}" for row in uncounted),
@@ -203,8 +214,8 @@ HEADINGS: Final = {
 
 def _in_short(judged: Sequence[JudgedClaim]) -> list[str]:
     """A sentence for each kind of claims, the paper's own data first."""
-    sentences = []
-    for kind, tally in counted(judged).items():
+    sentences, tallies = [], counted(judged)
+    for kind, tally in ((kind, tallies[kind]) for kind in HEADINGS):
         control = kind == "controls"
         verdicts = ", ".join(f"{number} {shown_verdict(control, verdict, number)}" for verdict, number in tally.items())
         if tally:
@@ -215,9 +226,9 @@ def _in_short(judged: Sequence[JudgedClaim]) -> list[str]:
 
 
 def _to_mind(judged: Sequence[JudgedClaim]) -> list[str]:
-    """What the counts rest on: where claims were read, which of them have no value, and runs under earlier rules."""
+    """What the counts rest on: where claims were read, and which of them have no value."""
     sentences = []
-    if claims := [row.claim for row in judged if row.kind in KINDS[:3]]:
+    if claims := [row.claim for row in judged if row.kind in KINDS and row.claim.mark != "control"]:
         verified, secondary, computed = (sum(claim.mark == mark for claim in claims) for mark in list(MARKS)[:3])
         told = f"Where the paper's {len(claims)} claims above are from: {verified} from the paper itself, {secondary} "
         told += f"from notes about it, {computed} from arithmetic on its numbers."
@@ -226,10 +237,6 @@ def _to_mind(judged: Sequence[JudgedClaim]) -> list[str]:
                 f" For {silent} of them it gives no value ({DASH}): the direction is the paper's, the range is ours."
             )
         sentences.append(told)
-    run = [row for row in judged if row.kind in KINDS and row.verdict != NOT_RUN]
-    if before := sum(row.before_rules for row in run):
-        told = f"{before} of these {len(run)} verdicts are on runs from before summaries named their rules"
-        sentences.append(f"{told}: the rules were changed since those runs.")
     return sentences
 
 
@@ -246,12 +253,18 @@ def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str, str]:
                 shown = [f"{end:.2g}" for end in (value, low, high)]
             ours = f"{shown[0]} [{shown[1]}, {shown[2]}]"
         ours += f" ({judged.beside})" if judged.beside else ""
+    pairs = " pairs" if judged.measured is not None and judged.measured.over == PAIRS else ""
+    verdict = shown_verdict(claim.mark == "control", judged.verdict)
+    if judged.verdict == NO_VERDICT:
+        verdict = f"part of {', '.join(judged.part_of)}"
+    elif judged.kind == NOT_COUNTED:
+        verdict = NOT_COUNTED
     return (
         claim.id,
         DASH if claim.paper is None else claim.text_of(claim.paper),
         ours,
-        DASH if judged.seeds is None else f"{judged.seeds[0]} of {judged.seeds[1]}",
-        shown_verdict(claim.mark == "control", judged.verdict) + (" (on a stand-in)" if judged.instead else ""),
+        DASH if judged.seeds is None else f"{judged.seeds[0]} of {judged.seeds[1]}{pairs}",
+        f"{verdict}{' (on a stand-in)' if judged.instead else ''}",
     )
 
 
@@ -316,8 +329,6 @@ def _studies(summaries: Summaries) -> list[Block]:
 
 def _made_of(study: StudySummary) -> list[str]:
     """What its numbers were made of: data, versions and rules, by their checksums."""
-    if not study.rules:
-        return ["Made before summaries named their data and rules: its verdicts follow rules that were changed since."]
     versions = ", ".join(f"{name} {version}" for name, version in study.versions.items())
     data = ", ".join(f"{name} {checksum[:16]}" for name, checksum in study.data.items())
     return [f"Rules {study.rules[:16]}; SHA-256 of {data}; trained with {versions}."]

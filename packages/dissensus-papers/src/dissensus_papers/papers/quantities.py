@@ -6,7 +6,7 @@ Scores and their resamples are those of the scored study; nothing is scored a se
 from __future__ import annotations
 
 from itertools import combinations
-from math import inf
+from math import inf, log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -70,13 +70,17 @@ def bounds_of(quantity: str, about: About) -> Bounds:
     """The lowest and the highest value that a quantity can have."""
     if quantity in ("order", "count", "ood ahead"):
         return 0.0, 1.0 if quantity == "order" else float(len(about["of" if quantity == "count" else "scores"]))
-    if quantity not in ("score", "difference", "relative change"):
-        return ANY
-    metric = METRICS[about["metric"]]
-    reach = metric.high - metric.low
-    # What is never below 0 can lose no more than all of it.
-    share = (-1.0 if metric.low >= 0 else -inf, inf)
-    return {"score": (metric.low, metric.high), "difference": (-reach, reach), "relative change": share}[quantity]
+    if quantity in ("score", "difference", "score shift", "relative change"):
+        metric = METRICS[about["metric"]]
+        reach = metric.high - metric.low
+        # What is never below 0 can lose no more than all of it.
+        share = (-1.0 if metric.low >= 0 else -inf, inf)
+        return {"score": (metric.low, metric.high), "relative change": share}.get(quantity, (-reach, reach))
+    if quantity == "uncertainty correlation" and about.get("against"):
+        return -2.0, 2.0
+    if quantity == "pair difference":
+        return (-1.0, 1.0) if about["measure"] == "cka" else ANY
+    return BOUNDS.get(quantity, ANY)
 
 
 # --- scores -------------------------------------------------------------------------------------------------------
@@ -399,6 +403,15 @@ TYPES: Final[dict[str, Any]] = {"epochs": int, **dict.fromkeys(("systems", "scor
 
 DEFAULTS: Final = {"stratum": ALL, "by": "agreement", "target": "", "against": ""}
 """What may be left out of what quantities ask for."""
+
+BOUNDS: Final[dict[str, Bounds]] = {
+    **dict.fromkeys(("gain correlation", "uncertainty correlation", "mode shift", "ood difference"), (-1.0, 1.0)),
+    "between runs": (-1.0, inf),
+    "early divergence": (-log(2), log(2)),
+    "basin ratio": (0.0, inf),
+    "explanation difference": (-2.0, 2.0),
+}
+"""What quantities can be, whatever they are of."""
 
 TWO: Final = ("system", "against")
 WHERE: Final = ("stratum", "by", "target")

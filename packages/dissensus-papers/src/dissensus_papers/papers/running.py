@@ -136,7 +136,7 @@ def refuse_other_studies(paper: Paper, summaries: Mapping[str, StudySummary]) ->
     """Refuses summaries of studies that have changed since: a page would say what never ran.
 
     Seeds may be others. Where a study's file is not at hand, where other data stand in and of quick runs, nothing is
-    compared, nor are summaries from before they named their rules.
+    compared.
     """
     for use in paper.studies:
         try:
@@ -145,7 +145,7 @@ def refuse_other_studies(paper: Paper, summaries: Mapping[str, StudySummary]) ->
             continue
         asked = [decides(study_toml(part)) for part in study.parts]
         for summary in (summaries[name] for name in _units(study) if name in summaries):
-            if summary.missing or summary.quick or summary.instead or not summary.rules:
+            if summary.missing or summary.quick or summary.instead:
                 continue
             if decides(summary.toml) not in asked:
                 raise InputError(

@@ -79,7 +79,7 @@ class StudySummary:
         answers: by claim, what was asked and what was measured, or why it was not.
         measured: of basins and out-of-distribution detection, what the study asks for.
         unmeasured: why something that the study asks for was not measured, in sentences.
-        rules: SHA-256 of the rules that it was made to be judged by (`Paper.rules`); empty in summaries from before.
+        rules: SHA-256 of the rules that it was made to be judged by (`Paper.rules`); empty where no paper has claims.
         versions: of what trained the runs and of dissensus, which summarised them.
         data: SHA-256 of the votes and of the features behind it.
         external: of predictions that somebody handed in, what they are; empty of what was run here.

@@ -1,4 +1,4 @@
-"""Where a command writes: no two of its texts in one place, and none over a file that it reads."""
+"""Where a command writes: no two of its texts in one place, none over a file that it reads, none in no folder."""
 
 from __future__ import annotations
 
@@ -33,14 +33,20 @@ WRITTEN: Final = (
 def refuse_one_place(context: Any) -> None:
     """Refuses a file that is read and written, or written twice, by the command that Typer's context was parsed for.
 
+    And one that has no folder: it would be missed when others have been written. What `--output` names may be a folder
+    that is made.
+
     Raises:
-        InputError: naming both options, before anything is read.
+        InputError: naming the options, before anything is read.
     """
     named = [
         (_typed(parameter), parameter.name in WRITTEN, place)
         for parameter in context.command.params
         for place in _places(context.params.get(parameter.name))
     ]
+    for written, writes, place in named:
+        if writes and written != "--output" and not Path(place).parent.is_dir():
+            raise InputError(f"{written} {place}: there is no folder {Path(place).parent}; make it first")
     for (written, writes, place), (other, too, its) in permutations(named, 2):
         if not writes or os.path.realpath(place) != os.path.realpath(its):
             continue
