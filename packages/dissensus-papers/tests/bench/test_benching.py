@@ -442,6 +442,11 @@ def test_what_is_wrong_with_predictions_is_told_and_nothing_is_kept(small: Path,
         path.write_text(text + "\n")
         with pytest.raises(InputError, match=told):
             handed_in(small, entered)
+    # What this command cannot be told, the file has to say.
+    path.write_text("\n".join(["item,annotator,said,also", *(f"{line.split(',')[0]},a0,no,yes" for line in whole[1:])]))
+    with pytest.raises(InputError, match="give a file with the columns item, annotator and label") as caught:
+        handed_in(small, entered)
+    assert "=" not in caught.value.sentence
     path.rename(entered / "mine" / "onne.csv")
     with pytest.raises(InputError, match="'onne' is no set of the protocol; did you mean 'one'"):
         handed_in(small, entered)

@@ -336,6 +336,43 @@ def test_the_leaderboard_ranks_nothing_with_a_caution(browser: Any, tmp_path: Pa
     tab.close()
 
 
+def test_the_leaderboard_takes_any_name_and_is_sorted_by_a_click_beside_the_word_or_by_keyboard(
+    browser: Any, tmp_path: Path
+) -> None:
+    """Every object of JavaScript has a constructor, a set may be called as a column, and headings are wide."""
+    made = {f"set{n}": in_order(f"set{n}") for n in range(8)}
+    made["set0--constructor"] = summary("set0--constructor", {"constructor": 0.1}, seeds=1, external="Somebody's.")
+    asked = protocol(8)
+    asked = replace(asked, sets=(replace(asked.sets[0], name="mean"), *asked.sets[1:]))
+    of_mean = {"mean": "set0", "mean--constructor": "set0--constructor"}
+    made |= {name: replace_summary(made[old], name=name, study=name) for name, old in of_mean.items()}
+    (tmp_path / "board.html").write_text(leaderboard(rounded(standings(asked, made).to_dict())), encoding="utf-8")
+    tab = browser.new_page()
+    wrong: list[str] = []
+    tab.on("pageerror", lambda error: wrong.append(str(error)))
+    tab.goto((tmp_path / "board.html").as_uri())
+
+    def cells(column: int) -> list[str]:
+        read = f"[...document.querySelectorAll('#board tbody tr')].map(row => row.cells[{column}].innerText.trim())"
+        return [str(cell) for cell in tab.evaluate(read)]
+
+    names = tab.locator("#board tbody a").all_inner_texts()
+    assert dict(zip(names, cells(2), strict=True))["constructor"] == "0.100"
+    # The third column is of the set called mean, and not the mean rank; what is clicked is the edge of its heading.
+    heading = tab.locator("#board th").nth(2)
+    heading.click(position={"x": 2, "y": 2})
+    assert cells(2)[:2] == ["0.100", "0.500"]
+    assert heading.get_attribute("aria-sort") == "ascending"
+    heading.locator("button").focus()
+    tab.keyboard.press("Enter")
+    assert tab.locator("#board th").nth(2).get_attribute("aria-sort") == "descending"
+    assert tab.evaluate("document.activeElement.closest('th').cellIndex") == 2
+    tab.keyboard.press("Enter")
+    assert cells(2)[:2] == ["0.100", "0.500"]
+    assert not wrong
+    tab.close()
+
+
 def told(asked: Protocol, summaries: Mapping[str, StudySummary]) -> str:
     """All that the page says, folded or not."""
     blocks = page(standings(asked, summaries), summaries, {"all": "<svg/>"})

@@ -72,12 +72,13 @@ def test_a_person_is_worth_less_where_votes_were_added_and_one_by_the_first_vote
     rng = np.random.default_rng(0)
     truth = rng.dirichlet([0.5] * 3, 2000)
     counts, person = rng.multinomial(3, truth), rng.multinomial(1, truth)
-    q = (0.5 + person) / 2.5
+    q = np.asarray((0.5 + person) / 2.5, dtype=np.float64)
     worth = {}
     for name, of in (("first", counts), ("all", disputed(counts, truth, 7, rng))):
         votes = votes_of(of)
-        panel = panel_of(frequency(votes), votes)
-        worth[name] = worth_in_people(people_ruler(panel), q[None], resamples=20).estimate.value
+        ruler = people_ruler(panel_of(frequency(votes), votes))
+        assert not isinstance(ruler, str)
+        worth[name] = worth_in_people(ruler, q[None], resamples=20).estimate.value
     assert worth["first"] == pytest.approx(1, abs=0.15)
     assert worth["all"] < 0.8
 

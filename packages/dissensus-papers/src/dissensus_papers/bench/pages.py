@@ -109,7 +109,6 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
     hours = sum(summary.machine_hours for summary in ran)
     scaled = SCALED if comparison.metric == REPLACED else ""
     apart = ", ".join(on.name for on in result.sets if on.about["apart"])
-    about = {"metric": METRICS[comparison.metric].short, "alpha": comparison.alpha, "scaled": scaled}
     return [
         Block("title", result.protocol.title),
         Block("text", result.protocol.question),
@@ -119,7 +118,15 @@ def page(result: Standings, summaries: Mapping[str, StudySummary], plots: Mappin
         Block("heading", "Over sets"),
         *pages.said("text", PLOTTED if plots else ""),
         *(block for over in result.comparisons for block in _comparison(over, plots.get(over.slug, ""))),
-        Block("text", HOW.format(**about, apart=APART.format(apart) if apart else "")),
+        Block(
+            "text",
+            HOW.format(
+                metric=METRICS[comparison.metric].short,
+                alpha=comparison.alpha,
+                scaled=scaled,
+                apart=APART.format(apart) if apart else "",
+            ),
+        ),
         Block("fold", "Scores on each set", inside=table(result)),
         *_with_votes(summaries),
         *_lewidi(summaries),
@@ -196,8 +203,8 @@ def _with_votes(summaries: Mapping[str, StudySummary]) -> list[Block]:
         for gain in summary.measured.get(WITH_VOTES, ())
     ]
     header = ("set", "system", "votes of the item", "items", "soft NLL of both ↓", "gained on the votes alone")
-    header = (*header, "gained on the system alone", "worth in people")
-    return pages.fold(VOTED, pages.table(header, rows, text=OF_VOTED) if rows else [])
+    last = ("gained on the system alone", "worth in people")
+    return pages.fold(VOTED, pages.table((*header, *last), rows, text=OF_VOTED) if rows else [])
 
 
 def _lewidi(summaries: Mapping[str, StudySummary]) -> list[Block]:

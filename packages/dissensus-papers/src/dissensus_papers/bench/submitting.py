@@ -190,8 +190,8 @@ def _read(path: Path, human: LabelDistribution) -> Predictions:
         wrong, _, remedy = sentence.rpartition("; ")
         if re.search(r"\b[a-z_]+=", remedy) or (error.readings and sentence == error.sentence):
             classes = ", ".join(human.classes)
-            columns = f"item, annotator and label (of {classes})" if single else f"item, {classes}"
-            sentence = f"{wrong or remedy}; give a file with the columns {columns}"
+            wanted = f"item, annotator and label (of {classes})" if single else f"item, {classes}"
+            sentence = f"{wrong or remedy}; give a file with the columns {wanted}"
         raise InputError(sentence) from error
     shares = label(votes, "frequency")
     return Predictions(

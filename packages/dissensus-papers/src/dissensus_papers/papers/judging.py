@@ -123,10 +123,10 @@ def judge_paper(paper: Paper, summaries: Mapping[str, StudySummary]) -> tuple[Ju
     """
     for name, summary in summaries.items():
         if not summary.missing and summary.rules != (now := paper.rules(name)):
+            told = f"rules {summary.rules[:12] or 'not named'}, here {now[:12]}"
             raise InputError(
-                f"{paper.name}: the claims on {name} are not those that it was run for (rules "
-                f"{summary.rules[:12] or 'not named'}, here {now[:12]}); judge by the claims file of that time, or run dissensus reproduce {paper.typed} on "
-                "its store"
+                f"{paper.name}: the claims on {name} are not those that it was run for ({told}); judge by the claims "
+                f"file of that time, or run dissensus reproduce {paper.typed} on its store"
             )
     judged: dict[str, JudgedClaim] = {}
     by_id = {claim.id: claim for claim in paper.claims}

@@ -49,8 +49,8 @@ HOW: Final = (
     "exact, one-sided and over seeds alone, as papers report it: with five seeds it cannot be below 0.031, with three "
     "0.125; it is given where the claim's side begins at no effect and no seed lies beyond its other end, and not over "
     "pairs of runs, which share runs. Seeds: on how many (or on how many pairs of runs, where it says so) our value "
-    "lies on the claim's side. Counts and orders have no interval: the value of the means is judged (where each seed has a split of its "
-    "own, the mean of the seeds' values), and each seed's own stands beside it."
+    "lies on the claim's side. Counts and orders have no interval: the value of the means is judged (where each seed "
+    "has a split of its own, the mean of the seeds' values), and each seed's own stands beside it."
 )
 
 FIGURE: Final = (
