@@ -4,7 +4,6 @@
     python benchmarks/paper_runs.py train --seconds 430      # there: in groups, each written whole to $OUT at once
     python benchmarks/paper_runs.py store FOLDER STORE       # here: what came back, into a run store
     python benchmarks/paper_runs.py watched FOLDER           # here: what an epoch chosen on test images would score
-    python benchmarks/paper_runs.py complete gheibi cifar-10h 0-5 STORE   # here: with what other summaries keep
 
 `train` leaves out the runs that .gpu/done/*.txt lists. It adds to that list on its machine, and `store` adds to it here
 what came back: carry .gpu again after `store`, and no run is trained twice, also where the machine is another one.
@@ -15,7 +14,6 @@ Studies that are not CIFAR-10H's go whole, as jobs (`prepare-job STUDY`, `train-
 travel as JPEG, texts with the encoder beside the study's file, and soft-digits, which the machine's cores train. What a
 study measures of its runs (`[basins]`, `[ood]`) is measured there, where their weights are: `measure-job STUDY`.
 
-What another study's summary keeps of the same runs (`KEPT`) is not trained again: `complete` puts it beside the others.
 Commit the summaries of a call before the next: a session that is cut off takes with it what it has not committed.
 """
 
@@ -33,8 +31,6 @@ import tarfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from functools import reduce
-from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -57,7 +53,6 @@ if TYPE_CHECKING:
 
     from dissensus.arrays import Floats, Table
     from dissensus.labels.distribution import LabelDistribution
-    from dissensus_papers.papers import Paper, StudySummary
     from dissensus_train.studies import Study
 
 QUEUE = Path(__file__).with_suffix(".txt")
@@ -81,9 +76,6 @@ WATCHED = "test_soft_nll"
 """Of a run's history, what it scores on its test images every so many epochs: no run is chosen by it."""
 
 WATCHED_EVERY = 5
-
-KEPT = {"cifar-10h": {"soft": "cifar-10h-splits", "multipass": "cifar-10h-splits", "sls": "cifar-10h-sls"}}
-"""By study and system, another study of Gheibi's paper that has the same runs on the same splits, and keeps them."""
 
 OVERHEAD = 25.0
 """Seconds that a group takes beside its steps: compiling, recording, predicting, writing."""
@@ -134,13 +126,12 @@ def prepare(queue: Path, folder: Path, *, quick: bool) -> None:
         opened = open_study(study, "no-store")
         data = opened.data
         images, human = np.rint(data.features * 255).astype(np.uint8), data.human.probabilities
-        wanted = [run for run in opened.runs if run.method.removeprefix(f"{run.target} / ") not in KEPT.get(name, ())]
-        for run in wanted:
+        for run in opened.runs:
             labels = replace(data.targets[run.target], items=data.human.items, model=None)
             content = hashlib.sha256(labels.probabilities.tobytes() + labels.counts.tobytes()).hexdigest()
             targets.setdefault(content, labels)
             waiting.setdefault(run.key, Waiting(name, run.key, run.spec(), content, dict(data.splits)))
-        print(f"{study.name}: {len(wanted)} runs, {len(waiting)} in all", flush=True)
+        print(f"{study.name}: {len(opened.runs)} runs, {len(waiting)} in all", flush=True)
     np.savez_compressed(folder / "images.npz", images=images)
     with gzip.open(folder / "queue.pickle.gz", "wb") as file:
         pickle.dump({"waiting": [vars(one) for one in waiting.values()], "targets": targets, "human": human}, file)
@@ -224,82 +215,6 @@ def watched(results: Path) -> None:
             f"{method}: {len(values)} runs, last {last.mean():.3f}, best {best.mean():.3f} ({change.mean():+.1f} %, "
             f"{change.min():+.1f} to {change.max():+.1f}) at epochs {when.min()} to {when.max()}"
         )
-
-
-def complete(
-    paper: Paper, study: Study, seeds: Sequence[int], store: Path, folder: Path, *, kept: Mapping[str, StudySummary]
-) -> StudySummary:
-    """Join further seeds of a study, of which other summaries keep some systems, to its summary in a folder.
-
-    Every seed has a split of its own, so that all is made of one score a seed: of the runs in `store`, and of `kept`,
-    by system the summary that has it on the same splits. Claims must be on scores against people.
-    """
-    from msgspec.structs import replace as with_fields
-
-    from dissensus_papers.papers.evidence import Evidence
-    from dissensus_papers.papers.joining import can_join, joined
-    from dissensus_papers.papers.running import on_own_split
-    from dissensus_papers.papers.summary import (
-        kept_summary,
-        measured_over_splits,
-        planned,
-        row_over_splits,
-        summarise,
-        write_summary,
-    )
-    from dissensus_train.studies import open_study
-
-    name = study.name
-    first = kept_summary(folder, paper.name, name)
-    assert first is not None, f"{folder}: it keeps no summary of {name} to join"
-    fewer = replace(study, methods=tuple(each for each in study.methods if str(each) not in kept), reference=None)
-    opened = (open_study(on_own_split(fewer, seed), store) for seed in seeds)
-    alone = (Evidence(opened=(one,), resamples=0) for one in opened)
-    new = reduce(joined, [summarise(with_fields(paper, claims=()), name, each, own_split=True) for each in alone])
-    values: dict[tuple[str, str, str], list[float]] = {}
-    items: dict[str, int] = {}
-    for row in new.scores:
-        values[row["stratum"], row["metric"], row["system"]] = row["by_seed"]
-        items[row["stratum"]] = row["items"]
-    for system, summary in kept.items():
-        for row in summary.scores:
-            if row["system"] == system and len(row["by_seed"]) == len(summary.seeds):
-                held = dict(zip(summary.seeds, row["by_seed"], strict=True))
-                values[row["stratum"], row["metric"], system] = [held[seed] for seed in seeds]
-    share = new.tested_share
-    answers: dict[str, Any] = {}
-    for claim in (claim for claim in paper.claims if claim.study == name):
-        like, asked = first.answers[claim.id], of_scores(claim.quantity, claim.about, values).tolist()
-        answers[claim.id] = measured_over_splits(like, asked, tested_share=share)
-    whole = planned(paper, name, open_study(on_own_split(study, seeds[0]), store), quick=False, instead=False)
-    scores = tuple(
-        row_over_splits({**row, "items": items[row["stratum"]]}, values[what], tested_share=share)
-        for row in first.scores
-        if (what := (row["stratum"], row["metric"], row["system"])) in values
-    )
-    new = replace(new, toml=whole.toml, rules=whole.rules, scores=scores, answers=answers)
-    assert can_join(first, new), f"{folder}: {name} there is of other rules, settings or data"
-    write_summary(folder, paper.name, found := joined(first, new))
-    return found
-
-
-def of_scores(
-    quantity: str, about: Mapping[str, Any], values: Mapping[tuple[str, str, str], Sequence[float]]
-) -> Floats:
-    """What a claim asks of each seed, from scores by stratum, metric and system."""
-
-    def score(system: str) -> Floats:
-        return np.array(values[about.get("stratum", "all"), about["metric"], system])
-
-    assert not about.get("target"), "scores against a target are not kept"
-    if quantity == "order":
-        pairs = combinations(about["systems"], 2)
-        return np.asarray(np.mean([score(high) > score(low) for high, low in pairs], axis=0))
-    ours = score(about["system"])
-    if quantity == "score":
-        return ours
-    theirs = score(about["against"])
-    return {"difference": ours - theirs, "relative change": ours / theirs - 1}[quantity]
 
 
 # --- there ----------------------------------------------------------------------------------------------------------
@@ -603,8 +518,8 @@ def main() -> None:
     """Do what is asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    names = ("prepare", "prepare-job", "train", "train-job", "measure-job", "store", "watched", "complete")
-    queue, study, there, job, measured, back, seen, rest = (verbs.add_parser(name) for name in names)
+    names = ("prepare", "prepare-job", "train", "train-job", "measure-job", "store", "watched")
+    queue, study, there, job, measured, back, seen = (verbs.add_parser(name) for name in names)
     queue.add_argument("--queue", type=Path, default=QUEUE)
     queue.add_argument("--quick", action="store_true", help="two epochs of a small network, to try the way")
     study.add_argument("study")
@@ -621,31 +536,19 @@ def main() -> None:
         verb.add_argument("--device", default="cuda")
         verb.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
     for verb in verbs.choices.values():
-        if verb not in (back, seen, rest):
+        if verb not in (back, seen):
             folder = CARRIED if verb in (queue, there) else CARRIED / "jobs"
             verb.add_argument("--folder", type=Path, default=folder)
     for verb in (back, seen):
         verb.add_argument("results", type=Path)
-    rest.add_argument("paper")
-    rest.add_argument("study", choices=KEPT)
-    rest.add_argument("seeds", type=seeds_of)
-    rest.add_argument("--results", type=Path, default=Path("docs/results"), help="where summaries are kept")
-    for verb in (back, rest):
-        verb.add_argument("store", type=Path)
+    back.add_argument("store", type=Path)
     given = parser.parse_args()
-    if given.verb not in ("store", "watched", "complete"):
+    if given.verb not in ("store", "watched"):
         (given.out if "out" in given else given.folder).mkdir(parents=True, exist_ok=True)
     if given.verb == "store":
         store(given.results, given.store, carried=CARRIED)
     elif given.verb == "watched":
         watched(given.results)
-    elif given.verb == "complete":
-        from dissensus_papers.papers import read_paper, read_summaries
-        from dissensus_train.studies import read_study
-
-        summaries, asked = read_summaries(given.results, "gheibi"), read_study(given.study)
-        held = {system: summaries[name] for system, name in KEPT[given.study].items()}
-        complete(read_paper(given.paper), asked, given.seeds, given.store, given.results, kept=held)
     elif given.verb == "prepare":
         prepare(given.queue, given.folder, quick=given.quick)
     elif given.verb == "prepare-job":

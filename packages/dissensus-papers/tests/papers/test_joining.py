@@ -37,17 +37,12 @@ ASKED = {
 }
 
 
-def claims_on(asked: dict[str, str]) -> str:
-    """A file of claims on a study whose seeds have splits of their own."""
-    studies = '[[studies]]\nname = "small"\nown_splits = true\n[[studies]]\nname = "shared"\n'
-    return studies + "".join(
-        f'[[claims]]\nid = "{name}"\nsays = "s"\nmark = "verified"\nstudy = "small"\n{asks}'
-        "reproduced = [-9.0, 9.0]\nin_direction = [-9.0, 9.0]\ncannot_fail = true\n"
-        for name, asks in asked.items()
-    )
-
-
-CLAIMS = claims_on(ASKED)
+STUDIES = '[[studies]]\nname = "small"\nown_splits = true\n[[studies]]\nname = "shared"\n'
+CLAIMS = STUDIES + "".join(
+    f'[[claims]]\nid = "{name}"\nsays = "s"\nmark = "verified"\nstudy = "small"\n{asks}'
+    "reproduced = [-9.0, 9.0]\nin_direction = [-9.0, 9.0]\ncannot_fail = true\n"
+    for name, asks in ASKED.items()
+)
 
 
 @dataclass(frozen=True)

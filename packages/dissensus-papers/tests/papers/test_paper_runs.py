@@ -18,15 +18,10 @@ import torch
 
 from dissensus.labels import label
 from dissensus.votes import votes_from_counts
-from dissensus_papers.papers import read_paper, read_summaries
-from dissensus_papers.papers.summary import write_summary
-from dissensus_train.studies import read_study
 from dissensus_train.training import RunStore, Training, TrainingData
 from dissensus_train.training.run import run_on
 from dissensus_train.training.streams import StreamedRuns
 from dissensus_train.training.together import train_together
-from tests.papers.test_joining import ASKED, Split, claims_on
-from tests.papers.test_joining import split as split
 
 if TYPE_CHECKING:
     from dissensus_train.training import Run
@@ -135,41 +130,3 @@ def test_groups_hold_what_can_go_together_in_the_order_of_the_queue(carried: Pat
     path = tmp_path / "queue.txt"
     path.write_text("# first\na 0-1\nb 3\n")
     assert list(SCRIPT["queued"](path)) == [("a", 0), ("a", 1), ("b", 3)]
-
-
-def numbers_near(value: Any) -> Any:
-    """The same with numbers that may differ as differences of rounded scores do."""
-    if isinstance(value, float):
-        return pytest.approx(value, abs=2e-5)
-    if isinstance(value, dict):
-        return {key: numbers_near(inside) for key, inside in value.items()}
-    return [numbers_near(inside) for inside in value] if isinstance(value, list) else value
-
-
-def test_seeds_of_which_other_summaries_keep_a_system_join_as_if_all_had_been_run(split: Split, tmp_path: Path) -> None:
-    """Majority runs of two seeds, soft ones from another summary, and a kept summary of two further seeds."""
-    asked = {name: asks for name, asks in ASKED.items() if name not in ("refused", "basins")}
-    (tmp_path / "claims.toml").write_text(claims_on(asked))
-    for name in ("small.toml", "shared.toml", "votes.csv", "x.npz"):
-        shutil.copy(split.folder / name, tmp_path)
-    made = Split(tmp_path)
-    whole, later = made.run("at once", 4), made.run("joined", range(2, 4))
-    assert later.seeds == (2, 3)
-    study = read_study(tmp_path / "small.toml")
-    about = (read_paper(tmp_path / "claims.toml"), study, range(2), tmp_path / "store", tmp_path / "joined")
-    found = SCRIPT["complete"](*about, kept={"soft": replace(whole, rules="another study's")})
-    assert read_summaries(tmp_path / "joined", "claims")["small"] == found
-    assert found.seeds == (0, 1, 2, 3)
-    # Two majority runs beside the four runs of the kept seeds: the soft ones are told where they were trained.
-    assert sum(found.trained_on.values()) == 6
-    same = ("toml", "split", "items", "data", "rules", "tested_share", "study", "cautions")
-    assert {key: getattr(found, key) for key in same} == {key: getattr(whole, key) for key in same}
-
-    for row, like in zip(found.scores, whole.scores, strict=True):
-        assert row == numbers_near(like)
-    assert found.answers == numbers_near(whole.answers)
-    with pytest.raises(KeyError):  # a seed that the other summary lacks
-        SCRIPT["complete"](*about, kept={"soft": replace(whole, seeds=(5, 6, 7, 8))})
-    write_summary(tmp_path / "joined", "claims", replace(later, data={"votes": "others"}))
-    with pytest.raises(AssertionError, match="other rules, settings or data"):
-        SCRIPT["complete"](*about, kept={"soft": whole})
