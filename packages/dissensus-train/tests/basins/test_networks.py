@@ -347,3 +347,20 @@ def test_a_layer_with_wrong_second_derivatives_is_told() -> None:
     assert hessian(model, x, y).size == 4 * 4 + 5 * 3
     with pytest.warns(FutureWarning), pytest.raises(InputError, match="the model cannot be copied"):
         hessian(nn.Sequential(nn.utils.weight_norm(nn.Linear(3, 3))).eval(), x, y)
+
+
+def test_a_network_that_has_learnt_its_items_by_heart_is_not_called_wrong() -> None:
+    """In single precision its curvature is rounding; in double it is measured."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 3)).eval(), torch.randn(20, 3)
+    with torch.no_grad():
+        model[2].weight *= 60
+        first, second = model(x).topk(2, dim=1).values.unbind(dim=1)
+        x = x[first - second > 16]
+        y = model(x).argmax(dim=1)
+    with pytest.raises(InputError, match="learnt these items by heart"):
+        hessian(model, x, y)
+    operator = hessian(model.double(), x.double(), y)
+    vector = torch.randn(operator.size, dtype=torch.double, generator=torch.Generator().manual_seed(1))
+    expected = slope_differences(model, lambda: model(x.double()), y, vector)
+    torch.testing.assert_close(operator.apply(vector), expected, rtol=1e-2, atol=1e-12)

@@ -47,6 +47,9 @@ AGREE: Final = 1e-3
 """Two products with the same vector must agree to this share of their length: rounding stays far below it, dropout far
 above."""
 
+BY_HEART: Final = 1000
+"""A mean loss below so many times what numbers are rounded by leaves little but rounding of its second derivatives."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Operator:
@@ -295,7 +298,7 @@ def _operator(
     with torch.no_grad(), same_bits(), warnings.catch_warnings():
         # PyTorch compiles its own forward-mode formulas by something that it has deprecated, on first use.
         warnings.filterwarnings("ignore", message=".*torch.jit.script", category=DeprecationWarning)
-        plain, expected = _checked(ways, (weights, measured.buffers), next(_filled(measured)), probe)
+        plain, expected = _checked(ways, measured, probe)
     close = AGREE * float(expected.norm() * probe.norm())
     shared: dict[str, Any] = {"measured": measured, "memory": memory, "traces": {} if traces is None else traces}
     products = Summed(
@@ -342,11 +345,9 @@ def _filled(measured: Objective, first: int = 0) -> Iterator[Chunk]:
         yield each_tensor(x, more), more(t), share
 
 
-def _checked(
-    ways: tuple[Product, Product], state: tuple[Tensor, Tensor], chunk: Chunk, vector: Tensor
-) -> tuple[Product, Tensor]:
+def _checked(ways: tuple[Product, Product], measured: Objective, vector: Tensor) -> tuple[Product, Tensor]:
     """The first way that the model's layers support, and its product; refused where it differs when taken twice."""
-    way, other = ways
+    (way, other), state, chunk = ways, (measured.weights, measured.buffers), next(_filled(measured))
     try:
         first = way(*state, *chunk, vector)
     except (RuntimeError, NotImplementedError):
@@ -358,6 +359,7 @@ def _checked(
         way = other
         first = way(*state, *chunk, vector)
         if not _symmetric(way, state, chunk, vector, first):
+            _refuse_learnt_by_heart(measured)
             raise InputError(
                 "basins: u.Hv and v.Hu differ, so that a layer's second derivatives are wrong (PyTorch's weight_norm "
                 "has such); take it out, as by torch.nn.utils.parametrize.remove_parametrizations"
@@ -367,6 +369,15 @@ def _checked(
     if not _agree(first, way(*state, *chunk, vector)):
         raise random_numbers("the same product taken twice differs")
     return way, first
+
+
+def _refuse_learnt_by_heart(measured: Objective) -> None:
+    loss = float(measured.losses(measured.weights[None]).abs().mean())
+    if loss < BY_HEART * torch.finfo(measured.dtype).eps:
+        raise InputError(
+            f"basins: the network has learnt these items by heart (mean loss {loss:.1g}), so that its curvature here is "
+            "rounding alone; measure it on other items, or in double precision (model.double())"
+        )
 
 
 def _symmetric(way: Product, state: tuple[Tensor, Tensor], chunk: Chunk, vector: Tensor, first: Tensor) -> bool:
