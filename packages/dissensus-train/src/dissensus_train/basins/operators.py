@@ -375,7 +375,7 @@ def _refuse_learnt_by_heart(measured: Objective) -> None:
     loss = float(measured.losses(measured.weights[None]).abs().mean())
     if loss < BY_HEART * torch.finfo(measured.dtype).eps:
         raise InputError(
-            f"basins: the network has learnt these items by heart (mean loss {loss:.1g}), so that its curvature here is "
+            f"basins: the network has learnt these items by heart (mean loss {loss:.1g}), so that its curvature is "
             "rounding alone; measure it on other items, or in double precision (model.double())"
         )
 
