@@ -352,9 +352,10 @@ def test_a_layer_with_wrong_second_derivatives_is_told() -> None:
 def test_a_network_that_has_learnt_its_items_by_heart_is_not_called_wrong() -> None:
     """In single precision its curvature is rounding; in double it is measured."""
     torch.manual_seed(0)
-    model, x = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 3)).eval(), torch.randn(20, 3)
+    last = nn.Linear(8, 3)
+    model, x = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), last).eval(), torch.randn(20, 3)
     with torch.no_grad():
-        model[2].weight *= 60
+        last.weight *= 60
         first, second = model(x).topk(2, dim=1).values.unbind(dim=1)
         x = x[first - second > 16]
         y = model(x).argmax(dim=1)
