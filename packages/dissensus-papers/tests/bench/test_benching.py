@@ -273,7 +273,7 @@ def test_a_file_without_a_method_is_refused(tmp_path: Path) -> None:
 
 def test_quick_says_so_and_does_not_mix_with_a_full_run(small: Path, tmp_path: Path) -> None:
     options = ["--protocol", str(small / "protocol.toml"), "--store", str(tmp_path / "store"), "--engine", "loop"]
-    command = ["bench", "--quick", "--sets", "one", "--device", "cpu", "--resamples", "20", *options]
+    command = ["bench", "--quick", "--sets", "one", "--device", "cpu", "--resamples", "200", *options]
     refused = CliRunner().invoke(app, [*command, "-o", str(small / "out")])
     assert isinstance(refused.exception, InputError)
     assert "results of a full run" in str(refused.exception)
@@ -644,7 +644,7 @@ def test_the_terminal_says_how_a_file_was_read_and_where_the_row_stands(
 ) -> None:
     write_predictions(small, entered / "mine/one.csv", scaled(near_people(small)))
     command = ["bench", "submit", str(entered / "mine"), "--name", "Mine", "--description", "It."]
-    command += ["-o", str(entered / "out"), "--protocol", str(small / "protocol.toml"), "--resamples", "20"]
+    command += ["-o", str(entered / "out"), "--protocol", str(small / "protocol.toml"), "--resamples", "200"]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert f"one.csv: {'rows sum to 100, and ' if 'perc' in note else ''}{note}" in result.stderr
@@ -680,6 +680,7 @@ def test_a_mistake_in_a_method_of_ones_own_is_told_with_its_line(small: Path, en
         ("def model(*sizes):\n    return 3\n", "mine.py"),
         ("def loss(logits):\n    return 3\n", "mine.py: TypeError"),
         ("def loss(logits, target):\n    return 'a'\n", "mine.py"),
+        ("def loss(logits, target):\n    raise SystemExit(0)\n", "mine.py, line 2: SystemExit: 0; mend it"),
     ],
 )
 def test_a_method_of_another_shape_is_refused_with_its_file(small: Path, entered: Path, text: str, told: str) -> None:
@@ -698,7 +699,7 @@ def test_what_is_wrong_in_a_protocol_is_told_of_the_protocol(small: Path) -> Non
 
 
 def test_without_summaries_the_remedy_is_a_command_that_is_there(small: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="run it first, or copy published ones there, which are in docs/results/bench"):
+    with pytest.raises(InputError, match=r"run it first \(published ones are in docs/results of the repository\)"):
         handed_in(small, tmp_path)
 
 

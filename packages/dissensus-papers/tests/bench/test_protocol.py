@@ -63,6 +63,8 @@ def one_set(name: str) -> str:
         ('controls = ["marginl"]\n', "'controls' names 'marginl', which is not there; did you mean 'marginal'"),
         ('[[sets]]\nname = "a"\nkind = "smells"\ndataset = {}\nsplits = "official"\n', "smells"),
         ('[comparison]\nmetric = "soft_nil"\n', "soft_nil"),
+        ('[comparison]\nmetric = "entce"\n', "line 2: 'metric' .*'entce', whose sign says too sure or too unsure"),
+        ('[comparison]\nothers = ["accuracy", "entce"]\n', "line 2: 'others' .*'entce', whose sign"),
         ('[comparison]\ntest = "t-test"\n', "friedman-nemenyi"),
         ("[kinds.text]\nseeds = 3\n", "kinds.text"),
         ("sieds = 4\n", "sieds"),

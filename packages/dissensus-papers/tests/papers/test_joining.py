@@ -294,7 +294,7 @@ def test_a_range_of_seeds_is_for_studies_whose_seeds_have_splits_of_their_own(sp
 
 def test_the_command_takes_a_number_or_the_first_and_the_last(split: Split, tmp_path: Path) -> None:
     command = ["reproduce", str(split.folder / "claims.toml"), "--only", "small", "--engine", "loop", "--device", "cpu"]
-    where = ["--resamples", "20", "--store", str(split.folder / "store"), "-o", str(tmp_path)]
+    where = ["--resamples", "200", "--store", str(split.folder / "store"), "-o", str(tmp_path)]
     for seeds, found in (("1-2", (1, 2)), ("1", (0, 1, 2)), ("3-3", (0, 1, 2, 3))):
         result = CliRunner().invoke(app, [*command, *where, "--seeds", seeds])
         assert result.exit_code == 0, result.output

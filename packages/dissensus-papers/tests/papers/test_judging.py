@@ -86,7 +86,7 @@ def test_what_does_not_change_is_not_on_the_side_of_a_change() -> None:
 
 
 def test_an_interval_that_is_small_is_not_shown_as_none() -> None:
-    assert claim_cells(judge(claim(), measured(-0.00123, -0.00142, -0.00104)))[2] == "-0.0012 [-0.0014, -0.001]"
+    assert claim_cells(judge(claim(), measured(-0.00123, -0.00142, -0.00104)))[2] == "-0.0012 [-0.0014, -0.0010]"
     assert claim_cells(judge(claim(), measured(-0.3, -0.4, -0.2)))[2] == "-0.300 [-0.400, -0.200]"
 
 
@@ -154,6 +154,43 @@ def test_counts_are_over_cells_and_need_all_of_them() -> None:
         "not run",
         "9 of 12 claims that it is about were measured",
     )
+
+
+def test_what_so_few_seeds_cannot_show_is_not_testable() -> None:
+    """Four seeds: an exact p is never below 1 / 16, and Holm makes nothing smaller."""
+    parts = [claim(id=name, mark="part", study="s") for name in ("a", "b")]
+    of = {"counts": "survives Holm", "of": ("a", "b")}
+    counted_claim = claim(id="holm", study="", quantity="count", about=of, equal=(0.0, 0.0), in_direction=(-inf, inf))
+    paper = structs.replace(read_paper("gheibi"), claims=(*parts, counted_claim))
+    for seeds, verdict in ((4, "not testable here"), (6, "not reproduced")):
+        gaps = tuple(-0.1 - n / 100 for n in range(seeds))
+        answers = {
+            each.id: {"asks": each.asks, "measured": measured(-0.12, -0.2, -0.1, by_seed=gaps).to_dict()}
+            for each in parts
+        }
+        kept = StudySummary(name="s", study="s", rules=paper.rules("s"), answers=answers, seeds=tuple(range(seeds)))
+        found = {each.claim.id: each for each in judge_paper(paper, {"s": kept})}
+        assert found["holm"].verdict == verdict
+
+
+def test_one_seed_says_nothing_of_others() -> None:
+    """Its interval is over items alone, and narrower than that of four seeds."""
+    asked = claim(study="s")
+    paper = structs.replace(read_paper("gheibi"), claims=(asked,))
+    answer = {"asks": asked.asks, "measured": measured(-0.3, -0.4, -0.2, by_seed=(-0.3,)).to_dict()}
+    kept = StudySummary(name="s", study="s", rules=paper.rules("s"), answers={asked.id: answer}, seeds=(0,))
+    (alone,) = judge_paper(paper, {"s": kept})
+    assert (alone.verdict, alone.why) == ("inconclusive", "it is one seed, which says nothing of others")
+    (several,) = judge_paper(paper, {"s": replace(kept, seeds=(0, 1))})
+    assert several.verdict == "reproduced"
+
+
+def test_a_size_that_is_not_the_papers_is_told() -> None:
+    for paper, told in ((-0.3, False), (-0.45, True), (None, False)):
+        judged = judge(claim(paper=paper), measured(-0.3, -0.4, -0.2))
+        assert (judged.verdict, judged.beyond) == ("reproduced", told)
+        assert claim_cells(judged)[2].endswith("another size than the paper's") == told
+    assert not judge(claim(paper=-0.45), measured(-0.3, -0.4, 0.2)).beyond
 
 
 def test_what_was_not_run_or_refused_is_said(small: Small) -> None:

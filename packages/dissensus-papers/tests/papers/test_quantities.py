@@ -109,6 +109,22 @@ def test_an_order_is_the_share_of_pairs(evidence: Evidence) -> None:
     for systems, right in ((ranked, 1.0), (ranked[::-1], 0.0), ([ranked[1], ranked[0], ranked[2]], 2 / 3)):
         found = measure(evidence, "order", {"metric": "kl", "systems": systems})
         assert found.value.value == pytest.approx(right)
+    # Constants that name the same class are equally accurate: neither order is right.
+    same = ["marginal", "majority + temperature", MAJORITY]
+    scores = evidence.evaluation.overall
+    assert scores.get(same[1], "accuracy").value == scores.get(same[2], "accuracy").value
+    tied = measure(evidence, "order", {"metric": "accuracy", "systems": same[1:]})
+    assert tied.value.value == 0.5
+
+
+def test_what_is_not_defined_is_refused_and_no_number(evidence: Evidence) -> None:
+    """A constant has no entropy correlation."""
+    constant = {"metric": "entropy_spearman", "system": "marginal"}
+    for quantity, about in (("score", {}), ("difference", {"against": SOFT}), ("relative change", {"against": SOFT})):
+        with pytest.raises(InputError, match="entropy_spearman of 'marginal' is not defined on these items"):
+            measure(evidence, quantity, {**constant, **about})
+    with pytest.raises(InputError, match="is not defined"):
+        measure(evidence, "order", {"metric": "entropy_spearman", "systems": [SOFT, "marginal"]})
 
 
 def test_the_gain_correlation_is_spearmans_of_gain_and_distance(evidence: Evidence) -> None:

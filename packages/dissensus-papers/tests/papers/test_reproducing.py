@@ -255,7 +255,7 @@ def test_readme_and_page_tell_the_counts_of_the_published_results(paper: str, ki
 
 
 def test_a_quick_run_says_so_on_every_page(small: Small, tmp_path: Path) -> None:
-    command = ["reproduce", str(small.claims), "--quick", "--engine", "loop", "--device", "cpu", "--resamples", "20"]
+    command = ["reproduce", str(small.claims), "--quick", "--engine", "loop", "--device", "cpu", "--resamples", "200"]
     result = CliRunner().invoke(app, [*command, "--store", str(tmp_path / "store"), "-o", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
     kept = read_summaries(tmp_path / "out", "claims")
@@ -295,7 +295,7 @@ def test_a_stand_in_is_said_beside_every_verdict(small: Small, tmp_path: Path) -
 
 def test_a_folder_without_summaries_is_refused(small: Small, tmp_path: Path) -> None:
     paper = read_paper(small.claims)
-    with pytest.raises(InputError, match="no summaries of claims are here; run it first, or copy"):
+    with pytest.raises(InputError, match="no summaries of claims are here; run it first"):
         read_summaries(tmp_path, paper.name)
     (tmp_path / "claims").mkdir()
     (tmp_path / "claims" / "x.json").write_text("{}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
+from dissensus.errors import InputError
 from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -160,6 +161,9 @@ def html(header: Sequence[str], rows: Iterable[Sequence[str]], *, kind: str = "t
 def write_texts(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
     """The paths of texts, by file name, each written whole or not at all into a folder that is made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
+    for path in (folder / name for name in texts):
+        if path.is_dir():
+            raise InputError(f"{path}: it is a folder, and a file of this name is to be written; give another place")
     for name, text in texts.items():
         with whole_file(folder / name) as part:
             part.write_text(text, encoding="utf-8")

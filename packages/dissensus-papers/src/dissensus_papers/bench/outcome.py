@@ -9,7 +9,7 @@ import numpy as np
 
 from dissensus.evaluation import METRICS, Estimate
 from dissensus_papers.bench.protocol import ORDERED, REPLACED, WITH, study_name
-from dissensus_papers.bench.ranking import against_best, place_among, rank_methods
+from dissensus_papers.bench.ranking import against_best, place_among, rank_methods, ranks_of
 from dissensus_papers.papers.evidence import ALL
 from dissensus_papers.papers.summary import DASH, ends_of, worth_of
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from dissensus_papers.bench.protocol import BenchSet, Protocol
     from dissensus_papers.bench.ranking import MethodRanking
     from dissensus_papers.papers.summary import StudySummary
+
+CONVEX: Final = ("soft_nll", "kl", "brier", "rps")
+"""Metrics by which a mean of predictions scores no worse than these do in the mean (Jensen's inequality)."""
 
 FEWEST_SEEDS: Final = 3
 """With fewer, the luck of a seed may pass for a method."""
@@ -126,6 +129,7 @@ class Comparison:
         title: which sets.
         ranking: by each set's metric; None where there is too little.
         best: the first method that is no control; empty where there is none.
+        best_without: by set, which one would be the first without it, where that is another.
         p_holm: by method, of its difference from the best one (`against_best`).
         why: there is none.
         left_out: methods that lack a score on one of the sets.
@@ -143,6 +147,7 @@ class Comparison:
     outside: Mapping[str, float] = field(default_factory=dict)
     others: Mapping[str, Mapping[str, float]]
     best: str = ""
+    best_without: Mapping[str, str] = field(default_factory=dict)
     p_holm: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -175,7 +180,7 @@ class Standings:
             over.slug: {
                 "title": over.title,
                 "metric": self.protocol.comparison.metric,
-                "best": over.best,
+                **{key: getattr(over, key) for key in ("best", "best_without")},
                 "p_holm": over.p_holm,
                 "ranking": over.ranking and over.ranking.to_dict(),
                 **{key: getattr(over, key) for key in ("why", "left_out", "cautioned", "outside")},
@@ -228,7 +233,9 @@ def standings(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> Stan
         sets=sets,
         comparisons=tuple(comparisons.values()),
         answers=tuple(
-            _answer(protocol, comparisons[slug], groups[slug][1], quick=quick) for slug in ("few", "uncut", "many")
+            _answer(protocol, comparisons[slug], groups[slug][1], quick=quick)
+            for slug in ("few", "uncut", "many")
+            if slug != "uncut" or groups["uncut"][1] != groups["few"][1]
         ),
         not_run=tuple(_not_run(protocol, summaries)),
         quick=quick,
@@ -320,21 +327,29 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
         why = f"too little to rank (sets: {len(sets)}; methods that are on all of them: {len(whole)})"
         return Comparison(**about, ranking=None, why=why, others={})
     others = {}
-    for metric in protocol.comparison.others:
+    for metric in protocol.metrics[1:]:
         # A constant has no correlation with anything, and is not ranked by it.
         names = everywhere(metric, whole)
         if len(names) > 2:
             by_metric, _ = ranked(metric, names)
             others[metric] = dict(zip(by_metric.methods, by_metric.mean_ranks, strict=True))
     ranking, scores = ranked("", whole)
-    best = next((name for name in ranking.methods if name not in protocol.controls), "")
+    answers = [name for name in ranking.methods if name not in protocol.controls]
+    best = answers[0] if answers else ""
     p_holm = against_best(scores, methods=whole, best=best) if best else {}
+    ranks = dict(zip(whole, ranks_of(scores).T, strict=True))
+    firsts = {
+        on.name: min(answers, key=lambda name: np.delete(ranks[name], place).mean(), default="")
+        for place, on in enumerate(sets)
+    }
+    best_without = {name: first for name, first in firsts.items() if first != best}
     places = {
         name: [place_among(on.losses(on.metric)[name], own) for on, own in zip(sets, scores, strict=True)]
         for name in beside
     }
     outside = {name: float(np.mean(ranks)) for name, ranks in places.items()}
-    return Comparison(**about, ranking=ranking, others=others, best=best, p_holm=p_holm, outside=outside)
+    about |= {"best": best, "best_without": best_without, "p_holm": p_holm, "outside": outside}
+    return Comparison(**about, ranking=ranking, others=others)
 
 
 def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult], *, quick: bool) -> str:
@@ -343,7 +358,10 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     if ranking is None or not best:
         why = comparison.why if ranking is None else "only controls were run here"
         return f"{began} there is no answer: {why}. The evidence is thin."
-    others = [name for name in ranking.methods if name != best]
+    averages = {f"{name}-ensemble": name for name in protocol.ensembles}
+    # What could not be otherwise is no finding.
+    parts = averages.get(best, "") if all(on.metric in CONVEX for on in sets) else ""
+    others = [name for name in ranking.methods if name not in (best, parts)]
     ahead = [name for name in others if ranking.rank(name) < ranking.rank(best)]
     behind = [name for name in others if name not in ahead and ranking.apart(best, name)]
     near = [name for name in others if not ranking.apart(best, name)]
@@ -360,6 +378,17 @@ def _answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult
     told = [name for name in near if comparison.p_holm[name] < protocol.comparison.alpha and name not in ahead]
     if told:
         sentences.append(f"Wilcoxon's test with Holm, against it alone, does tell it apart from {_and(told)}.")
+    unsure = [f"Without {name} {first} comes first." for name, first in comparison.best_without.items()]
+    sentences += unsure or ["It stays first whichever set is left out."]
+    if parts:
+        sentences.append(f"That it is ahead of {parts}, whose runs it averages, could not be otherwise (Jensen).")
+    alone = [name for name in ranking.methods if name not in averages and name not in protocol.controls]
+    if best in averages and alone:
+        ties = sum(not ranking.apart(alone[0], name) for name in alone[1:])
+        behind_it = f", not significantly ahead of the next {ties} (Nemenyi)" if ties else ""
+        sentences.append(
+            f"Of single models {alone[0]} comes first (mean rank {ranking.rank(alone[0]):.2f}){behind_it}."
+        )
     sentences += [f"Ahead of it stands a control: {_and(ahead)}."] if ahead else []
     # Right behind it a row has the rank after its own, and right before it the same one.
     outside = [name for name, rank in comparison.outside.items() if rank < ranking.rank(best) + 0.5]
@@ -401,7 +430,7 @@ def thin_reasons(protocol: Protocol, ranking: MethodRanking, sets: Sequence[SetR
         f"only {number} sets (the protocol asks for {least})": number < least,
         f"Friedman's test finds no significant difference between the methods (p = {ranking.p:.2g})": ranking.p
         >= protocol.comparison.alpha,
-        f"only {seeds} seeds": seeds < FEWEST_SEEDS,
+        f"only {seeds} seed{'s'[: seeds - 1]}": seeds < FEWEST_SEEDS,
     }
     return [reason for reason, holds in reasons.items() if holds]
 

@@ -121,6 +121,9 @@ class Comparing(TomlTable):
         for name in (self.metric, *self.others):
             if name not in METRICS:
                 raise no_such("metric" if name == self.metric else "others", name, METRICS)
+            if METRICS[name].better == "zero":
+                where = "metric" if name == self.metric else "others"
+                raise TableError(where, f"has '{name}', whose sign says too sure or too unsure, not which is better")
         if not 0 < self.alpha < 1:
             raise TableError("alpha", f"is {self.alpha}; give a level between 0 and 1, such as 0.05")
 
@@ -246,6 +249,8 @@ class Protocol(TomlTable):
     def chosen(self, names: tuple[str, ...]) -> tuple[BenchSet, ...]:
         """The sets of these names, or all where none is named."""
         known = {bench_set.name: bench_set for bench_set in self.sets}
+        if not known:
+            raise InputError("bench: the protocol has no set; add [[sets]] to it")
         for name in names:
             if name not in known:
                 raise InputError(f"bench: '{name}' is no set of the protocol{choices(name, known)}")

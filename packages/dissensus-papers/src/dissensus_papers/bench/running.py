@@ -117,7 +117,7 @@ def run_bench(
                 for summary in _run(protocol, bench_set, entry, store, folder, place, how, train):
                     made.append(summary)
                     yield summary
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 if method is None or isinstance(error, InputError | OSError | MemoryError):
                     raise
                 # Also of a worker, of whose traceback only the text is left.

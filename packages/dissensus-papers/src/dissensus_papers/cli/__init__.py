@@ -23,7 +23,7 @@ Kept = Annotated[
     typer.Option("--from", metavar="FOLDER", help="Write the pages from summaries that are there; nothing is run."),
 ]
 Seeds = Annotated[int, typer.Option(min=0, help="How many seeds; 0 takes those that are stated.")]
-Resamples = Annotated[int, typer.Option(min=0, help="Of items and seeds, behind each interval.")]
+Resamples = Annotated[int, typer.Option(min=200, help="Of items and seeds, behind each interval.")]
 
 
 def a_folder(path: Path | None) -> Path | None:

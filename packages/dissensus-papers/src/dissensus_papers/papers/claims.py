@@ -372,6 +372,8 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
     if most < low or least > high:
         share = "; write 30 % as 0.3" if quantity.percent else ""
         raise TableError(near, f"lies beyond what there can be, {low:g} to {high:g}{share}")
+    if claim.equal is not None and least == most and claim.quantity not in ("count", "order", "ood ahead"):
+        raise TableError("equal", "holds one value, which no interval lies in; give the lowest and the highest")
     if claim.paper is not None and not least <= claim.paper <= most:
         raise TableError("paper", f"is {claim.paper:g}, which is not in {near}; mend its sign or the range")
     if claim.equal is not None:

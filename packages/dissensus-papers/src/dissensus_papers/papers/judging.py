@@ -85,6 +85,14 @@ class JudgedClaim:
     cautions: tuple[str, ...] = ()
 
     @property
+    def beyond(self) -> bool:
+        """Whether it is reproduced, and our interval does not hold the paper's value: the size is another."""
+        value = None if self.measured is None else self.measured.value
+        if self.verdict != REPRODUCED or value is None or value.low is None or value.high is None:
+            return False
+        return self.claim.paper is not None and not value.low <= self.claim.paper <= value.high
+
+    @property
     def kind(self) -> str:
         """What it is counted among: one of `KINDS`, or `NOT_COUNTED`; empty for a part of another claim."""
         if self.claim.mark in ("control", "part"):
@@ -158,6 +166,8 @@ def _of_study(claim: Claim, summary: StudySummary | None) -> JudgedClaim:
         judged = JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
     else:
         judged = judge(claim, msgspec.convert(answer["measured"], Measured))
+        if len(summary.seeds) == 1 and judged.measured is not None and judged.measured.over:
+            judged = replace(judged, verdict=INCONCLUSIVE, why="it is one seed, which says nothing of others")
     return replace(judged, tested_on=tested_on, of_seeds=len(summary.seeds), cautions=summary.cautions)
 
 
@@ -216,6 +226,9 @@ def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
     if len(values) < len(parts):
         why = f"{len(values)} of {len(parts)} claims that it is about were measured"
         return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, tested_on=weakest)
+    if claim.about.get("counts") == "survives Holm" and not claim.cannot_fail and not _can_survive(parts):
+        why = f"of {len(parts)} claims none could survive Holm's correction, with so few seeds"
+        return JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=why, tested_on=weakest)
     unsure, beside = sum(part.verdict == INCONCLUSIVE for part in parts), ""
     if claim.quantity == "average":
         measured = _average(values)
@@ -256,6 +269,12 @@ def _count(claim: Claim, parts: Sequence[JudgedClaim]) -> int:
         return sum(map(_on_its_side, parts))
     p = np.array([1.0 if part.wilcoxon is None else part.wilcoxon for part in parts])
     return int((holm(p) < LEVEL).sum())
+
+
+def _can_survive(parts: Sequence[JudgedClaim]) -> bool:
+    """Whether the least p-values that so many seeds allow would survive Holm's correction."""
+    least = [0.5 ** len(part.measured.by_seed) if part.measured is not None else 1.0 for part in parts]
+    return bool((holm(np.array(least)) < LEVEL).any())
 
 
 def _on_its_side(part: JudgedClaim) -> bool:

@@ -219,7 +219,9 @@ def _in_short(judged: Sequence[JudgedClaim]) -> list[str]:
         control = kind == "controls"
         verdicts = ", ".join(f"{number} {shown_verdict(control, verdict, number)}" for verdict, number in tally.items())
         if tally:
-            sentences.append(f"{HEADINGS[kind]} ({sum(tally.values())}): {verdicts}.")
+            beyond = sum(row.beyond for row in judged if row.kind == kind)
+            sized = f" In {beyond} of those reproduced our interval does not hold the paper's value." if beyond else ""
+            sentences.append(f"{HEADINGS[kind]} ({sum(tally.values())}): {verdicts}.{sized}")
         elif kind == "claims":
             sentences.append("No claim was tested on the paper's own people: their answers are not here.")
     return sentences
@@ -250,9 +252,10 @@ def claim_cells(judged: JudgedClaim) -> tuple[str, str, str, str, str]:
             shown = [claim.text_of(end) for end in (value, low, high)]
             # An interval that is small is not none.
             if shown[1] == shown[2] and low < high:
-                shown = [f"{end:.2g}" for end in (value, low, high)]
+                shown = [f"{end:#.2g}" for end in (value, low, high)]
             ours = f"{shown[0]} [{shown[1]}, {shown[2]}]"
         ours += f" ({judged.beside})" if judged.beside else ""
+        ours += ", another size than the paper's" if judged.beyond else ""
     pairs = " pairs" if judged.measured is not None and judged.measured.over == PAIRS else ""
     verdict = shown_verdict(claim.mark == "control", judged.verdict)
     if judged.verdict == NO_VERDICT:

@@ -95,7 +95,10 @@ def _values(evaluation: Evaluation, about: About, system: str) -> Table:
     if system not in values.get(about["metric"], ()):
         known = ", ".join(evaluation.systems)
         raise InputError(f"claims: there is no {about['metric']} of '{system}' in this study; its systems are {known}")
-    return values[about["metric"]][system]
+    found = values[about["metric"]][system]
+    if not np.isfinite(found[0]).all():
+        raise InputError(f"claims: {about['metric']} of '{system}' is not defined on these items")
+    return found
 
 
 def _stratum(about: About) -> tuple[str, str]:
@@ -207,8 +210,9 @@ def _order(evidence: Evidence, about: About) -> Measured:
 
 
 def _in_order(values: Sequence[float]) -> float:
+    """The share of pairs in order; of equal values neither is the higher."""
     pairs = list(combinations(values, 2))
-    return sum(high > low for high, low in pairs) / len(pairs)
+    return sum((high > low) + (high == low) / 2 for high, low in pairs) / len(pairs)
 
 
 def _gain_correlation(evidence: Evidence, about: About) -> Measured:

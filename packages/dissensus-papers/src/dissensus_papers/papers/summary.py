@@ -205,6 +205,8 @@ def decides(text: str) -> dict[str, Any]:
 def _answer(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     try:
         measured = measure(evidence, claim.quantity, claim.about)
+        if not np.isfinite([measured.value.value, *measured.by_seed]).all():
+            raise InputError("claims: it is not defined here, as a correlation with what is the same for all items")
     except InputError as error:
         key = "not measured" if isinstance(error, NotMeasuredError) else "refused"
         return {"asks": claim.asks, key: without_place(str(error).removeprefix("claims: "))}
@@ -363,8 +365,8 @@ def read_summaries(folder: Path, paper: str) -> dict[str, StudySummary]:
         summaries[summary.name] = summary
     if not summaries:
         raise InputError(
-            f"{folder / paper}: no summaries of {paper} are here; run it first, or copy published ones there, which "
-            f"are in docs/results/{paper}"
+            f"{folder / paper}: no summaries of {paper} are here; run it first (published ones are in docs/results of "
+            "the repository)"
         )
     return summaries
 
