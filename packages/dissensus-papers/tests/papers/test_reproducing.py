@@ -163,6 +163,13 @@ def test_what_runs_alone_obey_is_refused_beside_from_and_a_file_is_no_folder(sma
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_where_a_folder_has_a_pages_name_no_page_is_written(tmp_path: Path) -> None:
+    (tmp_path / "gheibi.json").mkdir()
+    with pytest.raises(InputError, match=r"gheibi\.json: it is a folder"):
+        write_pages(read_paper("gheibi"), read_summaries(RESULTS, "gheibi"), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["gheibi.json"]
+
+
 @pytest.mark.parametrize("name", ["gheibi", "pavlovic", "singh"])
 def test_the_published_pages_are_what_the_tool_writes(name: str, tmp_path: Path) -> None:
     if not (RESULTS / name).is_dir():

@@ -205,6 +205,17 @@ def test_missing_votes_are_refused_unless_only_common_ones_count(files: dict[str
     assert any("have a prediction of every system; these count" in each for each in told["notes"])
 
 
+def test_people_whose_names_look_alike_are_not_named_under_pseudonyms(tmp_path: Path) -> None:
+    rows = [f"{item},{name},{label}" for item in range(30) for name, label in (("Zebedee", "a"), ("zebedee ", "b"))]
+    (tmp_path / "votes.csv").write_text("item,annotator,label\n" + "\n".join(rows) + "\n")
+    (tmp_path / "key").write_text("secret")
+    outputs = ("--pseudonyms", tmp_path / "key", "--json", tmp_path / "o.json")
+    done = run(tmp_path / "votes.csv", *outputs, command=votes_app)
+    said = done.stdout + done.stderr + (tmp_path / "o.json").read_text()
+    assert "2 annotators have names that differ only in white space, case or spelling" in said
+    assert "zebedee" not in said.lower()
+
+
 def test_inspection_names_people_by_pseudonyms_and_hides_small_groups(files: dict[str, Path], tmp_path: Path) -> None:
     out, page = tmp_path / "inspected.json", tmp_path / "inspected.html"
     (tmp_path / "key").write_text("k", encoding="utf-8")

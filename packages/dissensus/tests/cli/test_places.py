@@ -25,6 +25,11 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link.csv").symlink_to("votes.csv")
     run("data", "sample", ".")
+    (tmp_path / "hard.csv").hardlink_to(tmp_path / "votes.csv")
+    (tmp_path / "study.toml").write_text('[dataset]\nvotes = "votes.csv"\ntexts = "texts.csv"\n')
+    for made in ("own.csv", "own.csv.json", "r-files/gains.csv", "bundle/SHA256SUMS", "bundle/bundle.json"):
+        (tmp_path / made).parent.mkdir(exist_ok=True)
+        (tmp_path / made).write_text("{}")
 
 
 def run(*words: str) -> Any:
@@ -54,6 +59,17 @@ EVALUATE = ("evaluate", "--votes", "votes.csv", "--predictions", "model.csv", "-
             "--latex none/a.tex: there is no folder none",
         ),
         ("study init votes.csv texts.csv -o texts.csv", "--output would write over texts.csv"),
+        ("votes inspect votes.csv --json hard.csv", "--json would write over hard.csv, which VOTES reads"),
+        ("votes inspect own.csv --json own.csv.json", "--json would write over own.csv.json, which VOTES reads"),
+        ("study status study.toml --json votes.csv", "--json would write over votes.csv, which STUDY reads"),
+        ("study run study.toml --json folder/../texts.csv", "--json would write over folder/../texts.csv"),
+        ("report study.toml -o page.html --json votes.csv", "--json would write over votes.csv"),
+        (
+            "report --votes votes.csv --predictions r-files/gains.csv -o r.html",
+            "--predictions r-files/gains.csv lies in r-files, which the report fills",
+        ),
+        ("predict bundle texts.csv -o bundle/p.csv", "--output bundle/p.csv lies in bundle, whose parts are checked"),
+        ("predict bundle texts.csv -o p.csv --json bundle/bundle.json", "--json bundle/bundle.json lies in bundle"),
     ],
 )
 def test_a_file_that_is_read_is_not_written_nor_one_twice(command: str, said: str, tmp_path: Path) -> None:

@@ -128,6 +128,20 @@ def test_of_few_people_whose_habits_may_be_known_only_most_shares_are_too_many(p
     assert told(counts, half, who=who) is accused
 
 
+@pytest.mark.parametrize(
+    ("classes", "even", "votes", "items"),
+    [(3, 0.5, 3, 100), (3, 2.0, 3, 200), (5, 0.5, 3, 200), (3, 0.5, 5, 300), (2, 0.2, 5, 200), (2, 0.5, 3, 100)],
+)
+def test_of_contested_items_alone_the_truth_is_not_accused(classes: int, even: float, votes: int, items: int) -> None:
+    """Also where these are too few to say that they were chosen: up to 20 of 25 truths seemed to know the votes."""
+    for trial in range(25):
+        generator = np.random.default_rng(trial)
+        truth = generator.dirichlet(np.full(classes, even), 20 * items)
+        counts = generator.multinomial(votes, truth)
+        kept = np.flatnonzero(counts.max(axis=1) < votes)[:items]
+        assert not told(counts[kept], truth[kept]), trial
+
+
 def test_few_items_that_happen_to_be_alike_are_no_caution() -> None:
     """Two votes of ten items differ each time in one of a thousand sets, and an honest half is then right on all."""
     unsure = np.stack([np.linspace(0.49, 0.51, 10), np.linspace(0.51, 0.49, 10)], axis=1)

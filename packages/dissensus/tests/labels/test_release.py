@@ -71,6 +71,8 @@ def test_a_release_holds_every_weighting_and_the_votes(votes: Votes, tmp_path: P
     assert all(f"| `{column}` |" in card for column in rows.columns)
     with pytest.raises(InputError, match=r"holds labels\.parquet, votes\.parquet, README\.md already"):
         write_release(votes, tmp_path / "out", name="digits")
+    with pytest.raises(InputError, match=r"README\.md: this is a file; give the name of a folder"):
+        write_release(votes, tmp_path / "out" / "README.md", name="digits")
 
 
 def test_the_hub_reads_a_release(votes: Votes, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_a_budget_is_spent_to_the_last_vote_whatever_binary_numbers_make_of_pric
     assert bought[3] == 10
 
 
-@pytest.mark.parametrize("budget", [1e6, 1e12])
+@pytest.mark.parametrize("budget", [1e6, 1e12, 1e20])
 def test_free_items_beat_votes_by_soft_nll_however_rich_one_is(budget: float) -> None:
     best = plan(pilot(), goal="soft_nll", budget=budget).best
     assert best is not None

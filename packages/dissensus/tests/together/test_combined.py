@@ -157,3 +157,22 @@ def test_predictions_made_of_the_votes_themselves_are_told() -> None:
 def test_one_class_is_refused() -> None:
     with pytest.raises(InputError, match="only class"):
         dis.combine(dis.simulate_votes(np.ones((30, 1)), 3, annotators=9, seed=0), np.ones((30, 1)))
+
+
+def test_votes_that_were_added_or_chosen_are_told() -> None:
+    generator = np.random.default_rng(5)
+    truth = generator.dirichlet(np.full(3, 0.5), 900)
+    counts = generator.multinomial(2, truth)
+    third = counts + generator.multinomial(1, truth) * (counts.max(axis=1) < 2)[:, None]
+    three = generator.multinomial(3, truth)
+    contested = np.flatnonzero(three.max(axis=1) < 3)
+    for votes, said, why in (
+        (counts, truth, ""),
+        (third, truth, "people agree less on items with more votes"),
+        (three[contested], truth[contested], "people agree on these items less often than independent votes would"),
+    ):
+        names = [f"i{row}" for row in range(len(votes))]
+        notes = dis.combine(votes_of(votes), predictions_of(said, names), resamples=0).notes
+        told = [note for note in notes if note.startswith("people agree")]
+        assert len(told) == bool(why)
+        assert all(note.startswith(why) for note in told)

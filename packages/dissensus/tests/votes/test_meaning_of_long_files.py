@@ -117,7 +117,7 @@ class TestItems:
         rows = [("i", "A", "Yes "), ("i", "b", "YES"), ("j", "a ", "Yes"), ("j", "b", "no"), ("k", "a", "yes")]
         plain = read(rows, "item", "annotator", "label")
         for what in ("labels", "annotators"):
-            assert any(f"the {what} " in note and f"merge_spellings=['{what}']" in note for note in plain.notes)
+            assert any(f"{what} " in note and f"merge_spellings=['{what}']" in note for note in plain.notes)
         votes = read(rows, "item", "annotator", "label", merge_spellings="labels").votes
         assert (votes.classes, votes.label.tolist()) == (("Yes", "no"), [0, 0, 0, 1, 0])
         assert votes.annotators is not None

@@ -23,24 +23,9 @@ Answers = dict[str, float]
 """By what the model said, its probability, together at most 1 unless it was stated in words; empty where a record is
 written in a form, and what it says cannot be read."""
 
-ANSWER_KEYS: Final = (
-    "answer",
-    "final_answer",
-    "label",
-    "prediction",
-    "predicted_label",
-    "predicted",
-    "pred",
-    "y_pred",
-    "winner",
-    "choice",
-    "verdict",
-    "generated_text",
-    "completion",
-    "output",
-    "response",
-    "text",
-)
+_LABELS: Final = ("answer", "final_answer", "label", "prediction", "predicted_label", "predicted", "pred", "y_pred")
+_TEXTS: Final = ("generated_text", "completion", "output", "response", "text")
+ANSWER_KEYS: Final = (*_LABELS, "winner", "choice", "verdict", *_TEXTS)
 """Where a record or a column may have an answer in words, the likeliest first."""
 
 OBJECT_KEYS: Final = ("distribution", "probabilities", *ANSWER_KEYS, "rating", "class", "category", "decision")

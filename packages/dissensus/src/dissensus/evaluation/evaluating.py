@@ -19,7 +19,7 @@ from dissensus.evaluation.comparison.strata import ALL, Stratum, by_column, halv
 from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.evaluated import HEADLINES, Compared
 from dissensus.evaluation.evaluated import Evaluation as Evaluation
-from dissensus.evaluation.finite_panel.known_votes import chosen_to_differ, knows_the_votes
+from dissensus.evaluation.finite_panel.known_votes import added_or_chosen, knows_the_votes
 from dissensus.evaluation.finite_panel.people_ruler import Ruler, mean_losses, people_ruler, worth_in_people
 from dissensus.evaluation.finite_panel.seeds import of_seeds
 from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, shared
@@ -28,7 +28,6 @@ from dissensus.evaluation.predictions import MODEL
 from dissensus.evaluation.probabilities import Predictions, checked_human
 from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, Scorer, over_all_classes, panel_or_reason, with_classes
 from dissensus.labels.distribution import LabelDistribution
-from dissensus.votes.added import added_where_people_differ
 from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
@@ -342,9 +341,7 @@ def _of_votes(panel: Panel | None, why: str, ruler: Ruler | str) -> list[str]:
     if alone := int((panel.size == 1).sum()):
         notes.append(f"{alone:,} of {len(panel):,} items have a single vote, which says little of what people think")
     notes += [f"except for soft NLL, {THESE_PEOPLE}"] if shared(panel) else []
-    # Where votes were added until two agree, they look chosen, too.
-    added = added_where_people_differ(panel.mass, panel.squares.sum(axis=1), panel.size)
-    return [*filter(None, [added or chosen_to_differ(panel)]), *notes]
+    return [*filter(None, [added_or_chosen(panel)]), *notes]
 
 
 def _of_one_seed(systems: Mapping[str, Predictions]) -> list[str]:

@@ -60,6 +60,8 @@ def write_release(votes: Votes, folder: Path, *, name: str, licence: str | None 
         name: what the card calls the set.
         licence: as the Hub spells it, such as cc-by-4.0; None says other.
     """
+    if folder.is_file():
+        raise InputError(f"{folder}: this is a file; give the name of a folder")
     files = [folder / name for name in (FILE, VOTES, CARD)]
     if there := [file.name for file in files if file.exists()]:
         raise InputError(f"{folder}: the folder holds {', '.join(there)} already; choose another, or remove them")

@@ -138,14 +138,14 @@ class Pair:
         weights, share = self._rows
         mean, deviation = self.by_metric[metric].moments(k, weights, share)
         truth = share * (weights @ self.by_metric[metric].truth)
-        return _middle(np.hypot(mean - truth, deviation / np.sqrt(items)) / np.maximum(np.abs(truth), 1e-12))
+        return _middle(np.hypot(mean - truth, deviation / items**0.5) / np.maximum(np.abs(truth), 1e-12))
 
     def power(self, metric: str, items: int, k: int) -> Estimate:
         """The chance of finding the better system better, with an interval for what the pilot leaves open."""
         if items < 2:
             return Estimate(0.0, 0.0, 0.0, LEVEL, len(self.others))
         mean, deviation = self.by_metric[metric].moments(k, *self._rows)
-        distance = mean / deviation * np.sqrt(items) + stdtrit(items - 1, SIZE / 2)
+        distance = mean / deviation * items**0.5 + stdtrit(items - 1, SIZE / 2)
         if items < FEW and abs(distance[0]) < 4:
             distance = distance + self._simulated(metric, np.array([items]), k)[0] - distance[0]
         return _middle(ndtr(distance))

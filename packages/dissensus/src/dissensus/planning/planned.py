@@ -15,7 +15,7 @@ from dissensus.bootstrap import json_fields, json_value
 from dissensus.errors import InputError
 from dissensus.evaluation.arguments import systems_in
 from dissensus.evaluation.comparison.verdict import listed
-from dissensus.evaluation.finite_panel.known_votes import knows_the_votes
+from dissensus.evaluation.finite_panel.known_votes import added_or_chosen, knows_the_votes
 from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.frames import Framed
@@ -24,7 +24,6 @@ from dissensus.planning.comparing import HIDDEN, MOST_ITEMS, POWER, WORTH, real_
 from dissensus.planning.fitted import fit_panel
 from dissensus.planning.next_items import NextVotes, next_votes
 from dissensus.planning.predicted import FEW_PEOPLE, PARTS, predict
-from dissensus.votes.added import added_to
 from dissensus.votes.agreement import single_choice
 from dissensus.votes.echo import number
 from dissensus.votes.reading import votes_in
@@ -291,7 +290,8 @@ def _of_people(votes: Votes, parts: int) -> list[str]:
 def _of_votes(votes: Votes, systems: Mapping[str, Table]) -> list[str]:
     """Warnings where votes were added to some items, and of systems that seem to know the pilot's votes."""
     judged = votes.take_items(np.flatnonzero(votes.panel_size > 0))
-    panel, added = panel_of(frequency(judged), judged), added_to(judged)
+    panel = panel_of(frequency(judged), judged)
+    added = added_or_chosen(panel)
     told = {name: why for name, system in systems.items() if (why := knows_the_votes(panel, system[None]))}
     return [*([f"Warning: {added}."] if added else []), *(f"Warning: {name}: {why}." for name, why in told.items())]
 

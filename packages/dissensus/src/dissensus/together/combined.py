@@ -11,7 +11,7 @@ import numpy as np
 from dissensus.bootstrap import json_fields
 from dissensus.errors import InputError
 from dissensus.evaluation.arguments import named_systems, people_in, refuse_swapped
-from dissensus.evaluation.finite_panel.known_votes import knows_the_votes
+from dissensus.evaluation.finite_panel.known_votes import added_or_chosen, knows_the_votes
 from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.model_outputs import NO_CLASS
 from dissensus.evaluation.scoring import over_all_classes
@@ -216,6 +216,7 @@ def beside_votes(
             "how much they count; give votes on items that are new to them"
         )
     panel = panel_of(judged, votes if votes is not None and votes.classes == judged.classes else None)
+    warnings = [*filter(None, [added_or_chosen(panel)]), *warnings]
     warnings = [*_that_know_the_votes(dict(zip(systems, models, strict=True)), panel), *warnings]
     of_systems = (note for system in systems.values() for note in system.notes)
     return PredictedVotes(

@@ -155,7 +155,7 @@ def variants(
     what: str = "labels",
     format: str = "",  # noqa: A002 - as --format
 ) -> list[str]:
-    """Sentences on different names that look like one, with the remedy: one on all items, and of others one each."""
+    """Sentences on different names that look like one, with the remedy: labels and an item are named, and nobody."""
     table = pl.DataFrame({"names": pl.Series(names, dtype=pl.String), "counts": counts})
     keys = spelling(table["names"])
     # Counting distinct names is much faster than finding those that are not.
@@ -170,9 +170,10 @@ def variants(
     how = "differ only in white space, case or spelling, and are kept apart"
     if format in ("long", "sets", "lists") or (format == "wide" and what == "labels"):
         how += f"; merge_spellings=['{what}'] makes them one"
-    if what != "items":
-        return [f"the {what} {alike} {how}" for alike in often]
-    return [f"{int(keys.is_duplicated().sum()):,} items such as {often[0]} {how}"]
+    if what == "labels":
+        return [f"the labels {alike} {how}" for alike in often]
+    such = f" such as {often[0]}" if what == "items" else " have names that"
+    return [f"{int(again.sum()):,} {what}{such} {how}"]
 
 
 MERGED: Final = ("items", "annotators", "labels")

@@ -102,22 +102,6 @@ def test_the_items_other_votes_are_those_of_the_others() -> None:
     assert table[3] == pytest.approx(priors[fold[place]].forecast(others[None])[0], rel=1e-6)
 
 
-def test_who_is_right_of_more_than_people_would_repeat_seems_to_know_the_votes() -> None:
-    votes, truth = simulated(bias=1.0, seed=3)
-    assert votes.annotators is not None
-    own = np.eye(3)[votes.label]
-    wrong = np.where(np.arange(len(own))[:, None] % 10 == 0, np.roll(own, 1, axis=1), own)
-    honest = truth[votes.item, votes.annotators.code]
-    systems = {"honest": honest, "own": 0.9 * own + 0.1 / 3, "nine of ten": wrong}
-    notes = evaluate_people(votes, {name: predicted(votes, of) for name, of in systems.items()}).notes
-    assert [note.partition(":")[0] for note in notes if "seems to know the votes" in note] == ["own"]
-    # Where everybody agrees there is nothing to know, and of few votes luck may be right.
-    few = votes.take_items(np.arange(1))
-    assert not any(
-        "seems to know" in note for note in evaluate_people(few, {"own": predicted(few, np.eye(3)[few.label])}).notes
-    )
-
-
 def test_labels_have_no_nll() -> None:
     votes, truth = simulated()
     assert votes.annotators is not None

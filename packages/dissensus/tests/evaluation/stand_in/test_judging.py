@@ -70,7 +70,8 @@ def test_the_verdict_says_that_distributions_know_the_votes() -> None:
     votes = simulate_votes(truth, 5, annotators=12, seed=0)
     leaked = 0.9 * frequency(votes).probabilities + 0.1 / 3
     found = stand_in(votes, {"leaked": leaked, "honest": truth}, resamples=0).models
-    assert "But the predictions seem to know the votes" in found["leaked"].verdict
+    told = "Whether leaked may stand in for one of these people cannot be told: the predictions seem to know the votes"
+    assert found["leaked"].verdict.startswith(told)
     assert "But" not in found["honest"].verdict
 
 

@@ -9,6 +9,7 @@ from scipy.special import gammaln, xlogy
 from scipy.stats import binom, norm
 
 from dissensus.evaluation.finite_panel.corrections import correct
+from dissensus.votes.added import added_where_people_differ
 
 if TYPE_CHECKING:
     from dissensus.arrays import Floats, Table
@@ -41,14 +42,14 @@ CHOSEN: Final = (
 )
 
 
-def chosen_to_differ(panel: Panel) -> str:
+def chosen_to_differ(panel: Panel, *, errors: float = 4.0) -> str:
     """`CHOSEN` where votes differ more within items than independent ones could; else "".
 
     Two independent votes of an item with label distribution p agree with probability sum p^2. In the mean over items
     that is at least what votes of different items do, and all k of an item agree at least with the (k - 1)th power of
     it, both by Jensen's inequality, whatever the distributions. Votes fall below where items are kept because people
-    differ on them, or asked about again until they do, or where people are put together so that they differ. By four
-    standard errors, with no item a sample of one. Where votes are many, items can be chosen by them unseen; little
+    differ on them, or asked about again until they do, or where people are put together so that they differ. By so
+    many standard errors, with no item a sample of one. Where votes are many, items can be chosen by them unseen; little
     hangs on it there.
     """
     panel = panel.take(panel.size >= 2)
@@ -59,15 +60,20 @@ def chosen_to_differ(panel: Panel) -> str:
     mean = shares.mean(axis=0)
     across = (items * mean @ mean - (shares**2).sum(axis=1).mean()) / (items - 1)
     error = np.maximum((agree - 2 * shares @ mean).var(), _of_drawn(panel, mean[None]).mean())
-    below = agree.mean() - across < -4 * np.sqrt(error / items)
+    below = agree.mean() - across < -errors * np.sqrt(error / items)
     # Nothing that is not one vote can be the same as another.
     for size in np.unique(k[k > 2]) if panel.single else ():
         of, pairs = k == size, agree[k == size]
         same, least = panel.mass[of].max(axis=1) == size, pairs.mean() ** (size - 1)
         varies = (same - (size - 1) * pairs.mean() ** (size - 2) * pairs).var()
         error = np.maximum(varies, least * (1 - least)) / len(pairs)
-        below |= len(pairs) >= FEW and same.mean() - least < -4 * np.sqrt(error)
+        below |= len(pairs) >= FEW and same.mean() - least < -errors * np.sqrt(error)
     return CHOSEN if below else ""
+
+
+def added_or_chosen(panel: Panel) -> str:
+    """Why votes are no fair sample of what people would say; else "". Where they were added, they look chosen, too."""
+    return added_where_people_differ(panel.mass, panel.squares.sum(axis=1), panel.size) or chosen_to_differ(panel)
 
 
 def _of_drawn(panel: Panel, q: Table) -> Floats:
@@ -105,7 +111,9 @@ def knows_the_votes(panel: Panel, runs: Runs) -> str:
     noise, habits = differ / k, differ.mean() / max(people - 1, 1e-9)
     of_truth, of_mean, least = COPY
     near = min(of_truth * noise.mean(), of_mean * shares.var(axis=0).sum()) if (differ > 0).sum() >= least else 0.0
-    independent = people > SCATTERED * k.mean() and not chosen_to_differ(some)
+    # Where votes may be chosen, nobody is accused for it.
+    chosen = chosen_to_differ(some, errors=2.0)
+    independent = people > SCATTERED * k.mean() and not chosen
     copied = np.array([_copied(some, q, independent=independent) for q in runs])
     for power in (1, 2):
         q = runs**power / np.maximum((runs**power).sum(axis=2, keepdims=True), 1e-12)
@@ -118,7 +126,7 @@ def knows_the_votes(panel: Panel, runs: Runs) -> str:
             found = correct("brier", some, q[run]).estimate
             assert found is not None
             sure = found.high is not None and 2 * found.high - found.value < -habits
-            if copied[run] or distance[run].mean() < near or (sure and not chosen_to_differ(some)):
+            if copied[run] or distance[run].mean() < near or (sure and not chosen):
                 few = "" if some.annotator is not None else "the same few people judged all items, or "
                 return (
                     "the predictions seem to know the votes that they are scored on: they are closer to these votes "

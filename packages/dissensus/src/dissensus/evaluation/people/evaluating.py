@@ -22,7 +22,7 @@ from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from dissensus.arrays import Codes, Floats, Ints, Mask, Names, Table
+    from dissensus.arrays import Floats, Ints, Names, Table
     from dissensus.bootstrap import Estimate
     from dissensus.votes.table import Votes
 
@@ -36,12 +36,6 @@ TITLES: Final = {
 
 OF_LABELS: Final = ("error", "distance")
 """The scores that a predicted label has."""
-
-REPEATED: Final = 0.98
-"""Asked again about what people differ on, nobody gives so many of their own answers a second time."""
-
-FEWEST_VOTES: Final = 50
-"""Votes on such items, below which luck may do it."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -181,7 +175,6 @@ def evaluate_people(
     rows, aligned, notes = align_votes(votes, systems, only_common=only_common)
     human, item, annotator = votes.label[rows], votes.item[rows], votes.annotators.code[rows]
     tables = {**aligned, OWN: own_frequencies(votes, rows, training=training), OTHERS: other_votes(votes, rows)}
-    notes += _repeated(human, aligned, differ=votes.counts.max(axis=1)[item] < votes.panel_size[item])
     where = "in the training votes" if training is not None else "in all their other votes (leave one out)"
     notes.append(f"{OWN}: how often each person chooses each class {where}, drawn towards everybody's")
     notes.append(f"{OTHERS}: what everybody else said of the item, drawn towards how often each class is chosen")
@@ -233,19 +226,6 @@ def evaluate_people(
         ),
         notes=tuple(notes),
     )
-
-
-def _repeated(human: Codes, systems: Mapping[str, Table], *, differ: Mask) -> list[str]:
-    """Cautions for systems that are right of more votes on items on which people `differ` than people would repeat."""
-    if differ.sum() < FEWEST_VOTES:
-        return []
-    right = {name: float((table.argmax(axis=1) == human)[differ].mean()) for name, table in systems.items()}
-    return [
-        f"{name}: it is right of {share:.1%} of the votes on items on which people differ, more than people would "
-        "repeat of their own: it seems to know the votes that it is scored on"
-        for name, share in right.items()
-        if share >= REPEATED
-    ]
 
 
 def item_predictions(votes: Votes, items: Names, probabilities: Table) -> VotePredictions:

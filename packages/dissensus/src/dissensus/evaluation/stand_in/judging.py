@@ -10,7 +10,7 @@ import numpy as np
 from dissensus.bootstrap import json_value, percentile_estimate
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.comparison.resampling import resampled_means
-from dissensus.evaluation.finite_panel.known_votes import chosen_to_differ
+from dissensus.evaluation.finite_panel.known_votes import added_or_chosen
 from dissensus.evaluation.finite_panel.panel import Panel, panel_of
 from dissensus.evaluation.stand_in.alternative_annotator import ENOUGH_ITEMS, SAME, alternative_annotator_test
 from dissensus.evaluation.stand_in.answers import answers_in
@@ -18,7 +18,6 @@ from dissensus.evaluation.stand_in.diversity import diversity
 from dissensus.evaluation.stand_in.mixed_panel import people_saved
 from dissensus.frames import Framed
 from dissensus.labels.schemes import frequency
-from dissensus.votes.added import added_to
 from dissensus.votes.echo import number
 from dissensus.votes.privacy import LEAST_PEOPLE, groups_of
 
@@ -243,7 +242,7 @@ def stand_in(
             saved=_saved(votes, answers, domains, resamples=resamples, seed=seed),
             parts=_parts(votes, test.alignment, least_people=least_people),
             items=_worst(votes, answers, test.alignment),
-            verdict=_verdict(name, test, expert) + (f" But {answers.knowing}." if answers.knowing else ""),
+            verdict=_verdict(name, test, expert, answers.knowing),
         )
     best = sorted(judged, key=lambda name: -judged[name].test.advantage_probability)
     return StandIn(
@@ -340,7 +339,7 @@ def _worst(votes: Votes, answers: Answers, aligned: Alignment) -> tuple[FailedIt
     )
 
 
-def _verdict(name: str, test: AlternativeAnnotatorTest, expert: str | int | None) -> str:
+def _verdict(name: str, test: AlternativeAnnotatorTest, expert: str | int | None, knowing: str) -> str:
     won, of = int(test.won.sum()), len(test.won)
     whom = "one of these people" if expert is None else f"the others as a judge of what {expert} would say"
     parts = test.by_part()
@@ -349,8 +348,11 @@ def _verdict(name: str, test: AlternativeAnnotatorTest, expert: str | int | None
         passed = [name for name, part in parts.items() if part["passed"]]
         where = f" It passes in {len(passed)} of {len(parts)} parts{': ' if passed else ''}{', '.join(passed)}."
     may, half = ("may", "at least one half") if test.passed else ("may not", "less than one half")
+    # What knows the votes passes any test of them.
+    untold = f"whether {name} may stand in for {whom} cannot be told: {knowing}. By the test"
+    told = untold[0].upper() + untold[1:] if knowing else f"{name} {may} stand in for {whom}:"
     return (
-        f"{name} {may} stand in for {whom}: it wins against {won} of {of} annotators (winning rate "
+        f"{told} it wins against {won} of {of} annotators (winning rate "
         f"{test.winning_rate:.2f}, {half}), and is as close to the others as an annotator with probability "
         f"{test.advantage_probability:.2f}, at epsilon {test.epsilon:g}.{where}"
     )
@@ -372,7 +374,7 @@ def _conditions(votes: Votes, judged: Mapping[str, Judged], expert: str | int | 
         notes.append(f"An annotator has {fewest} compared items, fewer than the {ENOUGH_ITEMS} that are advised.")
     notes += [f"{note}." for note in dict.fromkeys(note for test in tests for note in test.notes)]
     several = votes.take_items(np.flatnonzero(votes.panel_size > 1))
-    if len(several.items) and (why := added_to(several) or chosen_to_differ(panel_of(frequency(several), several))):
+    if len(several.items) and (why := added_or_chosen(panel_of(frequency(several), several))):
         notes.append(f"{why}.")
     if len(judged) > 1:
         notes.append("Each model is tested on its own: the rate of false discoveries is over annotators, not models.")
