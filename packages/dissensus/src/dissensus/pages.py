@@ -22,7 +22,7 @@ STYLE: Final = (
     "table{border-collapse:collapse;display:block;overflow-x:auto;font-size:.85rem}"
     "th,td{border-bottom:1px solid #ccc;padding:.3rem .6rem;text-align:left;vertical-align:top}"
     ".warning{border-left:4px solid #b45309;background:#fff7ed;padding:.5rem 1rem}"
-    "svg{max-width:100%;height:auto}"
+    "svg{max-width:100%;height:auto}figure{margin:1rem 0;overflow-x:auto}figure svg{min-width:34rem}"
     "details{margin:.6rem 0}summary{cursor:pointer;font-weight:600}"
     "@media(max-width:40rem){.cards thead{display:none}"
     ".cards tr{display:block;padding:.6rem 0;border-bottom:1px solid #ccc}"
@@ -83,7 +83,7 @@ def _body(blocks: Sequence[Block]) -> str:
                 f"<ul>{''.join(f'<li>{escape(row[0])}</li>' for row in block.rows)}</ul>" if block.rows else ""
             )
         elif block.kind == "figure":
-            parts.append(f"<figure>{block.svg}</figure>")
+            parts.append(f'<figure tabindex="0">{block.svg}</figure>')
         else:
             tag = {"title": "h1", "heading": "h2", "code": "pre"}.get(block.kind, "p")
             kind = ' class="warning" role="note"' if block.kind == "warning" else ""

@@ -103,6 +103,7 @@ def submit(
     note(*(f"caution, {summary.name}: {sentence}" for summary in made for sentence in summary.cautions))
     show_progress(made)
     _bench(Path(), folder, protocol, json, sets=(), how=None, row=name)
+    note(f"what {name} learnt from is not known here, and not every leak of the held-out votes is told")
 
 
 @app.command()
