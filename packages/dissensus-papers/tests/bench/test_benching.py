@@ -26,8 +26,8 @@ from dissensus_papers.bench.pages import table, write_pages
 from dissensus_papers.bench.running import held_out, own_entry, refuse_unfit, scored_system
 from dissensus_papers.bench.submitting import _copies, _refuse_copies, submit
 from dissensus_papers.papers import read_summaries
+from dissensus_papers.papers.kept import write_summary
 from dissensus_papers.papers.running import Reproduction
-from dissensus_papers.papers.summary import write_summary
 from dissensus_train.studies.opening import open_study
 from dissensus_train.studies.scored import score_study
 from tests.papers.conftest import write_data

@@ -17,8 +17,9 @@ from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus_papers.papers import read_paper, read_summaries
 from dissensus_papers.papers.joining import joined
+from dissensus_papers.papers.kept import write_summary
 from dissensus_papers.papers.running import Reproduction, reproduce
-from dissensus_papers.papers.summary import measured_over_splits, row_over_splits, write_summary
+from dissensus_papers.papers.summary import measured_over_splits, row_over_splits
 from tests.papers.conftest import STUDY, write_data
 
 if TYPE_CHECKING:

@@ -15,10 +15,11 @@ from typer.testing import CliRunner
 from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus_papers.papers import judge_paper, read_paper, read_summaries, write_pages
+from dissensus_papers.papers.kept import kept_summary, write_summary
 from dissensus_papers.papers.measured import rounded
 from dissensus_papers.papers.pages import counted
 from dissensus_papers.papers.running import Reproduction, refuse_other_studies, reproduce
-from dissensus_papers.papers.summary import kept_summary, without_place, write_summary
+from dissensus_papers.papers.summary import without_place
 from dissensus_train.studies import read_study, study_toml
 
 if TYPE_CHECKING:

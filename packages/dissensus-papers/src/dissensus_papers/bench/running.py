@@ -29,20 +29,11 @@ from dissensus_papers.bench.protocol import (
     study_text,
 )
 from dissensus_papers.papers.claims import Paper, StudyUse
+from dissensus_papers.papers.kept import kept_summary, read_summaries, write_summary
 from dissensus_papers.papers.measured import rounded
 from dissensus_papers.papers.pages import SHOWN
 from dissensus_papers.papers.running import as_asked, reproduce
-from dissensus_papers.papers.summary import (
-    RULER,
-    StudySummary,
-    checksum,
-    decides,
-    kept_summary,
-    read_summaries,
-    scores_of,
-    without_place,
-    write_summary,
-)
+from dissensus_papers.papers.summary import RULER, StudySummary, checksum, decides, scores_of, without_place
 from dissensus_train.studies import open_study, read_study, runs_by_system, study_toml
 
 if TYPE_CHECKING:

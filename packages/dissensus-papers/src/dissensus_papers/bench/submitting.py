@@ -25,8 +25,9 @@ from dissensus.labels import label
 from dissensus.votes import read_votes
 from dissensus_papers.bench.protocol import WITH, Entry, protocol_study
 from dissensus_papers.bench.running import NAME, held_out, refuse_row, refuse_unfit, scored_system
+from dissensus_papers.papers.kept import read_summaries, write_summary
 from dissensus_papers.papers.running import Reproduction
-from dissensus_papers.papers.summary import StudySummary, checksum, read_summaries, write_summary
+from dissensus_papers.papers.summary import StudySummary, checksum
 from dissensus_train.studies import open_study
 
 if TYPE_CHECKING:

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from dissensus.errors import InputError, choices
 from dissensus_papers.papers.evidence import Evidence
 from dissensus_papers.papers.joining import can_join, joined
-from dissensus_papers.papers.summary import (
-    StudySummary,
-    decides,
-    kept_summary,
-    planned,
-    summarise,
-    without_place,
-    write_summary,
-)
+from dissensus_papers.papers.kept import kept_summary, write_summary
+from dissensus_papers.papers.summary import StudySummary, decides, planned, summarise, without_place
 from dissensus_train.studies import (
     LABELLED_SETS,
     plan_study,
