@@ -96,6 +96,7 @@ def test_quick_studies_have_names_and_runs_of_their_own() -> None:
             "[-inf, inf]",
             "'in_direction' holds every value that there can be, or all but 1 % of them; give",
         ),
+        ('metric = "kl"', 'metric = "entce"', "'metric' .*has a sign, so that a change relative to it says nothing"),
         ("[-0.2, 0.2]", "[-1.0, inf]", "'in_direction' holds every value that there can be"),
         ('of = ["kl", "accuracy"]', "of = []", "'of' names no claim"),
         (

@@ -162,12 +162,22 @@ def test_what_so_few_seeds_cannot_show_is_not_testable() -> None:
     of = {"counts": "survives Holm", "of": ("a", "b")}
     counted_claim = claim(id="holm", study="", quantity="count", about=of, equal=(0.0, 0.0), in_direction=(-inf, inf))
     paper = structs.replace(read_paper("gheibi"), claims=(*parts, counted_claim))
-    for seeds, verdict in ((4, "not testable here"), (6, "not reproduced")):
-        gaps = tuple(-0.1 - n / 100 for n in range(seeds))
-        answers = {
-            each.id: {"asks": each.asks, "measured": measured(-0.12, -0.2, -0.1, by_seed=gaps).to_dict()}
-            for each in parts
-        }
+    # Of two claims none can survive with four seeds, and both with six; one alone where the other has two seeds.
+    for seeds, of_second, wanted, verdict in (
+        (4, 4, 0.0, "not testable here"),
+        (6, 6, 0.0, "not reproduced"),
+        (6, 2, 2.0, "not testable here"),
+        (6, 2, 1.0, "reproduced"),
+    ):
+        told = structs.replace(counted_claim, equal=(wanted, wanted))
+        paper = structs.replace(paper, claims=(*parts, told))
+        answers = {}
+        for each, number in zip(parts, (seeds, of_second), strict=True):
+            gaps = tuple(-0.1 - n / 100 for n in range(number))
+            answers[each.id] = {
+                "asks": each.asks,
+                "measured": measured(-0.12, -0.2, -0.1, by_seed=gaps).to_dict(),
+            }
         kept = StudySummary(name="s", study="s", rules=paper.rules("s"), answers=answers, seeds=tuple(range(seeds)))
         found = {each.claim.id: each for each in judge_paper(paper, {"s": kept})}
         assert found["holm"].verdict == verdict
@@ -183,6 +193,40 @@ def test_one_seed_says_nothing_of_others() -> None:
     assert (alone.verdict, alone.why) == ("inconclusive", "it is one seed, which says nothing of others")
     (several,) = judge_paper(paper, {"s": replace(kept, seeds=(0, 1))})
     assert several.verdict == "reproduced"
+    # Nor does a count or an order, which have no interval.
+    counts = {"quantity": "count", "study": "", "reproduced": (1, 1), "in_direction": (1, 1)}
+    count = claim(id="count", about={"counts": "every seed", "of": ("x",)}, **counts)
+    order = claim(
+        id="o",
+        study="s",
+        quantity="order",
+        about={"metric": "kl", "systems": ("a", "b")},
+        reproduced=(1, 1),
+        in_direction=(1, 1),
+    )
+    paper = structs.replace(paper, claims=(asked, count, order))
+    one = measured(1.0, over="", by_seed=(1.0,), null=None).to_dict()
+    answers = {asked.id: answer, "o": {"asks": order.asks, "measured": one}}
+    kept = replace(kept, rules=paper.rules("s"), answers=answers)
+    assert [each.verdict for each in judge_paper(paper, {"s": kept})] == ["inconclusive"] * 3
+    assert [each.verdict for each in judge_paper(paper, {"s": replace(kept, seeds=(0, 1))})] == ["reproduced"] * 3
+
+
+def test_a_count_over_what_is_not_defined_is_not_testable_and_over_what_was_not_run_not_run() -> None:
+    asked = claim(study="s")
+    count = claim(
+        id="count",
+        quantity="count",
+        study="",
+        about={"counts": "on its side", "of": ("x",)},
+        reproduced=(1, 1),
+        in_direction=(1, 1),
+    )
+    paper = structs.replace(read_paper("gheibi"), claims=(asked, count))
+    for kind, verdict in (("refused", "not testable here"), ("not measured", "not run")):
+        answers = {asked.id: {"asks": asked.asks, kind: "it is not defined"}}
+        kept = StudySummary(name="s", study="s", rules=paper.rules("s"), answers=answers, seeds=(0, 1))
+        assert [each.verdict for each in judge_paper(paper, {"s": kept})] == [verdict] * 2
 
 
 def test_a_size_that_is_not_the_papers_is_told() -> None:

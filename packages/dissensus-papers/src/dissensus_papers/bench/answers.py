@@ -54,7 +54,8 @@ def answer(protocol: Protocol, comparison: Comparison, sets: Sequence[SetResult]
     if told:
         sentences.append(f"Wilcoxon's test with Holm, against it alone, does tell it apart from {_and(told)}.")
     unsure = [f"Without {name} {first} comes first." for name, first in comparison.best_without.items()]
-    sentences += unsure or ["It stays first whichever set is left out."]
+    stays = ["It stays first whichever set is left out."] if len(ranking.sets) > 2 else []
+    sentences += unsure or stays
     sentences += _beside_an_average(protocol, comparison, parts) if best in averages else []
     sentences += [f"Ahead of it stands a control: {_and(ahead)}."] if ahead else []
     # Right behind it a row has the rank after its own, and right before it the same one.
@@ -74,11 +75,14 @@ def _beside_an_average(protocol: Protocol, comparison: Comparison, parts: str) -
     sentences = (
         [f"That it is ahead of {parts}, whose runs it averages, could not be otherwise (Jensen)."] if parts else []
     )
-    first, *others = [name for name in ranking.methods if name not in (*average, *protocol.controls)] or [""]
-    if first:
-        ties = sum(not ranking.apart(first, name) for name in others)
-        ahead = f", not significantly ahead of the next {ties} (Nemenyi)" if ties else ""
-        sentences.append(f"Of single models {first} comes first (mean rank {ranking.rank(first):.2f}){ahead}.")
+    alone = [name for name in ranking.methods if name not in (*average, *protocol.controls)]
+    if alone:
+        least = ranking.rank(alone[0])
+        firsts = [name for name in alone if ranking.rank(name) - least < 1e-9]
+        near = sum(not ranking.apart(alone[0], name) for name in alone) - len(firsts)
+        ahead = f", not significantly ahead of the next {near} that are no controls (Nemenyi)" if near else ""
+        come = "comes" if len(firsts) == 1 else "come"
+        sentences.append(f"Of single models {_and(firsts)} {come} first (mean rank {least:.2f}){ahead}.")
     return sentences
 
 

@@ -325,11 +325,9 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
     answers = [name for name in ranking.methods if name not in protocol.controls]
     best = answers[0] if answers else ""
     p_holm = against_best(scores, methods=whole, best=best) if best else {}
-    ranks = dict(zip(whole, ranks_of(scores).T, strict=True))
-    firsts = {
-        on.name: min(answers, key=lambda name: np.delete(ranks[name], place).mean(), default="")
-        for place, on in enumerate(sets)
-    }
+    # Without one set, those are ranked that are on all others.
+    rest = {on.name: [each for each in sets if each is not on] for on in sets}
+    firsts = {name: _first(protocol, others, methods) for name, others in rest.items() if len(sets) > 2}
     best_without = {name: first for name, first in firsts.items() if first != best}
     places = {
         name: [place_among(on.losses(on.metric)[name], own) for on, own in zip(sets, scores, strict=True)]
@@ -338,6 +336,15 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
     outside = {name: float(np.mean(ranks)) for name, ranks in places.items()}
     about |= {"best": best, "best_without": best_without, "p_holm": p_holm, "outside": outside}
     return Comparison(**about, ranking=ranking, others=others)
+
+
+def _first(protocol: Protocol, sets: Sequence[SetResult], methods: Iterable[str]) -> str:
+    """The method with the least mean rank on sets that is no control, among those that are on all of these."""
+    losses = [on.losses(on.metric) for on in sets]
+    names = [name for name in methods if all(name in each for each in losses)]
+    means = ranks_of(np.array([[each[name] for name in names] for each in losses])).mean(axis=0)
+    by_rank = sorted(zip(means.tolist(), names, strict=True), key=lambda each: each[0])
+    return next((name for _, name in by_rank if name not in protocol.controls), "")
 
 
 def _not_run(protocol: Protocol, summaries: Mapping[str, StudySummary]) -> list[str]:

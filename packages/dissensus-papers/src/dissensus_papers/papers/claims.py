@@ -361,6 +361,8 @@ def _check(claim: Claim, table: dict[str, Any]) -> None:
         raise TableError("systems", "has no two systems, or one twice; name them once each, the highest first")
     if claim.quantity != "pair" and claim.about.get("against", "") == claim.about.get("system"):
         raise TableError("against", "is the same as system; name the one that it is compared with")
+    if claim.quantity == "relative change" and METRICS[claim.about["metric"]].better == "zero":
+        raise TableError("metric", "has a sign, so that a change relative to it says nothing; ask for the difference")
     near, wide = ("reproduced", "in_direction") if claim.equal is None else ("equal", "equal")
     for key in (near, wide):
         least, most = getattr(claim, key)

@@ -166,9 +166,16 @@ def _of_study(claim: Claim, summary: StudySummary | None) -> JudgedClaim:
         judged = JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
     else:
         judged = judge(claim, msgspec.convert(answer["measured"], Measured))
-        if len(summary.seeds) == 1 and judged.measured is not None and judged.measured.over:
-            judged = replace(judged, verdict=INCONCLUSIVE, why="it is one seed, which says nothing of others")
-    return replace(judged, tested_on=tested_on, of_seeds=len(summary.seeds), cautions=summary.cautions)
+    judged = replace(judged, of_seeds=len(summary.seeds))
+    judged = _of_one_seed(judged, [judged])
+    return replace(judged, tested_on=tested_on, cautions=summary.cautions)
+
+
+def _of_one_seed(judged: JudgedClaim, parts: Sequence[JudgedClaim]) -> JudgedClaim:
+    """The claim without a verdict where one of what it is about has a single seed."""
+    if judged.verdict in (NOT_TESTABLE, NO_VERDICT) or all(part.of_seeds != 1 for part in parts):
+        return judged
+    return replace(judged, verdict=INCONCLUSIVE, why="it is one seed, which says nothing of others")
 
 
 def judge(claim: Claim, measured: Measured) -> JudgedClaim:
@@ -225,10 +232,13 @@ def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
     weakest = max((claim.tested_on, *(part.tested_on for part in parts)), key=TESTED_ON.index)
     if len(values) < len(parts):
         why = f"{len(values)} of {len(parts)} claims that it is about were measured"
-        return JudgedClaim(claim=claim, verdict=NOT_RUN, why=why, tested_on=weakest)
-    if claim.about.get("counts") == "survives Holm" and not claim.cannot_fail and not _can_survive(parts):
-        why = f"of {len(parts)} claims none could survive Holm's correction, with so few seeds"
-        return JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=why, tested_on=weakest)
+        ran = all(part.measured is not None or part.verdict == NOT_TESTABLE for part in parts)
+        return JudgedClaim(claim=claim, verdict=NOT_TESTABLE if ran else NOT_RUN, why=why, tested_on=weakest)
+    if claim.about.get("counts") == "survives Holm" and not claim.cannot_fail:
+        most, (low, high) = _most_that_survive(parts), claim.equal or claim.reproduced
+        if len({low <= number <= high for number in range(most + 1)}) == 1:
+            why = f"of {len(parts)} claims no more than {most} could survive Holm's correction, with so few seeds"
+            return JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=why, tested_on=weakest)
     unsure, beside = sum(part.verdict == INCONCLUSIVE for part in parts), ""
     if claim.quantity == "average":
         measured = _average(values)
@@ -236,7 +246,7 @@ def _of_claims(claim: Claim, judged: Mapping[str, JudgedClaim]) -> JudgedClaim:
         measured = Measured(value=Estimate(float(_count(claim, parts))))
         beside = f"{unsure} of the {len(parts)} inconclusive" if unsure else ""
     return replace(
-        judge(claim, measured),
+        _of_one_seed(judge(claim, measured), parts),
         tested_on=weakest,
         beside=beside,
         cautions=tuple(dict.fromkeys(caution for part in parts for caution in part.cautions)),
@@ -271,10 +281,10 @@ def _count(claim: Claim, parts: Sequence[JudgedClaim]) -> int:
     return int((holm(p) < LEVEL).sum())
 
 
-def _can_survive(parts: Sequence[JudgedClaim]) -> bool:
-    """Whether the least p-values that so many seeds allow would survive Holm's correction."""
-    least = [0.5 ** len(part.measured.by_seed) if part.measured is not None else 1.0 for part in parts]
-    return bool((holm(np.array(least)) < LEVEL).any())
+def _most_that_survive(parts: Sequence[JudgedClaim]) -> int:
+    """How many would survive Holm's correction with the least p-values that so many seeds allow."""
+    least = [1.0 if part.wilcoxon is None or part.seeds is None else 0.5 ** part.seeds[1] for part in parts]
+    return int((holm(np.array(least)) < LEVEL).sum())
 
 
 def _on_its_side(part: JudgedClaim) -> bool:
