@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from dissensus.cli import app
-from dissensus.cli.places import WRITTEN
+from dissensus.cli.places import WRITTEN, refuse_one_place
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,8 +27,17 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "link.csv").symlink_to("votes.csv")
     run("data", "sample", ".")
     (tmp_path / "hard.csv").hardlink_to(tmp_path / "votes.csv")
-    (tmp_path / "study.toml").write_text('[dataset]\nvotes = "votes.csv"\ntexts = "texts.csv"\n')
-    for made in ("own.csv", "own.csv.json", "r-files/gains.csv", "bundle/SHA256SUMS", "bundle/bundle.json"):
+    study = '[dataset]\nvotes = "votes.csv"\ntexts = "texts.csv"\n[grid]\nmodels = ["nets.py:net"]\n'
+    (tmp_path / "study.toml").write_text(study)
+    for made in (
+        "own.csv",
+        "own.csv.json",
+        "nets.py",
+        "pictures/a.png",
+        "r-files/gains.csv",
+        "bundle/SHA256SUMS",
+        "bundle/bundle.json",
+    ):
         (tmp_path / made).parent.mkdir(exist_ok=True)
         (tmp_path / made).write_text("{}")
 
@@ -68,6 +78,18 @@ EVALUATE = ("evaluate", "--votes", "votes.csv", "--predictions", "model.csv", "-
             "report --votes votes.csv --predictions r-files/gains.csv -o r.html",
             "--predictions r-files/gains.csv lies in r-files, which the report fills",
         ),
+        ("study show study.toml --json nets.py", "--json would write over nets.py, which STUDY reads"),
+        (
+            "study status study.toml --store bundle --json bundle/bundle.json",
+            "--json bundle/bundle.json lies in bundle",
+        ),
+        (
+            "study run study.toml --store r-files --json r-files/gains.csv",
+            "over r-files/gains.csv, which --store reads",
+        ),
+        ("curate duplicates a=texts.csv b=new.csv -o new.csv", "--output would write over new.csv"),
+        ("curate duplicates pictures --page pictures/a.png", "--page would write over pictures/a.png"),
+        ("votes convert votes.csv -o y.csv --croissant y.csv.json", "--croissant and --output both write y.csv.json"),
         ("predict bundle texts.csv -o bundle/p.csv", "--output bundle/p.csv lies in bundle, whose parts are checked"),
         ("predict bundle texts.csv -o p.csv --json bundle/bundle.json", "--json bundle/bundle.json lies in bundle"),
     ],
@@ -86,6 +108,29 @@ def test_other_places_are_written(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert len((tmp_path / "old.json").read_text()) > 1000
     assert "tabular" in (tmp_path / "t.tex").read_text()
+
+
+@pytest.mark.parametrize(
+    "command", ["labels votes.csv -o .", "votes inspect votes.csv --html /", "plan votes.csv -o ."]
+)
+def test_a_folder_without_a_name_is_no_file_and_no_traceback(command: str) -> None:
+    with pytest.raises(InputError):
+        run(*command.split())
+
+
+def test_what_a_command_wrote_into_a_folder_that_it_reads_is_written_again(tmp_path: Path) -> None:
+    (tmp_path / "pictures" / "found.json").write_text("{}")
+    refuse_one_place(context("curate duplicates", source=["pictures"], json="pictures/found.json"))
+    # A title is no file, though one is called like it.
+    refuse_one_place(context("datasheet", name="own.csv", output="own.csv"))
+
+
+def context(command: str, **params: Any) -> Any:
+    """A command of this name as Typer's context has it."""
+    parameters = [
+        SimpleNamespace(name=key, param_type_name="option", opts=[f"--{key}"], metavar=None) for key in params
+    ]
+    return SimpleNamespace(command=SimpleNamespace(name=command, params=parameters), params=params)
 
 
 def options(command: Any, within: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

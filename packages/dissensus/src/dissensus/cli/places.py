@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os.path
-import tomllib
+import re
 from contextlib import suppress
 from itertools import permutations
 from pathlib import Path
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _OF_MANY: Final = ("output", "json", "latex", "markdown", "figure", "page", "html")
 WRITTEN: Final = (*_OF_MANY, "marked", "dropped", "skills", "croissant", "pairs", "groups")
 """Options that name a file to write."""
+
+_TEXTS: Final = (".csv", ".html", ".json", ".jsonl", ".md", ".parquet", ".tex", ".tsv")
+"""Endings of what a command may have written into a folder that it reads: a second run writes it again."""
 
 
 def refuse_one_place(context: Any) -> None:
@@ -32,36 +35,39 @@ def refuse_one_place(context: Any) -> None:
         (_typed(parameter), parameter.name in WRITTEN, place)
         for parameter in context.command.params
         for place in _places(context.params.get(parameter.name))
+        if parameter.name != "name"
     ]
     for written, writes, place in named:
         if writes and written != "--output" and not Path(place).parent.is_dir():
             raise InputError(f"{written} {place}: there is no folder {Path(place).parent}; make it first")
+    command = context.command.name
     for (written, writes, place), (other, too, its) in permutations(named, 2):
-        if not writes:
-            continue
-        filled = Path(place).with_name(f"{Path(place).stem}-files")
-        if context.command.name == "report" and written == "--output" and _inside(its, filled):
+        filled = Path(f"{Path(place).parent / Path(place).stem}-files")
+        if writes and command == "report" and written == "--output" and _inside(its, filled):
             raise InputError(f"{other} {its} lies in {filled}, which the report fills; choose another place")
-        if not too and Path(its, "SHA256SUMS").is_file() and _inside(place, its):
+        if writes and too and not Path(place).is_dir():
+            if _same(place, its) or (command == "convert" and _same(place, f"{its}.json")):
+                whither = "go to standard output; give one of them the name of a file"
+                told = whither if place == "-" else f"write {place}; give one of them another name"
+                raise InputError(f"{written} and {other} both {told}")
+        elif writes and not too and Path(its, "SHA256SUMS").is_file() and _inside(place, its):
             raise InputError(f"{written} {place} lies in {its}, whose parts are checked; choose another place")
-        if too and _same(place, its) and not Path(place).is_dir():
-            whither = "go to standard output; give one of them the name of a file"
-            told = whither if place == "-" else f"write {place}; give one of them another name"
-            raise InputError(f"{written} and {other} both {told}")
-        if not too and Path(place).is_file() and any(_same(place, read) for read in _read(its)):
-            raise InputError(f"{written} would write over {place}, which {other} reads; give it another name")
+        elif writes and not too and Path(place).is_file():
+            within = (Path(place).suffix not in _TEXTS or other == "--store") and Path(its).is_dir()
+            if any(_same(place, read) for read in _read(its)) or (within and _inside(place, its)):
+                raise InputError(f"{written} would write over {place}, which {other} reads; give it another name")
 
 
 def _read(place: str) -> Iterator[str | Path]:
     """What is read for a place: the file, what a study names, and what lies beside either."""
-    yield place
     path = Path(place)
     with suppress(OSError, ValueError):
-        tables = tomllib.loads(path.read_text("utf-8")) if path.suffix == ".toml" else {}
-        values = [value for table in tables.values() if isinstance(table, dict) for value in table.values()]
-        for each in (path, *(path.parent / value for value in values if isinstance(value, str))):
+        text = path.read_text("utf-8") if path.suffix == ".toml" else ""
+        # Any text between quotes may be a file, or one of a user's own code with what it defines.
+        named = re.findall(r"""["']([^"'\n]+?)(?::\w+)?["']""", text)
+        for each in (path, *(path.parent / value for value in named)):
             yield each
-            yield each.with_name(f"{each.name}.json")
+            yield Path(f"{each}.json")
 
 
 def _same(one: str | Path, other: str | Path) -> bool:
@@ -79,6 +85,8 @@ def _places(value: Any) -> Iterator[str]:
     for each in value if isinstance(value, list | tuple) else [value]:
         if isinstance(each, str | Path) and str(each):
             yield str(each)
+            # A source with a name, as in web=texts.csv.
+            yield from filter(None, [str(each).partition("=")[2]])
 
 
 def _typed(parameter: Any) -> str:
