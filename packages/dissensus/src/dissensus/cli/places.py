@@ -27,9 +27,6 @@ def refuse_one_place(context: Any) -> None:
 
     And one that has no folder: it would be missed when others have been written. What `--output` names may be a folder
     that is made.
-
-    Raises:
-        InputError: naming the options, before anything is read.
     """
     named = [
         (_typed(parameter), parameter.name in WRITTEN, place)

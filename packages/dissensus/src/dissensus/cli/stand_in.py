@@ -139,7 +139,7 @@ def _overall(result: StandIn) -> list[list[str]]:
         lines.append(
             [
                 name,
-                "yes" if model.test.passed else "no",
+                "untold" if model.knowing else "yes" if model.test.passed else "no",
                 f"{model.test.winning_rate:.2f}",
                 f"{model.test.advantage_probability:.2f}",
                 "–" if model.model is None else f"{model.model.value:.3f}",

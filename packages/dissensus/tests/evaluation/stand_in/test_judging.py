@@ -72,6 +72,8 @@ def test_the_verdict_says_that_distributions_know_the_votes() -> None:
     found = stand_in(votes, {"leaked": leaked, "honest": truth}, resamples=0).models
     told = "Whether leaked may stand in for one of these people cannot be told: the predictions seem to know the votes"
     assert found["leaked"].verdict.startswith(told)
+    assert found["leaked"].to_dict()["knowing"]
+    assert not found["honest"].knowing
     assert "But" not in found["honest"].verdict
 
 

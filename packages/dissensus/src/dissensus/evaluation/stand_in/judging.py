@@ -96,6 +96,7 @@ class Judged:
         parts: by class, group and domain.
         items: those with the largest gap, the worst first.
         verdict: in words.
+        knowing: why it seems to know the votes, of which any test is passed; else empty.
     """
 
     test: AlternativeAnnotatorTest
@@ -106,11 +107,12 @@ class Judged:
     parts: tuple[VotesPart, ...]
     items: tuple[FailedItem, ...]
     verdict: str
+    knowing: str
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         return {
-            "verdict": self.verdict,
+            **{key: getattr(self, key) for key in ("verdict", "knowing")},
             "test": self.test.to_dict(),
             "people_with_people": self.people.to_dict(),
             "model_with_people": json_value(self.model),
@@ -243,6 +245,7 @@ def stand_in(
             parts=_parts(votes, test.alignment, least_people=least_people),
             items=_worst(votes, answers, test.alignment),
             verdict=_verdict(name, test, expert, answers.knowing),
+            knowing=answers.knowing,
         )
     best = sorted(judged, key=lambda name: -judged[name].test.advantage_probability)
     return StandIn(
