@@ -322,12 +322,11 @@ def _compared(protocol: Protocol, slug: str, title: str, sets: Sequence[SetResul
             by_metric, _ = ranked(metric, names)
             others[metric] = dict(zip(by_metric.methods, by_metric.mean_ranks, strict=True))
     ranking, scores = ranked("", whole)
-    answers = [name for name in ranking.methods if name not in protocol.controls]
-    best = answers[0] if answers else ""
+    best = next((name for name in ranking.methods if name not in protocol.controls), "")
     p_holm = against_best(scores, methods=whole, best=best) if best else {}
     # Without one set, those are ranked that are on all others.
-    rest = {on.name: [each for each in sets if each is not on] for on in sets}
-    firsts = {name: _first(protocol, others, methods) for name, others in rest.items() if len(sets) > 2}
+    rest = {on.name: [each for each in sets if each is not on] for on in sets if len(sets) > 2}
+    firsts = {name: _first(protocol, left, methods) for name, left in rest.items()}
     best_without = {name: first for name, first in firsts.items() if first != best}
     places = {
         name: [place_among(on.losses(on.metric)[name], own) for on, own in zip(sets, scores, strict=True)]

@@ -166,9 +166,8 @@ def _of_study(claim: Claim, summary: StudySummary | None) -> JudgedClaim:
         judged = JudgedClaim(claim=claim, verdict=NOT_TESTABLE, why=answer["refused"])
     else:
         judged = judge(claim, msgspec.convert(answer["measured"], Measured))
-    judged = replace(judged, of_seeds=len(summary.seeds))
-    judged = _of_one_seed(judged, [judged])
-    return replace(judged, tested_on=tested_on, cautions=summary.cautions)
+    judged = replace(judged, tested_on=tested_on, of_seeds=len(summary.seeds), cautions=summary.cautions)
+    return _of_one_seed(judged, [judged])
 
 
 def _of_one_seed(judged: JudgedClaim, parts: Sequence[JudgedClaim]) -> JudgedClaim:

@@ -216,8 +216,8 @@ def beside_votes(
             "how much they count; give votes on items that are new to them"
         )
     panel = panel_of(judged, votes if votes is not None and votes.classes == judged.classes else None)
-    warnings = [*filter(None, [added_or_chosen(panel)]), *warnings]
-    warnings = [*_that_know_the_votes(dict(zip(systems, models, strict=True)), panel), *warnings]
+    known_by = _that_know_the_votes(dict(zip(systems, models, strict=True)), panel)
+    warnings = [*known_by, *filter(None, [added_or_chosen(panel)]), *warnings]
     of_systems = (note for system in systems.values() for note in system.notes)
     return PredictedVotes(
         labels=labels,
