@@ -1,10 +1,11 @@
 """Are finite-panel statistics honest? Simulations with known truth.
 
-    python -m benchmarks.honesty [--trials 100] [--part placebo|ruler|best|corrected|shared]
+    python -m benchmarks.honesty [--trials 100] [--part placebo|ruler|few|best|corrected|shared]
 
 The placebo: one, two and three real people of real sets (DISSENSUS_DATA), handed in as if they were models; their worth
 by ten draws of who is taken, and over all ways to take them. And how often 95 % intervals hold a simulated truth:
 - worth in people, of the best forecasts of exactly 1, 2 and 5 fresh votes, on a 7-point scale and on classes in pairs;
+- worth in people on few items, of the best forecasts of exactly 1, 2 and 4 fresh votes, learnt from the scored items;
 - best achievable, by family of true distributions and votes an item;
 - corrected scores, likewise;
 - corrected scores where the same few people judged all items, with and without knowing who.
@@ -100,6 +101,23 @@ def print_ruler(bars: Bars, trials: int) -> None:
             print(f"  {about}   " + "   ".join(cells), flush=True)
 
 
+FEW = (("bimodal", 150), ("bimodal", 600), ("contested", 300), ("lumps", 150), ("two classes", 150))
+"""Families and numbers of items of rulers that learn from the scored items."""
+
+
+def print_few(bars: Bars, trials: int) -> None:
+    print(f"worth in people on few items of 7 votes, {trials} trials: median, withheld, coverage")
+    for family, items in FEW:
+        cells = []
+        for people, found in ruler_trials(
+            (1, 2, 4), family=family, votes=7, trials=trials, items=items, learnt=None
+        ).items():
+            values = np.array([value for value, _ in found])
+            told = bars.check(f"worth of {people}, {family}, {items} items", [held for _, held in found], least=0.85)
+            cells.append(f"{people}: {np.nanmedian(values):.2f} w{np.isnan(values).sum()} {told}")
+        print(f"  {family:12} {items} items   " + "   ".join(cells), flush=True)
+
+
 def print_best(bars: Bars, trials: int, *, classes: int) -> None:
     print(f"best achievable, {trials} trials of 300 items, {classes} classes")
     for votes in VOTES:
@@ -144,13 +162,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--classes", type=int, default=5)
-    parser.add_argument("--part", choices=["placebo", "ruler", "best", "corrected", "shared"])
+    parser.add_argument("--part", choices=["placebo", "ruler", "few", "best", "corrected", "shared"])
     options = parser.parse_args()
     bars, begin = Bars(), time.perf_counter()
     if options.part in (None, "placebo"):
         print_placebo(bars)
     if options.part in (None, "ruler"):
         print_ruler(bars, options.trials)
+    if options.part in (None, "few"):
+        print_few(bars, options.trials)
     if options.part in (None, "best"):
         print_best(bars, options.trials, classes=options.classes)
     if options.part in (None, "corrected"):

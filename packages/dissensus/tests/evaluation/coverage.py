@@ -42,12 +42,30 @@ def votes_of(truth: Table, votes: Sizes, rng: np.random.Generator) -> Panel:
 
 
 def truths(family: str, items: int, rng: np.random.Generator) -> Table:
-    """(items, classes) label distributions of no family that the ruler knows, or of the Dirichlet one.
+    """Return (items, classes) label distributions of no family that the ruler knows, or of the Dirichlet one.
 
     - scale: seven points; an item is a normal distribution about a place of its own, cut into seven.
+    - bimodal: seven points; two camps, a share of them in either.
     - modes: six classes in three pairs; people are split between the two of a pair, seldom beyond.
+    - lumps: five classes; every item has one of five distributions.
+    - contested: four classes; 5 % of items are contested, people are nearly unanimous on the others.
+    - two classes: most items have a large majority.
     - dirichlet: five classes.
     """
+    if family == "bimodal":
+        edges = np.concatenate([[-np.inf], np.arange(-2.5, 3) * 0.8, [np.inf]])
+        left, right = (
+            np.diff(ndtr((edges - rng.normal(centre, 0.6, (items, 1))) / 0.5), axis=1) for centre in (-1.6, 1.6)
+        )
+        share = rng.beta(0.6, 0.6, (items, 1))
+        return np.asarray(share * left + (1 - share) * right)
+    if family == "lumps":
+        return np.asarray(np.random.default_rng(7).dirichlet(np.full(5, 0.5), 5)[rng.integers(5, size=items)])
+    if family == "contested":
+        sure = 0.98 * np.eye(4)[rng.integers(4, size=items)] + 0.005
+        return np.where(rng.random((items, 1)) < 0.05, rng.dirichlet(np.ones(4), items), sure)
+    if family == "two classes":
+        return np.asarray(rng.dirichlet([0.3, 0.3], items))
     if family == "scale":
         place, width = rng.normal(0, 1.2, (items, 1)), np.exp(rng.normal(-0.5, 0.3, (items, 1)))
         edges = np.concatenate([[-np.inf], np.arange(-2.5, 3) * 0.8, [np.inf]])
@@ -76,25 +94,27 @@ def ruler_trials(
     seeds: int = 1,
     items: int = 600,
     seed: int = 0,
-    learnt: int = 4000,
+    learnt: int | None = 4000,
 ) -> dict[int, list[tuple[float, bool]]]:
-    """By number of people, worth, and whether its interval holds them, of the best forecasts of so many fresh votes.
+    """Return, by number of people, the worth of the best forecasts of so many fresh votes, and whether intervals hold.
 
-    The forecasts know the truth's own distribution, of which the ruler has seen the votes of training items only. A
-    trial has one ruler, on which all numbers of people are measured.
+    The forecasts know the truth's own distribution. The ruler has seen votes alone, of `learnt` training items or, for
+    None, of the scored items. A trial has one ruler, on which all numbers of people are measured. A withheld worth is
+    NaN; a worth beyond the ruler's end counts as one person beyond.
     """
     out: dict[int, list[tuple[float, bool]]] = {number: [] for number in people}
     for trial in range(trials):
         rng = np.random.default_rng([seed, trial])
         population = truths(family, 6000, rng)
-        training = rng.multinomial(8, truths(family, learnt, rng)).astype(np.float64)
+        training = None if learnt is None else rng.multinomial(8, truths(family, learnt, rng)).astype(np.float64)
         truth = truths(family, items, rng)
         ruler = people_ruler(votes_of(truth, votes, rng), training=training, score=score, seed=trial)
         assert isinstance(ruler, Ruler)
         for number in people:
             model = [bayes(rng.multinomial(number, truth), population) for _ in range(seeds)]
             worth = worth_in_people(ruler, np.stack(model), resamples=RESAMPLES, seed=trial)
-            out[number].append((worth.estimate.value, placebo_holds(worth, number)))
+            value = np.nan if worth.reason else worth.estimate.value + worth.more
+            out[number].append((value, placebo_holds(worth, number)))
     return out
 
 

@@ -162,7 +162,7 @@ def averaged(counts: Counts, ruler: Ruler, n: int, *, folds: int = 5) -> float:
         chance = chances(mine, n)[1]
         total = (chance * (mine @ loss.T - (ways * loss).sum(axis=1))).sum(axis=1)
         scores[fold == each] = total / (mine.sum(axis=1) - n)
-    gap = np.array([np.nanmean(scores - row) for row in ruler.per_item])
+    gap = np.array([np.nanmean(scores - row) for row in ruler.per_item]) + ruler.learning
     return float(first_crossings(gap[None])[0])
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from dissensus.labels.mixture import Dirichlet, choose_smoothings, cross_fitted,
 from dissensus.labels.schemes import frequency, weighted
 from dissensus.votes.official.chaosnli import read_chaosnli
 from dissensus.votes.simulate import simulate_responses
-from tests.evaluation.coverage import ruler_trials, shared_panel
+from tests.evaluation.coverage import bayes, ruler_trials, shared_panel, truths, votes_of
 from tests.evaluation.simulated import counted, labels_of, model_of, true_distributions
 
 if TYPE_CHECKING:
@@ -106,6 +107,38 @@ def test_the_best_forecast_of_n_fresh_votes_is_worth_n_people(family: str, score
         assert np.mean([value for value, _ in trials]) == pytest.approx(people, rel=0.15)
     # The whole table, with many more trials, is in benchmarks/honesty.py.
     assert sum(held for trials in found.values() for _, held in trials) >= 5
+
+
+def test_worth_on_few_items_is_that_of_a_ruler_learnt_from_many() -> None:
+    """The independent check is a ruler that learnt from 4,000 other items; without the correction it is missed."""
+    off = {"few": 0.0, "uncorrected": 0.0}
+    for family, items in (("lumps", 150), ("contested", 300)):
+        for trial in range(6):
+            rng = np.random.default_rng([trial, 5])
+            truth = truths(family, items, rng)
+            panel = votes_of(truth, 7, rng)
+            few = ruler_of(panel, seed=trial)
+            many = ruler_of(panel, training=rng.multinomial(7, truths(family, 4000, rng)).astype(float), seed=trial)
+            uncorrected = replace(few, learning=np.zeros(few.most + 1))
+            population = truths(family, 4000, rng)
+            for people in (1, 2, 4):
+                model = bayes(rng.multinomial(people, truth), population)
+                right = worth_in_people(many, model, resamples=0).estimate.value
+                for name, ruler in (("few", few), ("uncorrected", uncorrected)):
+                    off[name] += worth_in_people(ruler, model, resamples=0).estimate.value - right
+    assert off["uncorrected"] / 36 > 0.2
+    assert abs(off["few"]) < off["uncorrected"] / 3
+
+
+def test_worth_is_withheld_if_the_items_cannot_teach_it() -> None:
+    rng = np.random.default_rng(0)
+    truth = truths("bimodal", 40, rng)
+    ruler = ruler_of(votes_of(truth, 7, rng))
+    found = worth_in_people(ruler, bayes(rng.multinomial(6, truth), truths("bimodal", 4000, rng)))
+    assert not found.known
+    assert "40 items are too few" in found.reason
+    assert found.to_dict()["reason"] == found.reason
+    assert worth_in_people(replace(ruler, learning=np.zeros(ruler.most + 1)), truth).reason == ""
 
 
 def test_the_marginal_is_worth_nobody_by_construction_and_the_truth_more_than_the_panel() -> None:

@@ -79,6 +79,7 @@ class Ruler:
         panel: the judgements.
         learning: (1 + most,) by how much better n people would forecast had they learnt from items without end. What is
             lost falls as 1 / items, so it is as much as learning from half of the items loses beside all.
+        learnt_from: number of items that people's forecasts are learnt from.
         without: by n, where it is known who judged several items: (items, classes) what an item's score changes by
             once one of its votes for the class is left out; nothing sound where it has fewer than n + 2.
     """
@@ -90,6 +91,7 @@ class Ruler:
     per_item: Table = field(repr=False)
     panel: Panel = field(repr=False)
     learning: Floats = field(repr=False)
+    learnt_from: int
     without: Mapping[int, Table] = field(repr=False)
 
     @property
@@ -121,6 +123,7 @@ class Worth:
         high_open: the interval reaches beyond `most` people.
         most: where the ruler ends.
         notes: sentences that belong beside it.
+        reason: why the number is withheld; empty if it is not.
     """
 
     estimate: Estimate
@@ -130,16 +133,17 @@ class Worth:
     high_open: bool = False
     most: int = 0
     notes: tuple[str, ...] = ()
+    reason: str = ""
 
     @property
     def known(self) -> bool:
-        """Whether the votes tell anything of it: its interval is not the whole ruler."""
-        return not (self.low_open and self.high_open)
+        """Return whether there is a number: it is not withheld, and its interval is not the whole ruler."""
+        return not self.reason and not (self.low_open and self.high_open)
 
     def __str__(self) -> str:
         low, high = self.estimate.low, self.estimate.high
         if not self.known:
-            return "a number of people that these votes cannot tell"
+            return f"a number of people that these votes cannot tell{f' ({self.reason})' if self.reason else ''}"
         beyond = f"more than {self.most}"
         people = beyond if self.more else f"{self.estimate.value:.1f}"
         value = "worse than the marginal" if self.fewer else f"{people} people"
@@ -161,7 +165,7 @@ class Worth:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields, ready for JSON, and the number in words."""
-        return asdict(self) | {"reason": "", "words": str(self)}
+        return asdict(self) | {"words": str(self)}
 
 
 def people_ruler(
@@ -240,6 +244,7 @@ def people_ruler(
         per_item=np.where(reached, per_item, np.nan),
         panel=panel,
         learning=learning,
+        learnt_from=len(panel) if training is None else len(training),
         without=without,
     )
 
@@ -405,8 +410,9 @@ def worth_in_people(ruler: Ruler, model: Runs | Table, *, resamples: int = 1000,
 
     At each n model and ruler are compared on the same items, and their mean gap has a 95 % interval over items, seeds
     and, where ids are known and shared, annotators. Worth is where the gap crosses 0, between whole n by linear
-    interpolation; its interval is every n at which the interval of the gap holds 0, or would hold it had people's
-    forecasts been learnt from items without end.
+    interpolation. People's forecasts count as if they had been learnt from items without end (`Ruler.learning`); a
+    model would else be worth more on few items. The interval is every n at which the interval of the gap holds 0, with
+    or without that correction. The number is withheld if the correction exceeds what one person in four is worth.
 
     Args:
         ruler: of the same items.
@@ -432,8 +438,9 @@ def worth_of_scores(ruler: Ruler, scores: Table, of_votes: Table, *, resamples: 
         seed: of the resamples.
     """
     low, middle, high = _gaps(ruler, scores, of_votes, resamples=resamples, seed=seed)
-    # Forecasts that had nothing left to learn would score better, which brings the model's worth down.
-    value, least, last = first_crossings(np.stack([middle, high + ruler.learning, -low[::-1]])).tolist()
+    # Nobody is the marginal as it is scored, so that no model is called worse than a marginal that it beats.
+    of_people = np.where(np.arange(ruler.most + 1) > 0, ruler.learning, 0.0)
+    value, least, last = first_crossings(np.stack([middle + of_people, high + ruler.learning, -low[::-1]])).tolist()
     # What says of every item what nobody's forecast says is worth nobody, however little tells people from nobody.
     # Equal scores may differ by rounding once they are summed.
     nobody = max(abs(low[0]), abs(middle[0]), abs(high[0])) < 1e-9
@@ -454,7 +461,17 @@ def worth_of_scores(ruler: Ruler, scores: Table, of_votes: Table, *, resamples: 
         high_open=most > end and resamples > 0,
         most=ruler.most,
         notes=tuple(notes),
+        reason="" if least < 0 and most > end else _too_few_items(ruler, value),
     )
+
+
+def _too_few_items(ruler: Ruler, value: float) -> str:
+    """Return why a worth is withheld: its correction for few items is larger than what people add; else ''."""
+    n = int(np.clip(np.ceil(value), 1, ruler.most))
+    added = np.nanmean(ruler.per_item[n + (-n // 4)] - ruler.per_item[n])
+    if value <= 0 or ruler.learning[n] <= added:
+        return ""
+    return f"{ruler.learnt_from:,} items are too few to learn what {n} people's votes say of others"
 
 
 def mean_losses(runs: Runs, score: Ruled) -> Table:
