@@ -15,6 +15,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.comparison.differences import WORSE
 from dissensus.evaluation.comparison.strata import by_attribute, by_entropy
 from dissensus.evaluation.evaluating import DEFAULT_METRICS, Evaluation, evaluate
+from dissensus.evaluation.finite_panel.shared_annotators import UNKNOWN_PEOPLE
 from dissensus.evaluation.metrics.distances import kl, rps, tvd
 from dissensus.evaluation.metrics.ranking import accuracy
 from dissensus.evaluation.metrics.registry import METRICS
@@ -348,10 +349,35 @@ def test_where_the_same_people_judged_all_items_the_headline_is_over_people_too(
         return value.high - value.low
 
     assert width(known) > 1.2 * width(unknown)
-    assert known.difference("a").get("b", "soft_nll").over.startswith("annotators, items")
-    assert known.overall.get("a", "soft_nll").over.startswith("annotators, items")
+    assert known.difference("a").get("b", "soft_nll").over == "items and annotators, given this seed"
+    assert known.overall.get("a", "soft_nll").over == "items and annotators, given this seed"
     assert any("annotators are treated as fixed" in warning for warning in known.warnings)
     assert not any("annotators are treated as fixed" in warning for warning in unknown.warnings)
+    assert UNKNOWN_PEOPLE in unknown.warnings
+    assert UNKNOWN_PEOPLE not in known.warnings
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+@pytest.mark.parametrize("models", [1, 2])
+@pytest.mark.parametrize("voters", ["named", "anonymous", "shares"])
+def test_verdict_names_what_its_interval_is_over(voters: str, models: int, seeds: int) -> None:
+    """The words are those of the row that is printed, and the caution stands there if and only if it holds."""
+    truth = np.random.default_rng(0).dirichlet([1, 1, 1], 60)
+    votes = simulate_votes(truth, 4, annotators=4, seed=0, classes=CLASSES)
+    human: Any = {"named": votes, "anonymous": frequency(votes), "shares": frequency(votes).probabilities}[voters]
+    noise = np.random.default_rng(1).dirichlet([1, 1, 1], (2, seeds, 60))
+    given = (
+        dict(zip("ab", 0.7 * truth + 0.3 * noise, strict=True)) if models == 2 else {"a": 0.7 * truth + 0.3 * noise[0]}
+    )
+    result = evaluate(human, given, classes=CLASSES, metrics=["soft_nll"], resamples=50)
+    row: Any = result.difference(result.reference).rows[0] if models == 2 else result.overall.get("a", "soft_nll")
+    named = {"named": "annotators"}.get(voters, "items")
+    assert f", over {row.over}" in result.verdict[0]
+    assert named in row.over
+    assert ("seeds" in row.over) == (seeds == 3)
+    assert ("Who voted is not known" in result.verdict[0]) == (voters != "named")
+    assert (UNKNOWN_PEOPLE in result.warnings) == (voters != "named")
+    assert any(note.endswith(f"95 % intervals are over {row.over}") for note in result.all_notes)
 
 
 def test_a_system_compared_with_itself_under_another_name_does_not_differ() -> None:
@@ -687,7 +713,7 @@ def test_a_model_that_is_closer_along_the_scale_is_the_but() -> None:
     assert result.closest() == "wild"
     assert "by RPS, which knows the order of the classes, beside is closer" in result.verdict[2]
     row = result.difference("wild").get("beside", "rps")
-    assert row.over.startswith("annotators"), "people who judged many items widen the interval"
+    assert "annotators" in row.over, "people who judged many items widen the interval"
     assert row.p is None, "one family of tests, on the headline"
 
 

@@ -99,7 +99,7 @@ def test_of_one_run_the_answer_is_for_this_run_and_has_no_p() -> None:
     systems = {"far": blurred(truth, weight=0.2, seeds=1), "near": blurred(truth, weight=0.9, seeds=1, seed=1)}
     told = said(made(people_of(counts), systems))
     assert told[0].startswith("Yes, for this one run: near comes closer to people than far")
-    assert "it is one run: the intervals are over items" in told[0]
+    assert "it is one run: intervals are given this run" in told[0]
     assert "over items, given this seed." in told[1]
     assert "significant" not in " ".join(told)
 

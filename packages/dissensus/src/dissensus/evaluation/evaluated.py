@@ -15,7 +15,11 @@ from dissensus.evaluation.comparison.scores import BEST, arrow
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.tables import DASH, as_list, latex, shown
 from dissensus.evaluation.comparison.verdict import verdict
-from dissensus.evaluation.finite_panel.shared_annotators import annotator_variance, with_annotators
+from dissensus.evaluation.finite_panel.shared_annotators import (
+    UNKNOWN_PEOPLE,
+    annotator_variance,
+    with_annotators,
+)
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.frames import Framed
 from dissensus.pages import html, markdown
@@ -125,8 +129,9 @@ class Evaluation(Framed):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """The warnings, without the one that the verdict begins with."""
-        return self.warnings[bool(self.trained_on) :]
+        """Return the warnings that the verdict does not hold."""
+        rest = self.warnings[bool(self.trained_on) :]
+        return tuple(warning for warning in rest if warning != UNKNOWN_PEOPLE or not self.resamples)
 
     @property
     def compared_strata(self) -> tuple[tuple[str, str], ...]:

@@ -22,7 +22,7 @@ from dissensus.evaluation.evaluated import Evaluation as Evaluation
 from dissensus.evaluation.finite_panel.known_votes import added_or_chosen, knows_the_votes
 from dissensus.evaluation.finite_panel.people_ruler import Ruler, mean_losses, people_ruler, worth_in_people
 from dissensus.evaluation.finite_panel.seeds import of_seeds
-from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, shared
+from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, UNKNOWN_PEOPLE, shared
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.predictions import MODEL
 from dissensus.evaluation.probabilities import Predictions, checked_human
@@ -335,8 +335,9 @@ def _in_sample(trained_on: Mapping[str, int], items: int) -> list[str]:
 def _of_votes(panel: Panel | None, why: str, ruler: Ruler | str) -> list[str]:
     """What the votes themselves do not allow to say."""
     if panel is None:
-        return [f"no best achievable, no corrected scores and no worth in people: {why}"]
-    notes = [f"no worth in people: {ruler}"] if isinstance(ruler, str) else []
+        return [f"no best achievable, no corrected scores and no worth in people: {why}", UNKNOWN_PEOPLE]
+    notes = [] if panel.annotator is not None else [UNKNOWN_PEOPLE]
+    notes += [f"no worth in people: {ruler}"] if isinstance(ruler, str) else []
     notes += [f"the votes do not fit the labels, whose counts are used without them: {why}"] if why else []
     if alone := int((panel.size == 1).sum()):
         notes.append(f"{alone:,} of {len(panel):,} items have a single vote, which says little of what people think")

@@ -174,7 +174,7 @@ class Scorer:
                 spread, mean = spread_over_seeds([values], items=items), float(values[0].mean())
                 if spread is not None and metric.name == "soft_nll" and panel is not None and shared(panel):
                     spread = with_annotators(spread, annotator_variance(panel, mean_losses(runs, "soft_nll")))
-                    over = f"annotators, {over}"
+                    over = interval_over(system.seeds, annotators=True)
                 variance = None
                 if spread is not None and metric.name == "soft_nll":
                     named = ("items", *(("seeds",) if values.shape[1] > 1 else ()), "annotators")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import numpy as np
 
 from dissensus.errors import InputError, choices
-from dissensus.evaluation.comparison.intervals import estimate_within, spread_over_seeds
+from dissensus.evaluation.comparison.intervals import estimate_within, said_over, spread_over_seeds
 from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.comparison.scores import headline
 from dissensus.evaluation.comparison.tables import DASH, TextTable, shown
@@ -58,7 +58,7 @@ class Difference:
         metric: name; empty where scores came without one.
         stratum: the items that were compared.
         value: mean over items and seeds of system minus reference, with an interval for other items and other seeds.
-        over: what the interval is over: "items and seeds", or "items, given this seed".
+        over: what the interval is over, such as "items, seeds and annotators".
         mark: `BETTER`, `WORSE`, or "" where the interval holds 0, `p_holm` is not below 1 - its level, or the metric
             has no better side. Whatever is called sure has a mark.
         seeds: how many seeds the system has; 0 where nothing about it was drawn.
@@ -100,10 +100,9 @@ class Differences(TextTable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know: how marks are read, and which differences are not over both items and seeds."""
-        special = [row for row in self.rows if row.over not in (ITEMS, ITEMS_AND_SEEDS)]
-        over = dict.fromkeys(f"{row.system} minus {row.reference}: over {row.over}" for row in special)
-        return (MARKS, *over) if self.rows else ()
+        """Return what a reader must know: how marks are read, and what the intervals are over."""
+        told = said_over({(row.over, row.metric, f"{row.system} minus {row.reference}"): None for row in self.rows})
+        return (MARKS, *told) if self.rows else ()
 
     def grid(self) -> tuple[list[str], list[list[str]]]:
         """Header and cells of the table, as text."""
@@ -236,9 +235,10 @@ def differences(
         rounding = 1e-12 * max(float(np.abs(scores[0]).max()), float(np.abs(base[0]).max()))
         value = 0.0 if abs(value) <= rounding else value
         spread = spread_over_seeds(groups, items=items)
-        over = _over(name, reference, ours, theirs, paired=paired)
-        if spread is not None and widened and name in widened:
-            spread, over = widened[name](spread), f"annotators, {over}"
+        of_people = spread is not None and bool(widened) and name in (widened or ())
+        if spread is not None and widened and of_people:
+            spread = widened[name](spread)
+        over = _over(name, reference, ours, theirs, paired=paired, annotators=of_people)
         ends: Any = {"level": level, "low": low - high, "high": high - low}
         estimate = estimate_within(value, spread, **ends, resamples=len(base) - 1)
         gaps = groups[0][0] if paired else None
@@ -262,21 +262,20 @@ def differences(
     return rows
 
 
-ITEMS: Final = "items"
-"""What an interval is over where nothing was drawn but the items."""
-
-ITEMS_AND_SEEDS: Final = "items and seeds"
-"""What an interval is over where there are several seeds."""
-
 GIVEN_THIS_SEED: Final = "items, given this seed"
-"""What an interval is over where there is one seed: another seed may lie outside of it."""
+"""What the interval of a single run is over: another seed may lie outside of it."""
 
 
-def interval_over(seeds: SeedNumbers) -> str:
-    """What the interval of a system's score is over."""
-    if seeds is None:
-        return ITEMS
-    return ITEMS_AND_SEEDS if len(seeds) > 1 else GIVEN_THIS_SEED
+def interval_over(seeds: SeedNumbers, *, annotators: bool = False) -> str:
+    """Return what the interval of a system's score is over; with `annotators`, over named people too.
+
+    >>> interval_over((1, 2, 3), annotators=True), interval_over((1,)), interval_over(None)
+    ('items, seeds and annotators', 'items, given this seed', 'items')
+    """
+    several = seeds is not None and len(seeds) > 1
+    parts = ["items", *["seeds"] * several, *["annotators"] * annotators]
+    named = " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+    return named if seeds is None or several else f"{named}, given this seed"
 
 
 def _groups(scores: Table, base: Table, ours: SeedNumbers, theirs: SeedNumbers) -> tuple[bool, list[Table]]:
@@ -288,16 +287,17 @@ def _groups(scores: Table, base: Table, ours: SeedNumbers, theirs: SeedNumbers) 
     return False, [scores, -base]
 
 
-def _over(name: str, reference: str, ours: SeedNumbers, theirs: SeedNumbers, *, paired: bool) -> str:
+def _over(name: str, reference: str, ours: SeedNumbers, theirs: SeedNumbers, *, paired: bool, annotators: bool) -> str:
     if paired:
-        return interval_over(ours if theirs is None else theirs)
+        return interval_over(ours if theirs is None else theirs, annotators=annotators)
     assert ours is not None
     assert theirs is not None
     alone = [system for system, seeds in ((name, ours), (reference, theirs)) if len(seeds) == 1]
     if len(alone) == 2:
-        return "items, given these two runs"
+        return f"{interval_over(None, annotators=annotators)}, given these two runs"
     why = "unpaired: the systems " + ("have different seeds" if set(ours) & set(theirs) else "share no seeds")
-    return f"{ITEMS_AND_SEEDS}{f', given the one seed of {alone[0]}' if alone else ''}, {why}"
+    over = interval_over((*ours, *theirs), annotators=annotators)
+    return f"{over}{f', given the one seed of {alone[0]}' if alone else ''}, {why}"
 
 
 def _mark(value: Estimate, better: str) -> str:

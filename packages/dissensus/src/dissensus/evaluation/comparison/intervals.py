@@ -10,9 +10,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dissensus.bootstrap import Estimate
+from dissensus.evaluation.metrics.registry import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dissensus.arrays import Table
 
@@ -151,3 +152,18 @@ def estimate_within(
     # A mean may lie outside by rounding; the interval holds it all the same.
     ends = min(value, max(low, value - reach)), max(value, min(high, value + reach))
     return Estimate(value, *ends, level, resamples)
+
+
+def said_over(parts: Iterable[tuple[str, ...]]) -> list[str]:
+    """Return a sentence for each thing that intervals are over, from (over, metric, system, ...) of each interval.
+
+    Metrics, systems and so on are named if they are not all of them.
+    """
+    parts = list(parts)
+    said = []
+    for over in dict.fromkeys(part[0] for part in parts):
+        kinds = [(dict.fromkeys(part[at] for part in parts if part[0] == over), at) for at in range(1, len(parts[0]))]
+        named = [list(kind) for kind, at in kinds if len(kind) < len({part[at] for part in parts})]
+        about = "; ".join(", ".join(METRICS[name].short if name in METRICS else name for name in one) for one in named)
+        said.append(f"{about}: 95 % intervals are over {over}" if about else f"95 % intervals are over {over}")
+    return said

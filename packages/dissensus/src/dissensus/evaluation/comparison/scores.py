@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dissensus.errors import InputError
+from dissensus.evaluation.comparison.intervals import said_over
 from dissensus.evaluation.comparison.strata import ALL
 from dissensus.evaluation.comparison.tables import DASH, TextTable, shown
 from dissensus.evaluation.metrics.registry import METRICS
@@ -30,7 +31,7 @@ class Score:
         seeds: over how many seeds the value is a mean; 0 where nothing about the system was drawn.
         value: mean over items and seeds with its interval; None where the stratum is empty or the metric is undefined
             on it, and `notes` say which.
-        over: what the interval is over: "items and seeds", or "items, given this seed".
+        over: what the interval is over, such as "items, seeds and annotators".
         sd: standard deviation over seeds, with n - 1; None for one seed.
         best_achievable: what a perfect model would score against so few votes, or why that is not known; None where it
             was not asked.
@@ -77,7 +78,9 @@ class Scores(TextTable):
             for sentence in _sentences(BEST, row.best_achievable):
                 sentences.setdefault((row.metric, sentence), [])
         everybody = {row.system for row in self.rows}
-        return tuple(
+        told = ((row.over, row.metric, row.system, row.stratum) for row in self.rows if row.value is not None)
+        over = said_over(told)
+        return *over, *(
             f"{METRICS[metric].short}, {sentence}"
             + ("" if not systems or set(systems) == everybody else f" ({', '.join(dict.fromkeys(systems))})")
             for (metric, sentence), systems in sentences.items()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.evaluation.comparison.differences import BETTER, WORSE, shown_p, turned
 from dissensus.evaluation.finite_panel.known_votes import CHOSEN
+from dissensus.evaluation.finite_panel.shared_annotators import UNKNOWN_PEOPLE
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.votes.added import ADDED
 
@@ -69,13 +70,17 @@ def equals(p: float) -> str:
 
 def _closest(evaluation: Evaluation, best: str, rival: Difference | None) -> str:
     where = f"{METRICS[evaluation.headline].short} {evaluation.overall.get(best, evaluation.headline).value}"
+    over, unknown = "", ""
+    if evaluation.resamples:
+        over = f", over {evaluation.overall.get(best, evaluation.headline).over if rival is None else rival.over}"
+        known = UNKNOWN_PEOPLE not in evaluation.data_warnings
+        unknown = "" if known else f" {UNKNOWN_PEOPLE[0].upper()}{UNKNOWN_PEOPLE[1:]}."
     if len(evaluation.models) == 1:
-        return f"{best}: {where}."
+        return f"{best}: {where}{over}.{unknown}"
     if rival is None:
-        return f"{best} is closest to people: {where}."
+        return f"{best} is closest to people: {where}{over}.{unknown}"
     tested = "" if rival.p_holm is None else f", p {equals(rival.p_holm)} (Holm)"
-    tested = ", over items for one run" if of_one_run(evaluation, best, rival) else tested
-    return f"{best} is closest to people: {where}; minus {rival.reference} {rival.value}{tested}."
+    return f"{best} is closest to people: {where}; minus {rival.reference} {rival.value}{over}{tested}.{unknown}"
 
 
 def _worth(evaluation: Evaluation, best: str) -> str:
@@ -126,7 +131,8 @@ def _baseline(evaluation: Evaluation, best: str) -> str:
 def _chance(rival: Difference | None) -> str:
     if rival is None or rival.mark or rival.value.low is None:
         return ""
-    why = "the interval of their difference holds 0" if rival.p_holm is None else f"p {equals(rival.p_holm)} (Holm)"
+    why = f"the interval of their difference, over {rival.over}, holds 0"
+    why = why if rival.p_holm is None else f"p {equals(rival.p_holm)} (Holm)"
     return f"chance alone may have put it before {rival.reference}: {why}"
 
 
@@ -170,4 +176,4 @@ def _one_run(alone: Sequence[str], best: str) -> str:
     if not alone:
         return ""
     who = "it" if alone[0] == best else alone[0]
-    return f"{who} is one run: the intervals are over items, given this run, and another seed may score otherwise"
+    return f"{who} is one run: intervals are given this run, and another seed may score otherwise"

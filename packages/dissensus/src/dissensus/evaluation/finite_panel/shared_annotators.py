@@ -30,6 +30,9 @@ THESE_PEOPLE: Final = (
 )
 """The note of a number whose interval leaves annotators out though they are shared."""
 
+UNKNOWN_PEOPLE: Final = "who voted is not known: if the same few people judged all items, the interval is too narrow"
+"""Caution about intervals and p-values from anonymous votes."""
+
 
 @dataclass(frozen=True)
 class Clustered:
