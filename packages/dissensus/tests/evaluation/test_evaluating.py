@@ -366,10 +366,8 @@ def test_verdict_names_what_its_interval_is_over(voters: str, models: int, seeds
     votes = simulate_votes(truth, 4, annotators=4, seed=0, classes=CLASSES)
     human: Any = {"named": votes, "anonymous": frequency(votes), "shares": frequency(votes).probabilities}[voters]
     noise = np.random.default_rng(1).dirichlet([1, 1, 1], (2, seeds, 60))
-    given = (
-        dict(zip("ab", 0.7 * truth + 0.3 * noise, strict=True)) if models == 2 else {"a": 0.7 * truth + 0.3 * noise[0]}
-    )
-    result = evaluate(human, given, classes=CLASSES, metrics=["soft_nll"], resamples=50)
+    given = dict(zip("ab"[:models], 0.7 * truth + 0.3 * noise[:models], strict=True))
+    result = evaluate(human, given, metrics=["soft_nll"], resamples=50)
     row: Any = result.difference(result.reference).rows[0] if models == 2 else result.overall.get("a", "soft_nll")
     named = {"named": "annotators"}.get(voters, "items")
     assert f", over {row.over}" in result.verdict[0]

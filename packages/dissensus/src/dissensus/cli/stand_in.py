@@ -139,7 +139,7 @@ def _overall(result: StandIn) -> list[list[str]]:
         lines.append(
             [
                 name,
-                "untold" if model.knowing else "yes" if model.test.passed else "no",
+                "untold" if model.untold else "yes" if model.test.passed else "no",
                 f"{model.test.winning_rate:.2f}",
                 f"{model.test.advantage_probability:.2f}",
                 "–" if model.model is None else f"{model.model.value:.3f}",
@@ -148,4 +148,11 @@ def _overall(result: StandIn) -> list[list[str]]:
                 *["–"] * (2 - len(worth)),
             ]
         )
+    constants = {
+        (model.constant_answer, model.constant.winning_rate): model.constant for model in result.models.values()
+    }
+    for (answer, rate), test in constants.items():
+        passes = "yes" if test.passed else "no"
+        numbers = [f"{rate:.2f}", f"{test.advantage_probability:.2f}"]
+        lines.append([f"always '{answer}'", passes, *numbers, *["–"] * 4])
     return lines

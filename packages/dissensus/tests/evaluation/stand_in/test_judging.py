@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from dissensus.bootstrap import Estimate
 from dissensus.cli import app
 from dissensus.errors import InputError
 from dissensus.evaluation.finite_panel.known_votes import CHOSEN
-from dissensus.evaluation.stand_in import named_answers, stand_in
+from dissensus.evaluation.stand_in import judging, named_answers, stand_in
 from dissensus.evaluation.stand_in.judging import TIED
+from dissensus.evaluation.stand_in.mixed_panel import Saved
 from dissensus.labels.schemes import frequency
 from dissensus.votes.simulate import simulate_votes
 from tests.evaluation.stand_in.test_alternative_annotator import crowd
@@ -70,11 +72,42 @@ def test_the_verdict_says_that_distributions_know_the_votes() -> None:
     votes = simulate_votes(truth, 5, annotators=12, seed=0)
     leaked = 0.9 * frequency(votes).probabilities + 0.1 / 3
     found = stand_in(votes, {"leaked": leaked, "honest": truth}, resamples=0).models
-    told = "Whether leaked may stand in for one of these people cannot be told: the predictions seem to know the votes"
+    told = "This test cannot tell here whether leaked may stand in for one of these people: the predictions seem to"
     assert found["leaked"].verdict.startswith(told)
     assert found["leaked"].to_dict()["knowing"]
     assert not found["honest"].knowing
     assert "But" not in found["honest"].verdict
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("contested", [0.1, 1.0])
+def test_stand_in_runs_the_most_frequent_answer_beside_every_model(contested: float, ordered: bool) -> None:
+    """No verdict begins with a yes if a constant passes; a good model may stand in if the constant fails."""
+    rng = np.random.default_rng(0)
+    truth = np.full((400, 3), [0.98, 0.01, 0.01])
+    some = rng.random(400) < contested
+    truth[some] = rng.dirichlet([0.15, 0.15, 0.15], int(some.sum()))
+    votes = simulate_votes(truth, 4, annotators=4, seed=0, classes=["1", "2", "3"], ordered=ordered)
+    most = votes.counts.sum(axis=0).argmax()
+    models = {"constant": np.eye(3)[np.full(400, most)], "truth": truth}
+    found = stand_in(votes, models, epsilon=0.1, resamples=100).models
+    for name, judged in found.items():
+        assert judged.constant_answer == votes.classes[most]
+        assert judged.constant.winning_rate == found["constant"].test.winning_rate
+        assert bool(judged.untold) == (judged.test.passed and contested < 1)
+        assert judged.verdict.startswith(f"{name} may") == (not judged.untold)
+        assert judged.to_dict()["constant"]["answer"] == judged.constant_answer
+    assert found["constant"].constant.passed == (contested < 1)
+    assert found["truth"].test.passed
+
+
+def test_stand_in_withholds_its_verdict_if_worth_alone_reaches_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = np.random.default_rng(0).dirichlet([0.2, 0.2, 0.2], 200)
+    votes = simulate_votes(truth, 4, annotators=4, seed=0)
+    assert not stand_in(votes, truth, resamples=50).models["model"].untold
+    nobody = Saved(people=0, saved=Estimate(0.1, 0.0, 0.3), fewer=False, more=False, high_open=False, most=3)
+    monkeypatch.setattr(judging, "people_saved", lambda *_, **__: [nobody])
+    assert "reaches zero" in stand_in(votes, truth, resamples=50).models["model"].untold
 
 
 def test_the_conditions_say_that_items_were_chosen_by_their_votes() -> None:

@@ -210,10 +210,9 @@ def alternative_annotator_test(
     )
     if left_out := int((judged & ~used).sum()):
         silent = int((judged & (answers.label < 0)).sum())
-        notes.append(
-            f"{left_out:,} of {int(judged.sum()):,} items are left out: {silent:,} without an answer of the model, the "
-            "others without a second person to compare with"
-        )
+        missing = {"an answer of the model": silent, "a second person to compare with": left_out - silent}
+        why = [f"{items:,} without {what}" for what, items in missing.items() if items]
+        notes.append(f"{left_out:,} of {int(judged.sum()):,} items are left out: {', '.join(why)}")
     if few.size:
         notes.append(f"{few.size:,} annotators with fewer than {least_items} compared items are left out")
     if wilcoxon := int((size[tested] < ENOUGH_ITEMS).sum()):

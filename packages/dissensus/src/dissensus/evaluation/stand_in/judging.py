@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from dissensus.evaluation.comparison.resampling import resampled_means
 from dissensus.evaluation.finite_panel.known_votes import added_or_chosen
 from dissensus.evaluation.finite_panel.panel import Panel, panel_of
 from dissensus.evaluation.stand_in.alternative_annotator import ENOUGH_ITEMS, SAME, alternative_annotator_test
-from dissensus.evaluation.stand_in.answers import answers_in
+from dissensus.evaluation.stand_in.answers import Answers, answers_in
 from dissensus.evaluation.stand_in.diversity import diversity
 from dissensus.evaluation.stand_in.mixed_panel import people_saved
 from dissensus.frames import Framed
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from dissensus.arrays import Floats, Ints
     from dissensus.bootstrap import Estimate
     from dissensus.evaluation.stand_in.alternative_annotator import Alignment, AlternativeAnnotatorTest, Score
-    from dissensus.evaluation.stand_in.answers import Answers
     from dissensus.evaluation.stand_in.diversity import Diversity
     from dissensus.evaluation.stand_in.mixed_panel import Saved
     from dissensus.votes.table import Votes
@@ -95,7 +95,10 @@ class Judged:
         saved: what the model is worth in people, alone and beside n people; or why that is not known.
         parts: by class, group and domain.
         items: those with the largest gap, the worst first.
+        constant: the test of always giving people's most frequent answer, on the same items.
+        constant_answer: that answer.
         verdict: in words.
+        untold: why the test cannot tell whether it may stand in; '' if the test can, or if the model fails.
         knowing: why it seems to know the votes, of which any test is passed; else empty.
     """
 
@@ -106,14 +109,18 @@ class Judged:
     saved: list[Saved] | str
     parts: tuple[VotesPart, ...]
     items: tuple[FailedItem, ...]
+    constant: AlternativeAnnotatorTest
+    constant_answer: str
     verdict: str
+    untold: str
     knowing: str
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         return {
-            **{key: getattr(self, key) for key in ("verdict", "knowing")},
+            **{key: getattr(self, key) for key in ("verdict", "untold", "knowing")},
             "test": self.test.to_dict(),
+            "constant": {"answer": self.constant_answer, **self.constant.to_dict()},
             "people_with_people": self.people.to_dict(),
             "model_with_people": json_value(self.model),
             "difference": json_value(self.difference),
@@ -222,29 +229,38 @@ def stand_in(
         remedy = choices(by, known) if known else "; keep its column with attributes= or item_attributes="
         raise InputError(f"stand-in: neither annotators nor items have an attribute '{by}'{remedy}")
     judged = {}
+    test_of = partial(
+        alternative_annotator_test,
+        votes,
+        score=chosen,
+        epsilon=epsilon,
+        false_discoveries=false_discoveries,
+        least_items=least_items,
+        balanced=balanced,
+        groups=groups,
+        domains=domains,
+        expert=expert,
+    )
     for name, answers in models.items():
-        test = alternative_annotator_test(
-            votes,
-            answers,
-            score=chosen,
-            epsilon=epsilon,
-            false_discoveries=false_discoveries,
-            least_items=least_items,
-            balanced=balanced,
-            groups=groups,
-            domains=domains,
-            expert=expert,
-        )
+        test = test_of(answers)
+        modal = int(votes.counts[answers.label >= 0].sum(axis=0).argmax())
+        always = Answers(label=np.where(answers.label >= 0, modal, -1), classes=votes.classes)
+        constant, constant_answer = test_of(always), votes.classes[modal]
         people, model, difference = _agreement(votes, test.alignment, resamples=resamples, seed=seed)
+        saved = _saved(votes, answers, domains, resamples=resamples, seed=seed)
+        untold = answers.knowing or _untold(test, constant, constant_answer, saved)
         judged[name] = Judged(
             test=test,
             people=people,
             model=model,
             difference=difference,
-            saved=_saved(votes, answers, domains, resamples=resamples, seed=seed),
+            saved=saved,
             parts=_parts(votes, test.alignment, least_people=least_people),
             items=_worst(votes, answers, test.alignment),
-            verdict=_verdict(name, test, expert, answers.knowing),
+            constant=constant,
+            constant_answer=constant_answer,
+            verdict=_verdict(name, test, expert, untold),
+            untold=untold,
             knowing=answers.knowing,
         )
     best = sorted(judged, key=lambda name: -judged[name].test.advantage_probability)
@@ -342,7 +358,21 @@ def _worst(votes: Votes, answers: Answers, aligned: Alignment) -> tuple[FailedIt
     )
 
 
-def _verdict(name: str, test: AlternativeAnnotatorTest, expert: str | int | None, knowing: str) -> str:
+def _untold(test: AlternativeAnnotatorTest, constant: AlternativeAnnotatorTest, answer: str, saved: Any) -> str:
+    """Return why a passed test tells nothing: a constant passes too, or the model may be worth nobody; else ''."""
+    if not test.passed:
+        return ""
+    if constant.passed:
+        passes = f"always answering '{answer}' passes this test too (winning rate {constant.winning_rate:.2f})"
+        return f"{passes}, and a smaller epsilon or balanced classes may tell"
+    if isinstance(saved, str):
+        return ""
+    alone = saved[0]
+    least = alone.saved.value if alone.saved.low is None else alone.saved.low
+    return f"its worth alone reaches zero people ({alone})" if alone.fewer or least <= 0 else ""
+
+
+def _verdict(name: str, test: AlternativeAnnotatorTest, expert: str | int | None, untold: str) -> str:
     won, of = int(test.won.sum()), len(test.won)
     whom = "one of these people" if expert is None else f"the others as a judge of what {expert} would say"
     parts = test.by_part()
@@ -351,9 +381,10 @@ def _verdict(name: str, test: AlternativeAnnotatorTest, expert: str | int | None
         passed = [name for name, part in parts.items() if part["passed"]]
         where = f" It passes in {len(passed)} of {len(parts)} parts{': ' if passed else ''}{', '.join(passed)}."
     may, half = ("may", "at least one half") if test.passed else ("may not", "less than one half")
-    # What knows the votes passes any test of them.
-    untold = f"whether {name} may stand in for {whom} cannot be told: {knowing}. By the test"
-    told = untold[0].upper() + untold[1:] if knowing else f"{name} {may} stand in for {whom}:"
+    # A model that knows the votes passes any test of them, and on easy items so does a constant.
+    told = f"{name} {may} stand in for {whom}:"
+    if untold:
+        told = f"This test cannot tell here whether {name} may stand in for {whom}: {untold}. By the test"
     return (
         f"{told} it wins against {won} of {of} annotators (winning rate "
         f"{test.winning_rate:.2f}, {half}), and is as close to the others as an annotator with probability "
