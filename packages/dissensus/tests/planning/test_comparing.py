@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.labels.mixture import Dirichlet
 from dissensus.planning.comparing import WORTH, Pair, real_pair, simulated_pair
 from dissensus.planning.fitted import FittedPanel, fit_panel
+from tests.evaluation.coverage import truths
 
 RNG = np.random.default_rng
 KS = (1, 2, 5, 20)
@@ -112,6 +114,43 @@ def test_intervals_are_about_the_pilot() -> None:
     unsure = simulated_pair(small, (5,), metrics=("accuracy",), goal="accuracy").power("accuracy", 900, 5)
     sure = pair().power("accuracy", 900, 5)
     assert unsure.high - unsure.low > sure.high - sure.low > 0  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("family", ["bimodal", "lumps", "two classes"])
+def test_real_pair_by_a_linear_score_is_the_pilots_own_whatever_is_fitted(family: str) -> None:
+    """The difference is the plain mean; power and its interval are held against t-tests on the known population."""
+    rng = RNG(3)
+    population = truths(family, 50_000, rng)
+    classes = population.shape[1]
+
+    def said(truth: Any, rng: np.random.Generator) -> dict[str, Any]:
+        noise = rng.dirichlet(np.ones(classes), (2, len(truth)))
+        return {"a": 0.75 * truth + 0.25 * noise[0], "b": 0.6 * truth + 0.4 * noise[1]}
+
+    def gains(votes: Any, systems: dict[str, Any]) -> Any:
+        shares = votes / votes.sum(axis=1, keepdims=True)
+        return (shares * (np.log(systems["a"]) - np.log(systems["b"]))).sum(axis=1)
+
+    everybody = said(population, rng)
+    held, powers = 0, []
+    for trial in range(8):
+        truth = truths(family, 200, rng)
+        counts, systems = rng.multinomial(4, truth), said(truth, rng)
+        found = real_pair(counts, systems, (1, 5), metrics=("soft_nll",), seed=trial)
+        assert found.difference("soft_nll") == pytest.approx(gains(counts, systems).mean(), abs=1e-12)
+        for k in (1, 5):
+            needed = found.items_needed("soft_nll", k)
+            assert needed is not None
+            items = int(needed.value)
+            drawn = rng.integers(len(population), size=(600, items))
+            votes = rng.multinomial(k, population[drawn.ravel()])
+            each = gains(votes, {name: q[drawn.ravel()] for name, q in everybody.items()}).reshape(drawn.shape)
+            tested = stats.ttest_1samp(each, 0, axis=1)
+            powers.append(((tested.pvalue < 0.05) & (tested.statistic > 0)).mean())
+            said_power = found.power("soft_nll", items, k)
+            held += said_power.low <= powers[-1] <= said_power.high  # type: ignore[operator]
+    assert held >= 13
+    assert np.median(powers) == pytest.approx(0.8, abs=0.1)
 
 
 def test_real_systems_are_told_apart_by_what_they_said() -> None:

@@ -78,18 +78,27 @@ class Gains:
 
     Attributes:
         linear: whether the metric is one of `LINEAR`.
-        truth: (groups,) against everybody, where the worse system knows nothing; of real systems, anywhere.
+        truth: (groups,) against everybody, where the worse system knows nothing. Of real systems it is the plain gain
+            on the pilot's votes if the metric is linear, which nothing fitted can bias.
         apart: by k, (groups, repeats) against k votes, likewise.
         alike: by k, (groups, repeats) where both systems are alike; empty for real systems.
+        noise: of real systems by a linear metric, (2, groups) the variance of a single vote's gain within its item, and
+            what it leaves in the item's mean over the pilot's votes; empty otherwise.
     """
 
     linear: bool
     truth: Floats
     apart: Mapping[int, Table]
     alike: Mapping[int, Table]
+    noise: Table = field(default_factory=lambda: np.empty((2, 0)))
 
     def moments(self, k: int, weights: Table, share: Floats) -> tuple[Floats, Floats]:
         """(rows,) mean and standard deviation of an item's difference, for rows of weights and shares."""
+        if self.noise.size:
+            # Votes tell mean and variance without a fitted population (one-way analysis of variance).
+            mean, of_votes = weights @ self.truth, weights @ self.noise.T
+            between = weights @ self.truth**2 - mean**2 - of_votes[:, 1]
+            return mean, np.sqrt(np.maximum(between, 0.0) + of_votes[:, 0] / k + 1e-15)
         # What is known needs no simulation, whose noise would choose between plans where items are many.
         mean = share * (weights @ (self.truth if self.linear else self.apart[k].mean(axis=1)))
         square = share * (weights @ (self.apart[k] ** 2).mean(axis=1))
@@ -262,7 +271,8 @@ def real_pair(
 ) -> Pair:
     """Two systems by their predictions of the pilot's items; the first is taken for the better one.
 
-    Each item's label distribution is drawn from what its votes leave possible, again and again.
+    Each item's label distribution is drawn from what its votes leave possible, again and again. Metrics that are linear
+    in the votes keep their plain mean over the pilot's votes, for the difference and for the scores.
 
     Args:
         pilot: (items, classes) votes.
@@ -283,8 +293,45 @@ def real_pair(
         for name, q in repeated.items()
     }
     even = np.full(items, 1 / items)
+    for metric in (metric for metric in metrics if metric in LINEAR):
+        by_metric[metric] = _of_votes(metric, pilot, systems, by_metric[metric])
+        for name, plain in plain_scores(metric, pilot, systems).items():
+            scores[name][metric] = dict.fromkeys(counts, plain)
     others = rng.multinomial(items, even, size=RESAMPLES * 5) / items
     return Pair(real=True, share=1.0, held=None, by_metric=by_metric, weights=even, others=others, scores=scores)
+
+
+def plain_scores(metric: str, pilot: Counts, systems: Mapping[str, Table]) -> dict[str, Floats]:
+    """Return, by system, (items,) scores against the shares of the pilot's own votes."""
+    per_item = METRICS[metric].per_item
+    assert per_item is not None
+    shares = pilot / pilot.sum(axis=1, keepdims=True)
+    return {name: np.asarray(per_item(shares, q), dtype=np.float64) for name, q in systems.items()}
+
+
+def plain_gain(metric: str, scores: Mapping[str, Floats]) -> Floats:
+    """Return (items,) how much closer to people the first of two systems is than the second; 0 for one system."""
+    first, *_, last = [*scores.values(), *scores.values()]
+    return first - last if METRICS[metric].better == "higher" else last - first
+
+
+def _of_votes(metric: str, pilot: Counts, systems: Mapping[str, Table], fitted: Gains) -> Gains:
+    """Return gains by a linear metric whose mean and variance are the pilot's own; `fitted` gives their shape."""
+    classes, size = pilot.shape[1], pilot.sum(axis=1)
+    by_vote = [
+        plain_scores(metric, np.tile(vote, (len(pilot), 1)), systems) for vote in np.eye(classes, dtype=np.int64)
+    ]
+    gain = np.stack([plain_gain(metric, scores) for scores in by_vote], axis=1)
+    mean = (pilot * gain).sum(axis=1) / size
+    several = size > 1
+    within = (pilot * (gain - mean[:, None]) ** 2).sum(axis=1) / np.maximum(size - 1, 1)
+    within = np.where(several, within, within[several].mean())
+    found = replace(fitted, truth=mean, noise=np.stack([within, within / size]))
+    even, apart = np.full((1, len(pilot)), 1 / len(pilot)), {}
+    for k, drawn in fitted.apart.items():
+        centre, deviation = found.moments(k, even, np.ones(1))
+        apart[k] = centre + (drawn - drawn.mean()) * deviation / max(float(drawn.std()), 1e-12)
+    return replace(found, apart=apart)
 
 
 def _likely_distributions(pilot: Counts, systems: Sequence[Table], rng: np.random.Generator) -> Table:
@@ -300,9 +347,9 @@ def _likely_distributions(pilot: Counts, systems: Sequence[Table], rng: np.rando
 
     def concentration(theta: Floats) -> Table:
         parts = softmax(theta[2:])
-        sharpened = softmax(np.exp(np.clip(theta[1], -3, 3)) * logs, axis=2)
+        sharpened = softmax(np.exp(theta[1]) * logs, axis=2)
         mean = parts[0] * everybody + np.tensordot(parts[1:], sharpened, axes=1)
-        return np.asarray(np.exp(np.clip(theta[0], -5, 8)) * np.maximum(mean, 1e-6))
+        return np.asarray(np.exp(theta[0]) * np.maximum(mean, 1e-6))
 
     def unlikely(theta: Floats) -> float:
         a = concentration(theta)
@@ -310,7 +357,10 @@ def _likely_distributions(pilot: Counts, systems: Sequence[Table], rng: np.rando
         likelihood = gammaln(total) - gammaln(total + size) + (gammaln(a + pilot) - gammaln(a)).sum(axis=1)
         return -float(likelihood.sum())
 
-    fitted = minimize(unlikely, np.zeros(3 + len(logs)), method="Nelder-Mead", options={"maxiter": 600, "fatol": 0.01})
+    # The likelihood has several peaks: from one start the search ended up to 226 log-likelihood units below the best.
+    bounds = [(-5, 8), (-3, 3), *[(-12, 12)] * (1 + len(logs))]
+    starts = [np.r_[spread, power, np.zeros(1 + len(logs))] for spread in (0.0, 3.0) for power in (-1.0, 0.0, 1.0)]
+    fitted = min((minimize(unlikely, start, method="L-BFGS-B", bounds=bounds) for start in starts), key=lambda f: f.fun)
     return draw_dirichlets(np.repeat(concentration(fitted.x) + pilot, REPEATS, axis=0), rng)
 
 

@@ -20,7 +20,16 @@ from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.frames import Framed
 from dissensus.labels.schemes import frequency
-from dissensus.planning.comparing import HIDDEN, MOST_ITEMS, POWER, WORTH, real_pair, simulated_pair
+from dissensus.planning.comparing import (
+    HIDDEN,
+    MOST_ITEMS,
+    POWER,
+    WORTH,
+    plain_gain,
+    plain_scores,
+    real_pair,
+    simulated_pair,
+)
 from dissensus.planning.fitted import fit_panel
 from dissensus.planning.next_items import NextVotes, next_votes
 from dissensus.planning.predicted import FEW_PEOPLE, PARTS, predict
@@ -204,13 +213,18 @@ def plan(
     systems = {name: table[votes.panel_size > 0] for name, table in (systems or {}).items()}
     if systems:
         real = real_pair(counts, systems, ks, metrics=metrics, seed=seed)
-        if len(systems) > 1 and real.difference(held) < 0:
-            systems = dict(reversed(systems.items()))
-            real = real_pair(counts, systems, ks, metrics=metrics, seed=seed)
-        if len(systems) > 1 and real.difference(held) <= 0:
-            raise InputError(
-                f"plan: {' and '.join(systems)} do not differ by {METRICS[held].short} on the pilot; give two that do"
-            )
+        if len(systems) > 1:
+            # The better system is the one that scores better on the pilot's own votes, whatever was fitted to these.
+            if (plain := plain_gain(held, plain_scores(held, counts, systems)).mean()) < 0:
+                systems = dict(reversed(systems.items()))
+                real = real_pair(counts, systems, ks, metrics=metrics, seed=seed)
+            if not plain or real.difference(held) <= 0:
+                better, worse = systems
+                raise InputError(
+                    f"plan: expected a better system by {METRICS[held].short}; {better} is ahead of {worse} by "
+                    f"{abs(plain):.3g} on the pilot's votes, and by {real.difference(held):.3g} against everybody as "
+                    "fitted; give two systems that differ, or another goal"
+                )
     pair = (
         real
         if len(systems) > 1
@@ -462,7 +476,7 @@ def _notes(votes: Votes, pair: Pair, systems: Sequence[str]) -> tuple[str, str]:
     if pair.real:
         return pilot, (
             f"The systems are {' and '.join(systems)}, and {systems[0]} is taken for the better one, as it is on the "
-            "pilot; how far they differ is known from the pilot alone."
+            "pilot; how far they differ is known from the pilot alone, by soft NLL as the plain mean over its votes."
         )
     return pilot, (
         f"The two systems are simulated: one forecasts as well as {WORTH} people's votes, the other does so too but "
