@@ -21,6 +21,7 @@ from dissensus.evaluation.metrics.ranking import accuracy
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.metrics.set_level import entropy_spearman
 from dissensus.evaluation.predictions import read_predictions
+from dissensus.evaluation.scoring import INFINITE
 from dissensus.labels.schemes import frequency, weighted
 from dissensus.votes.reading import read_votes
 from dissensus.votes.simulate import simulate_votes
@@ -376,6 +377,48 @@ def test_verdict_names_what_its_interval_is_over(voters: str, models: int, seeds
     assert ("Who voted is not known" in result.verdict[0]) == (voters != "named")
     assert (UNKNOWN_PEOPLE in result.warnings) == (voters != "named")
     assert any(note.endswith(f"95 % intervals are over {row.over}") for note in result.all_notes)
+
+
+def answered(kind: str, truth: Any, votes: Votes) -> Any:
+    """Return a model's answers, or its rounded probabilities, in one of the forms that they come in."""
+    said, items = truth.argmax(axis=1), votes.items.tolist()
+    samples = np.random.default_rng(5).multinomial(3, truth) / 3
+    rounded = np.round(0.02 * truth + 0.98 * np.eye(3)[said], 2)
+    return {
+        "labels": [CLASSES[k] for k in said],
+        "by item": {str(item): CLASSES[k] for item, k in zip(items, said, strict=True)},
+        "frame": pl.DataFrame({"item": items, "label": [CLASSES[k] for k in said]}),
+        "one-hot": np.eye(3)[said],
+        "samples": samples,
+        "seeds": np.stack([samples, truth]),
+        "rounded": rounded / rounded.sum(axis=1, keepdims=True),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["labels", "by item", "frame", "one-hot", "samples", "seeds", "rounded"])
+def test_answers_without_probabilities_are_not_scored_by_a_floor(kind: str) -> None:
+    """NLL is infinite and withheld with the reason, Brier comes first, and worth in people is no number."""
+    truth = np.random.default_rng(0).dirichlet([1, 1, 1], 120)
+    votes = simulate_votes(truth, 5, annotators=40, seed=0, classes=CLASSES)
+    model = {"answers": answered(kind, truth, votes), "truth": truth}
+    named = None if kind in ("by item", "frame") else CLASSES
+    result = evaluate(votes, model, classes=named, resamples=50)
+    assert (result.headline, result.metrics[0], result.metrics[-2:]) == ("brier", "brier", ("soft_nll", "kl"))
+    for metric in ("soft_nll", "kl"):
+        row = result.overall.get("answers", metric)
+        assert row.value is None
+        assert row.notes == (INFINITE,)
+        assert result.overall.get("truth", metric).value is not None
+    assert "answers" not in result.worth
+    assert "truth" in result.worth
+    assert sum(warning.startswith(INFINITE) for warning in result.warnings) == 1
+    shares = votes.counts / votes.counts.sum(axis=1, keepdims=True)
+    alone = evaluate(votes, {"answers": model["answers"]}, classes=named, resamples=50)
+    if kind == "one-hot":
+        right = ((shares - model["answers"]) ** 2).sum(axis=1).mean()
+        assert alone.overall.get("answers", "brier").value.value == pytest.approx(right)  # type: ignore[union-attr]
+    assert alone.verdict[0].startswith("answers: Brier ")
+    assert "withheld" in alone.verdict[1]
 
 
 def test_a_system_compared_with_itself_under_another_name_does_not_differ() -> None:

@@ -269,7 +269,7 @@ def _recipe(
                 if (score := evaluation.overall.get(system.name, name)).value is not None
             },
             "distance": distance_to_people(evaluation, system.name),
-            "worth_in_people": None if isinstance(evaluation.ruler, str) else evaluation.worth[system.name].to_dict(),
+            "worth_in_people": evaluation.worth[system.name].to_dict() if system.name in evaluation.worth else None,
         },
         fingerprints={
             "items": data.fingerprint if data.items is None else data.items.fingerprint,

@@ -26,7 +26,16 @@ from dissensus.evaluation.finite_panel.shared_annotators import THESE_PEOPLE, UN
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.predictions import MODEL
 from dissensus.evaluation.probabilities import Predictions, checked_human
-from dissensus.evaluation.scoring import BY_HALVES, BY_THE_SAME, Scorer, over_all_classes, panel_or_reason, with_classes
+from dissensus.evaluation.scoring import (
+    BY_HALVES,
+    BY_THE_SAME,
+    OF_LOGARITHMS,
+    Scorer,
+    over_all_classes,
+    panel_or_reason,
+    rules_out,
+    with_classes,
+)
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.votes.table import Votes
 
@@ -162,11 +171,16 @@ def evaluate(
         notes += how
     panel, why = panel_or_reason(labels, votes)
     halves = why if panel is None else halves_of(labels, panel, seed=seed)
+    infinite = {name for name, system in systems.items() if _any_rules_out(labels, system.probabilities)}
+    chosen = _metrics(metrics, labels, original)
+    if infinite & models.keys():
+        # A table begins with a metric that all models have.
+        chosen = tuple(sorted(chosen, key=lambda metric: (metric.name != "brier", metric.name in OF_LOGARITHMS)))
     table = Scorer(
         labels=labels,
         halves=halves,
         systems=systems,
-        metrics=_metrics(metrics, labels, original),
+        metrics=chosen,
         panel=panel,
         original=None if original is None else np.asarray(original),
         resamples=resamples,
@@ -204,9 +218,11 @@ def evaluate(
         if not isinstance(ruler, Ruler):
             return {}
         measure = partial(worth_in_people, ruler, resamples=resamples, seed=seed)
-        return dict(zip(systems, over(measure, [system.probabilities for system in systems.values()]), strict=True))
+        known = [name for name in systems if name not in infinite]
+        return dict(zip(known, over(measure, [systems[name].probabilities for name in known]), strict=True))
 
     headline = next((name for name in HEADLINES if name in names), names[0])
+    headline = names[0] if infinite & models.keys() else headline
     second: Ruled | None = SECOND if SECOND in names and headline != SECOND else None
     second_ruler: Ruler | str | None = None if second is None else ruler
     if second is not None and panel is not None and isinstance(ruler, Ruler):
@@ -352,10 +368,16 @@ def _of_one_seed(systems: Mapping[str, Predictions]) -> list[str]:
 
 
 def _undefined(rows: Sequence[Score], models: Mapping[str, Runs]) -> list[str]:
-    """Why models lack a score, which is one sentence, with their names."""
-    said = [row for row in rows if row.notes and row.system in models]
-    where = "; ".join(f"{row.system}, {METRICS[row.metric].short}" for row in said)
-    return [f"{said[0].notes[0]} ({where})"] if said else []
+    """Return why models lack scores: a sentence for each reason, with the models and metrics."""
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row.notes and row.system in models:
+            reasons.setdefault(row.notes[0], []).append(f"{row.system}, {METRICS[row.metric].short}")
+    return [f"{why} ({'; '.join(where)})" for why, where in reasons.items()]
+
+
+def _any_rules_out(labels: LabelDistribution, runs: Runs) -> bool:
+    return any(rules_out(labels.probabilities, run) for run in runs)
 
 
 def _metrics(names: str | Sequence[str] | None, labels: LabelDistribution, original: Any | None) -> tuple[Metric, ...]:

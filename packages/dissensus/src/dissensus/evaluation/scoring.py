@@ -40,6 +40,15 @@ if TYPE_CHECKING:
 LEVEL: Final = 0.95
 """Of all intervals in a table."""
 
+OF_LOGARITHMS: Final = ("soft_nll", "kl")
+"""Metrics that are infinite if a model gives probability 0 to a class that people chose."""
+
+INFINITE: Final = (
+    "withheld: the model gives probability 0 to classes that people chose, as answers without probabilities do, and "
+    "a floor would decide the value; give probabilities, or see what its answers are worth with dissensus stand-in"
+)
+"""Reason why soft NLL, KL and worth in people are withheld."""
+
 BY_HALVES: Final = (
     "strata by votes: half of an item's votes, drawn at random, put it into a stratum and the other half are scored, "
     "both ways; of half the votes neither best achievable nor corrected scores are computed"
@@ -107,7 +116,14 @@ def _resampled(scores: Table, item: Ints, *, resamples: int, seed: int) -> Table
 
 def _per_item(metric: Metric, human: Table, run: Table, original: Codes | None) -> Any:
     assert metric.per_item is not None
+    if metric.name in OF_LOGARITHMS and rules_out(human, run):
+        return np.full(len(human), np.nan)
     return metric.per_item(human, run, original=original) if "original" in metric.needs else metric.per_item(human, run)
+
+
+def rules_out(human: Table, model: Table) -> bool:
+    """Return whether a model gives probability 0 to a class that people chose."""
+    return bool(((model == 0) & (human > 0)).any())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -165,9 +181,10 @@ class Scorer:
         for metric in self.metrics:
             for name, values in resampled[metric.name].items():
                 if not np.isfinite(values[0]).all():
-                    why = ("undefined where people, or the model, are equally unsure of every item",)
+                    why = "undefined where people, or the model, are equally unsure of every item"
+                    why = INFINITE if metric.name in OF_LOGARITHMS else why
                     limit = best.get(metric.name)
-                    rows.append(self._score(stratum, metric, name, items, best_achievable=limit, notes=why))
+                    rows.append(self._score(stratum, metric, name, items, best_achievable=limit, notes=(why,)))
                     continue
                 system = self.systems[name]
                 runs, over = system.probabilities[:, stratum.items], interval_over(system.seeds)

@@ -8,6 +8,7 @@ from dissensus.evaluation.comparison.differences import BETTER, WORSE, shown_p, 
 from dissensus.evaluation.finite_panel.known_votes import CHOSEN
 from dissensus.evaluation.finite_panel.shared_annotators import UNKNOWN_PEOPLE
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation.scoring import INFINITE
 from dissensus.votes.added import ADDED
 
 if TYPE_CHECKING:
@@ -69,7 +70,10 @@ def equals(p: float) -> str:
 
 
 def _closest(evaluation: Evaluation, best: str, rival: Difference | None) -> str:
-    where = f"{METRICS[evaluation.headline].short} {evaluation.overall.get(best, evaluation.headline).value}"
+    value = evaluation.overall.get(best, evaluation.headline).value
+    if value is None:
+        return f"{best}: {METRICS[evaluation.headline].short} is {INFINITE}."
+    where = f"{METRICS[evaluation.headline].short} {value}"
     over, unknown = "", ""
     if evaluation.resamples:
         over = f", over {evaluation.overall.get(best, evaluation.headline).over if rival is None else rival.over}"
@@ -87,6 +91,8 @@ def _worth(evaluation: Evaluation, best: str) -> str:
     where = f"On {evaluation.items:,} items"
     if isinstance(evaluation.ruler, str):
         return f"{where}, how many people it is worth cannot be told: {evaluation.ruler}."
+    if best not in evaluation.worth:
+        return f"{where}, how many people it is worth is {INFINITE}."
     worth = evaluation.worth[best]
     limit = evaluation.overall.get(best, evaluation.headline).best_achievable
     at_best = "" if limit is None or limit.estimate is None else f"; best achievable {limit.estimate}"
