@@ -33,6 +33,8 @@ def bibliography(subject: Subject, added: Added) -> str:
         used.append("guo2017calibration")
     if len(subject.systems) > 1:
         used.append("holm1979simple")
+    if subject.evaluation.worth:
+        used.append("resnick2021survey")
     used += added.cited
     text = (resources.files("dissensus.report") / "references.bib").read_text(encoding="utf-8")
     # Between entries lines are empty.

@@ -8,7 +8,8 @@ people. With rho the part of the squared deviation |1_a - p|^2 that two models s
 
 where MM, MP and PP are the chances that two models, a model and a person, or two people give the same answer, the mean
 answer of M models is as far from people as that of M / (1 + (M - 1) rho) models of this kind that share nothing: Kish's
-(1965) effective sample size. Six people are six, and six copies of a model are one.
+(1965) effective sample size, as Kohli (2026, arXiv 2605.29800) asks of judges. Six people are six, and six copies of a
+model are one.
 """
 
 from __future__ import annotations
