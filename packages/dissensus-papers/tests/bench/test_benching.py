@@ -21,6 +21,8 @@ from typer.testing import CliRunner
 
 from dissensus.cli import app
 from dissensus.errors import InputError
+from dissensus.labels import label
+from dissensus.votes import read_votes
 from dissensus_papers.bench import read_protocol, run_bench, standings
 from dissensus_papers.bench.pages import table, write_pages
 from dissensus_papers.bench.running import held_out, own_entry, refuse_unfit, scored_system
@@ -405,7 +407,7 @@ def test_predictions_from_elsewhere_are_scored_on_held_out_items(small: Path, en
     )
 
 
-def test_single_votes_are_scored_by_their_frequencies(small: Path, entered: Path) -> None:
+def test_single_votes_are_scored_by_their_dirichlet_labels(small: Path, entered: Path) -> None:
     human = held(small)
     rows = [line.split(",") for line in (small / "votes.csv").read_text().splitlines()[1:]]
     # Two of the five people.
@@ -423,10 +425,10 @@ def test_single_votes_are_scored_by_their_frequencies(small: Path, entered: Path
     path.write_text("\n".join(map(",".join, [["item", "annotator", "label"], *rows])) + "\n")
     (found,) = handed_in(small, entered)
     scored = next(row["mean"] for row in found.scores if row["metric"] == "soft_nll" and row["stratum"] == "all")
-    said = {item: [row[2] for row in rows if row[0] == item] for item in human.items.tolist()}
-    shares = np.array([[said[item].count(name) / 2 for name in human.classes] for item in human.items.tolist()])
-    # A class that none of them chose has the least probability that soft NLL knows.
-    assert scored == pytest.approx(-(human.probabilities * np.log(shares.clip(1e-12))).sum(axis=1).mean(), rel=1e-5)
+    made = label(read_votes(path, classes=list(human.classes)), "dirichlet")
+    shares = made.probabilities[[made.items.tolist().index(item) for item in human.items.tolist()]]
+    assert shares.min() > 0
+    assert scored == pytest.approx(-(human.probabilities * np.log(shares)).sum(axis=1).mean(), rel=1e-5)
     assert "2 annotators" in found.measured["notes"][0]
 
 

@@ -1,8 +1,8 @@
 """Predictions that somebody hands in: checked, scored on the held-out items of each set, and kept as rows of the table.
 
 A folder holds a file for each set, called as the set is: class probabilities of the items, as `dissensus evaluate`
-takes them; or single votes (item, annotator, label), whose frequencies are scored. Files of LeWiDi 2025's shared task
-(`CSC_test_soft.tsv`) are scored as its organisers do, in a table of their own.
+takes them; or single votes (item, annotator, label), whose Dirichlet labels are scored. Files of LeWiDi 2025's shared
+task (`CSC_test_soft.tsv`) are scored as its organisers do, in a table of their own.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _copies(said: Table, shares: Table) -> bool:
 
 
 def _read(path: Path, human: LabelDistribution) -> Predictions:
-    """What a file says of items: single votes by their frequencies, anything else as `dissensus evaluate` reads it."""
+    """Read what a file says of items: Dirichlet labels of single votes, else what `dissensus evaluate` reads."""
     columns: list[str] = []
     if (separator := SEPARATORS.get(path.suffix.lower())) is not None:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
@@ -194,7 +194,8 @@ def _read(path: Path, human: LabelDistribution) -> Predictions:
             wanted = f"item, annotator and label (of {classes})" if single else f"item, {classes}"
             sentence = f"{wrong or remedy}; give a file with the columns {wanted}"
         raise InputError(sentence) from error
-    shares = label(votes, "frequency")
+    # Frequencies of few votes give probability 0 to classes that others choose, where soft NLL is infinite.
+    shares = label(votes, "dirichlet")
     return Predictions(
         probabilities=shares.probabilities[None],
         items=shares.items,

@@ -149,7 +149,9 @@ def _overall(result: StandIn) -> list[list[str]]:
             ]
         )
     constants = {
-        (model.constant_answer, model.constant.winning_rate): model.constant for model in result.models.values()
+        (model.constant_answer, model.constant.winning_rate): model.constant
+        for model in result.models.values()
+        if model.constant is not None
     }
     for (answer, rate), test in constants.items():
         passes = "yes" if test.passed else "no"

@@ -92,12 +92,13 @@ def test_stand_in_runs_the_most_frequent_answer_beside_every_model(contested: fl
     models = {"constant": np.eye(3)[np.full(400, most)], "truth": truth}
     found = stand_in(votes, models, epsilon=0.1, resamples=100).models
     for name, judged in found.items():
+        assert judged.constant is not None
         assert judged.constant_answer == votes.classes[most]
         assert judged.constant.winning_rate == found["constant"].test.winning_rate
         assert bool(judged.untold) == (judged.test.passed and contested < 1)
         assert judged.verdict.startswith(f"{name} may") == (not judged.untold)
         assert judged.to_dict()["constant"]["answer"] == judged.constant_answer
-    assert found["constant"].constant.passed == (contested < 1)
+    assert found["constant"].test.passed == (contested < 1)
     assert found["truth"].test.passed
 
 

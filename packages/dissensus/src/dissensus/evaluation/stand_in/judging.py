@@ -95,7 +95,8 @@ class Judged:
         saved: what the model is worth in people, alone and beside n people; or why that is not known.
         parts: by class, group and domain.
         items: those with the largest gap, the worst first.
-        constant: the test of always giving people's most frequent answer, on the same items.
+        constant: the test of always giving people's most frequent answer, on the same items; of preferences a tie. None
+            if preferences have no tie: which side is called left is arbitrary.
         constant_answer: that answer.
         verdict: in words.
         untold: why the test cannot tell whether it may stand in; '' if the test can, or if the model fails.
@@ -109,7 +110,7 @@ class Judged:
     saved: list[Saved] | str
     parts: tuple[VotesPart, ...]
     items: tuple[FailedItem, ...]
-    constant: AlternativeAnnotatorTest
+    constant: AlternativeAnnotatorTest | None
     constant_answer: str
     verdict: str
     untold: str
@@ -120,7 +121,7 @@ class Judged:
         return {
             **{key: getattr(self, key) for key in ("verdict", "untold", "knowing")},
             "test": self.test.to_dict(),
-            "constant": {"answer": self.constant_answer, **self.constant.to_dict()},
+            "constant": None if self.constant is None else {"answer": self.constant_answer, **self.constant.to_dict()},
             "people_with_people": self.people.to_dict(),
             "model_with_people": json_value(self.model),
             "difference": json_value(self.difference),
@@ -244,8 +245,10 @@ def stand_in(
     for name, answers in models.items():
         test = test_of(answers)
         modal = int(votes.counts[answers.label >= 0].sum(axis=0).argmax())
+        modal = len(votes.classes) // 2 if votes.pairs else modal
         always = Answers(label=np.where(answers.label >= 0, modal, -1), classes=votes.classes)
-        constant, constant_answer = test_of(always), votes.classes[modal]
+        constant_answer = votes.classes[modal]
+        constant = None if votes.pairs and len(votes.classes) % 2 == 0 else test_of(always)
         people, model, difference = _agreement(votes, test.alignment, resamples=resamples, seed=seed)
         saved = _saved(votes, answers, domains, resamples=resamples, seed=seed)
         untold = answers.knowing or _untold(test, constant, constant_answer, saved)
@@ -358,11 +361,11 @@ def _worst(votes: Votes, answers: Answers, aligned: Alignment) -> tuple[FailedIt
     )
 
 
-def _untold(test: AlternativeAnnotatorTest, constant: AlternativeAnnotatorTest, answer: str, saved: Any) -> str:
+def _untold(test: AlternativeAnnotatorTest, constant: AlternativeAnnotatorTest | None, answer: str, saved: Any) -> str:
     """Return why a passed test tells nothing: a constant passes too, or the model may be worth nobody; else ''."""
     if not test.passed:
         return ""
-    if constant.passed:
+    if constant is not None and constant.passed:
         passes = f"always answering '{answer}' passes this test too (winning rate {constant.winning_rate:.2f})"
         return f"{passes}, and a smaller epsilon or balanced classes may tell"
     if isinstance(saved, str):
