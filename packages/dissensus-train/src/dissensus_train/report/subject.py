@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.report.chapters import Added, Chapter
@@ -50,7 +51,7 @@ def study_subject(
     members = data.splits[scored.split]
     reference = next(iter(scored.references.values()))
     place = f" --store {store}" if store else ""
-    name = study.name if study.path.stem == study.name else study.path.name
+    name = Path(study.source).name
     seen_by = "every run" if scored.split == TRAIN else "no run"
     # Models that know who votes are delivered single votes, and own code is what its author says.
     deliveries = {name: system.runs[0].delivery for name, system in scored.systems.items()}
