@@ -133,13 +133,16 @@ def _of_measures(scored: ScoredStudy) -> Iterator[Chapter]:
             tables=basin_tables(basins),
             sections=[] if drawn is None else [drawn],
         )
-    if ood is not None:
+    if (asked := scored.opened.study.ood) is not None:
+        gone = [Path(path).name for path in asked.sets.values() if not Path(path).exists()]
+        mend = f"Not found: {', '.join(gone)}; put back what is missing" if gone else "Run the study again"
         yield Chapter(
             anchor="ood",
             title="Out of distribution",
             heading="Does the model notice out-of-distribution items?",
-            tables=detection(ood),
-            sections=[roc_figures(ood), score_histograms(ood)],
+            note="" if ood is not None else f"The store has no measurement of these sets as they are now. {mend}.",
+            tables=[] if ood is None else detection(ood),
+            sections=[] if ood is None else [roc_figures(ood), score_histograms(ood)],
         )
 
 
