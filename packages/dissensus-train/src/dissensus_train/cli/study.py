@@ -259,13 +259,9 @@ def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over)
     scored = [score_study(part, over=over) for part in opened]
     folds: dict[tuple[str, ...], list[OpenStudy]] = {}
     for part in opened:
-        if part.study.folds:
+        if part.study.folds and len(opened) > 1:
             folds.setdefault(part.study.sources, []).append(part)
-    whole = {
-        parts[0].study.name.removesuffix("-fold-1"): score_folds(parts)
-        for parts in folds.values()
-        if len(parts) == parts[0].study.folds
-    }
+    whole = {parts[0].study.name.removesuffix("-fold-1"): score_folds(parts) for parts in folds.values()}
     note(*dict.fromkeys(caution for one in scored for caution in one.cautions))
     tables = [] if json is None else [_as_json(one) for one in scored]
     if json_alone(json, [*tables, *({"study": name, **folded.to_dict()} for name, folded in whole.items())]):

@@ -237,10 +237,8 @@ class Study:
         if len(self.sources) > 1:
             parts = tuple(replace(self, sources=(source,), part=source) for source in self.sources)
         if self.folds and not self.fold:
-            folds = [(fold, f"fold-{fold}") for fold in range(1, self.folds + 1)]
-            parts = tuple(
-                replace(one, fold=fold, part=f"{one.part}-{name}".lstrip("-")) for one in parts for fold, name in folds
-            )
+            folds = range(1, self.folds + 1)
+            parts = tuple(replace(one, fold=k, part=f"{one.part}-fold-{k}".lstrip("-")) for one in parts for k in folds)
         return tuple(one if one is self else replace(one, name=f"{self.name}-{one.part}") for one in parts)
 
     @property
