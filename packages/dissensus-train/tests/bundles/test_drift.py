@@ -131,6 +131,17 @@ def test_few_items_in_common_or_other_classes_are_not_compared() -> None:
         moved_on_the_same(more, cast(rng, np.zeros((30, 2)), people=9, votes=3))
 
 
+@pytest.mark.parametrize(("people", "told"), [(2, False), (3, False), (5, True), (9, True)])
+@pytest.mark.parametrize("after_by", ["a", "b"])
+def test_drift_of_few_people_cannot_be_told(people: int, after_by: str, *, told: bool) -> None:
+    """Of the same people; of others there are twice as many."""
+    found = on_the_same(1, people=people, votes=people, after_by=after_by)
+    assert not found.moved
+    told = told or after_by == "b"
+    assert found.freedom == max((people if after_by == "a" else 2 * people) - 2, 1)
+    assert str(found).startswith("People answer as before" if told else "These votes are too few to tell")
+
+
 def test_one_person_tells_nothing_of_others() -> None:
     votes = cast(np.random.default_rng(0), np.zeros((40, 3)), people=1, votes=1)
     assert answers_of(panel_of(weighted(votes, "equal-weighted"), votes), np.full((40, 3), 1 / 3)) is None

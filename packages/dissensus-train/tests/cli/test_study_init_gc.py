@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from dissensus.cli import main
+from dissensus.errors import InputError
 from dissensus_train.studies import plan_study, read_study, run_plan
 from dissensus_train.studies.data import study_data
+from dissensus_train.studies.opening import unasked_runs
 from dissensus_train.training.store import RunStore
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 N = 40
 
@@ -125,9 +124,9 @@ epochs = 1
 """
 
 
-def trained(folder: Path, name: str, deliveries: str) -> set[str]:
+def trained(folder: Path, name: str, deliveries: str, *, called: str = "") -> set[str]:
     path = folder / f"{name}.toml"
-    path.write_text(STUDY.format(deliveries=deliveries))
+    path.write_text((f'name = "{called}"\n' if called else "") + STUDY.format(deliveries=deliveries))
     plan = plan_study(read_study(path), folder / "store", engine="loop", device="cpu")
     list(run_plan(plan))
     plan.writer.close()
@@ -172,12 +171,50 @@ def test_gc_removes_nothing_where_a_study_cannot_be_read_unless_it_is_forgotten(
     (folder / "one.toml").unlink()
     assert called("study", "gc", "--store", "store", "--yes") == 2
     told = capsys.readouterr().err.replace("\n", " ")
-    assert "the study one cannot be read" in told
-    assert "--forget one" in told
+    assert f"the study {folder / 'one.toml'} cannot be read" in told
+    assert f"--forget {folder / 'one.toml'}" in told
     store = RunStore(folder / "store")
     assert len(store.keys()) == 2
     assert called("study", "gc", "--store", "store", "--forget", "one", "--yes") == 0
     assert set(store.keys()) == two
-    assert set(json.loads((folder / "store" / "studies.json").read_text())) == {"two"}
+    assert json.loads((folder / "store" / "studies.json").read_text()) == {str(folder / "two.toml"): ["two"]}
     assert called("study", "gc", "--store", "store", "--forget", "three") == 2
     assert called("study", "gc", "--store", "nowhere") == 2
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_gc_keeps_the_runs_of_every_file_that_is_there(folder: Path, *, renamed: bool) -> None:
+    """Two files of one name, and a file that was given another name after it was run."""
+    one = trained(folder, "one", '["soft"]', called="mine")
+    two = trained(folder, "two", '["majority"]', called="mine")
+    if renamed:
+        path = folder / "one.toml"
+        path.write_text(path.read_text().replace("mine", "yours"))
+    store = RunStore(folder / "store")
+    assert {Path(file).name: names for file, names in store.studies().items()} == {
+        "one.toml": ["mine"],
+        "two.toml": ["mine"],
+    }
+    assert unasked_runs(store) == ()
+    with pytest.raises(InputError, match=r"2 studies 'mine' .* choose .*one\.toml, .*two\.toml"):
+        unasked_runs(store, forget=["mine"])
+    assert {stored.key for stored in unasked_runs(store, forget=[str(folder / "one.toml")])} == one
+    assert called("study", "gc", "--store", "store", "--forget", str(folder / "two.toml"), "--yes") == 0
+    assert set(store.keys()) == one
+    assert two.isdisjoint(store.keys())
+    assert list(store.studies()) == [str(folder / "one.toml")]
+
+
+def test_run_of_folds_names_a_part_that_can_be_reported_and_exported(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "mine.toml").write_text(STUDY.format(deliveries='["soft"]') + "[splits]\nfolds = 2\n")
+    assert called("study", "run", "mine.toml", "--store", "store", "--engine", "loop") == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("next: ")]
+    typed = shlex.split(line, comments=True)[2:]
+    assert called("study", "run", typed[1], *typed[2:], "--engine", "loop") == 0
+    assert called(*typed, "--resamples", "20", "-o", "page.html") == 0
+    assert "dissensus report mine.toml:fold-1" in (folder / "page.html").read_text(encoding="utf-8")
+    assert called("study", "export", *typed[1:], "-o", "model") == 0
+    assert called("study", "status", "mine.toml", "--store", "store") == 0
+    assert shlex.join(["dissensus", *typed]) in capsys.readouterr().err

@@ -163,6 +163,43 @@ def test_the_loss_is_soft_cross_entropy_and_no_row_of_yes_or_no_questions(tmp_pa
     assert trainer.evaluate(hard)["eval_loss"] == pytest.approx(float(F.cross_entropy(logits, index)), abs=1e-5)
 
 
+def padding(how: str) -> dict[str, Any]:
+    """The three ways in which a `Trainer` comes by its collator."""
+    from tokenizers import Tokenizer, models
+
+    words = Tokenizer(models.WordLevel({"a": 0, "[PAD]": 1}, unk_token="a"))
+    tokeniser = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]")
+    ways: dict[str, dict[str, Any]] = {
+        "default": {},
+        "processing_class": {"processing_class": tokeniser},
+        "explicit": {"data_collator": transformers.DataCollatorWithPadding(tokeniser)},
+    }
+    return ways[how]
+
+
+@pytest.mark.parametrize("how", ["default", "processing_class", "explicit"])
+@pytest.mark.parametrize("own", ["label", "label_ids", "labels"])
+def test_labelled_evaluation_goes_by_the_distributions(how: str, own: str, tmp_path: Path) -> None:
+    hard = [[0]] * ITEMS if own == "label_ids" else [0] * ITEMS
+    labelled = dis.hf.labelled(rows().remove_columns("label").add_column(own, hard), LABELS)
+    assert labelled.column_names == ["item", "text", "input_ids", "labels"]
+    saved = {"eval_strategy": "epoch", "save_strategy": "epoch", "load_best_model_at_end": True, "num_train_epochs": 2}
+    trainer = dis.hf.Trainer(
+        network(),
+        arguments(tmp_path, **saved),
+        train_dataset=labelled,
+        eval_dataset=labelled,
+        delivery=dis.deliver("soft", LABELS),
+        **padding(how),
+    )
+    trainer.train()
+    logits = trainer.predict(labelled).predictions.astype(np.float64)
+    log_q = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    soft_nll = -(LABELS.probabilities * log_q).sum(axis=1).mean()
+    assert trainer.evaluate()["eval_loss"] == pytest.approx(soft_nll, abs=1e-5)
+    assert trainer.state.best_metric == pytest.approx(soft_nll, abs=1e-5)
+
+
 def test_accumulated_batches_are_one_large_batch(tmp_path: Path) -> None:
     large = trained(tmp_path, "sls", per_device_train_batch_size=32)
     small = trained(tmp_path, "sls", per_device_train_batch_size=8, gradient_accumulation_steps=4)

@@ -159,6 +159,28 @@ def test_labels_that_stand_still_are_told() -> None:
         list(fixed)
 
 
+def first_inputs(second: Any) -> Any:
+    """The inputs of the first batch of a dataset of pairs of inputs and something else."""
+    return next(iter(dis.loader(list(zip(X, second, strict=True)), dis.deliver("soft", LABELS), seed=1)))[0]
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [range(56), torch.arange(56), np.arange(56), np.arange(56, dtype=np.uint8), torch.ones(56, dtype=torch.bool)],
+)
+def test_loader_replaces_the_class_index_of_a_dataset(classes: Any) -> None:
+    alone = next(iter(dis.loader(X, dis.deliver("soft", LABELS), seed=1)))[0]
+    assert torch.equal(first_inputs(classes), alone)
+
+
+def test_loader_hands_out_several_inputs_as_a_dictionary() -> None:
+    masks = torch.arange(56 * 5).reshape(56, 5)
+    dataset = [{"x": x, "mask": mask} for x, mask in zip(X, masks, strict=True)]
+    inputs, _, item = next(iter(dis.loader(dataset, dis.deliver("soft", LABELS))))
+    assert torch.equal(inputs["x"], X[item])
+    assert torch.equal(inputs["mask"], masks[item])
+
+
 def delivered_on_meta() -> Any:
     made = dis.deliver("soft", LABELS)
     return replace(made, examples=made.examples.to("meta"))  # type: ignore[type-var]
@@ -218,7 +240,21 @@ def delivered_on_meta() -> Any:
         ),
         (
             lambda: next(iter(dis.loader(TensorDataset(X, X, X), dis.deliver("soft", LABELS)))),
-            r"has 3 parts, and which are inputs is not known; give a dataset of inputs",
+            r"has 3 parts, the last is float32, and which are inputs is not known; give a dataset of inputs",
+        ),
+        *(
+            (
+                partial(first_inputs, second),
+                rf"has 2 parts, the last is {kind}, and which are inputs is not known; give .* as a dictionary",
+            )
+            for second, kind in (
+                (torch.ones(56, 5, dtype=torch.int64), "int64"),
+                (torch.ones(56, 1, dtype=torch.int64), "int64"),
+                (torch.ones(56), "float32"),
+                (np.ones((56, 3)), "float64"),
+                (["a hypothesis"] * 56, "str"),
+                ([{"mask": 1}] * 56, "dict"),
+            )
         ),
         (
             lambda: next(iter(dis.loader(X.long(), dis.deliver("mixup", LABELS)))),

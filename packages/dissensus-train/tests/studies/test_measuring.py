@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,10 +14,13 @@ import torch
 
 from dissensus.errors import InputError
 from dissensus_train.basins.summary import summarise_basins
-from dissensus_train.studies import measuring, open_study, plan_study, read_study, run_plan
+from dissensus_train.report.subject import added_by_study, study_subject
+from dissensus_train.studies import measuring, open_study, plan_study, read_study, run_plan, score_study
 from tests.study_report.studies import finished, make_study
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dissensus_train.studies import OpenStudy
 
 torch.set_num_threads(1)
@@ -69,6 +73,71 @@ def test_a_store_that_is_carried_elsewhere_keeps_what_was_measured(
     moved = {name: Path(shutil.copy(path, tmp_path)) for name, path in chosen.sets.items()}
     monkeypatch.setattr(measuring, "measure_ood", None)
     assert measuring.study_ood(opened, replace(chosen, sets=moved)) == found
+
+
+def file_of(path: Path) -> Path:
+    """The file of a set that is a file, or a folder with one file below it."""
+    return path / "sub" / "a.png" if path.is_dir() else path
+
+
+def copied(path: Path) -> Path:
+    copy = path.with_name("copy")
+    shutil.copytree(path, copy) if path.is_dir() else shutil.copyfile(path, copy)
+    os.utime(file_of(copy), (9, 9))
+    return copy
+
+
+CHANGES: dict[str, tuple[Callable[[Path], Any], bool]] = {
+    "touched": (lambda path: os.utime(file_of(path), (9, 9)), True),
+    "moved": (lambda path: path.rename(path.with_name("moved")), True),
+    "copied": (copied, True),
+    "changed": (lambda path: file_of(path).write_bytes(b"other bytes"), False),
+    "gone": (lambda path: file_of(path).unlink(), False),
+}
+"""By name, what happens to a set, which may return its new place; and if what was measured of it still holds."""
+
+
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("change", CHANGES)
+def test_stored_ood_is_found_by_what_its_files_hold(
+    opened: OpenStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, *, folder: bool
+) -> None:
+    found = measuring.study_ood(opened)
+    monkeypatch.setattr(measuring, "measure_ood", lambda *_, **__: found)
+
+    def asking(path: Path) -> OpenStudy:
+        assert opened.study.ood is not None
+        asked = replace(opened.study.ood, sets={"<u>far</u>": path})
+        return replace(opened, study=replace(opened.study, ood=asked))
+
+    path = tmp_path / "set"
+    if folder:
+        (path / "sub").mkdir(parents=True)
+    file_of(path).write_bytes(b"some bytes")
+    measuring.study_ood(asking(path))
+    make, kept = CHANGES[change]
+    place = make(path)
+    assert measuring.stored_ood(asking(place if isinstance(place, Path) else path)) == (found if kept else None)
+
+
+def test_added_by_study_says_that_ood_sets_are_gone(opened: OpenStudy) -> None:
+    scored = score_study(opened, resamples=5)
+    subject = study_subject(scored)
+
+    def chapter() -> tuple[str, int]:
+        chapters = added_by_study(scored, subject, resamples=5, seed=0).chapters
+        (of_ood,) = [chapter for chapter in chapters if chapter.anchor == "ood"]
+        return of_ood.note, len(of_ood.tables)
+
+    far = opened.study.folder / "far.npz"
+    assert chapter() == ("", 2)
+    far.rename(far.with_name("elsewhere.npz"))
+    assert chapter() == (
+        "The store has no measurement of these sets as they are now. Not found: far.npz; put back what is missing.",
+        0,
+    )
+    shutil.copyfile(far.with_name("elsewhere.npz"), far)
+    assert chapter() == ("", 2)
 
 
 def test_a_summary_is_over_seeds_with_ratios_by_seed(opened: OpenStudy) -> None:

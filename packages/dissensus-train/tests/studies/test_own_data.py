@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -272,7 +273,7 @@ def test_every_item_is_tested_on_in_one_fold(folder: Path, keep: str) -> None:
         assert ("validation" in part.splits) == ("best" in keep)
         majority = part.human.majority().label[part.splits["test"]]
         assert abs(int((majority == 0).sum()) - int((majority == 1).sum())) <= 1
-    with pytest.raises(InputError, match="one study for each of its 4 folds"):
+    with pytest.raises(InputError, match=f"one study for each of its 4 folds.* {re.escape(whole.parts[0].source)}"):
         study_data(whole)
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from dissensus.errors import InputError
-from dissensus_train.studies import read_study, shipped_studies
+from dissensus_train.studies import open_study, read_study, shipped_studies
 from dissensus_train.studies.spec import Method, Target
 
 if TYPE_CHECKING:
@@ -67,6 +68,39 @@ def test_shipped_studies_can_be_read(name: str) -> None:
     study = read_study(name)
     assert study.name == name
     assert study.question.endswith("?")
+
+
+@pytest.mark.parametrize(
+    ("rest", "parts"),
+    [
+        ('dataset = { votes = "v.csv", features = "x.npz" }\nsplits = { folds = 3 }', ["fold-1", "fold-2", "fold-3"]),
+        ('dataset = { name = "chaosnli", sources = ["snli", "mnli"] }', ["snli", "mnli"]),
+        (
+            'dataset = { name = "chaosnli", sources = ["snli", "mnli"] }\nsplits = { folds = 3 }',
+            [f"{source}-fold-{fold}" for source in ("snli", "mnli") for fold in (1, 2, 3)],
+        ),
+        ('dataset = { name = "words" }', [""]),
+    ],
+)
+def test_read_study_finds_each_part_by_its_source(tmp_path: Path, rest: str, parts: list[str]) -> None:
+    whole = read_study(write(tmp_path, f'name = "mine"\n{rest}\n'))
+    assert [part.part for part in whole.parts] == parts
+    assert [part.name for part in whole.parts] == [f"mine-{part}".removesuffix("-") for part in parts]
+    for part in whole.parts:
+        assert read_study(part.source) == part
+        assert part.parts == (part,)
+    with pytest.raises(InputError, match=f"has no part 'fold-9'.*choose {', '.join(parts)}"):
+        read_study(f"{whole.path}:fold-9")
+    if len(whole.sources) > 1:
+        with pytest.raises(InputError, match=re.escape(whole.parts[0].source)):
+            open_study(whole)
+
+
+@pytest.mark.parametrize("name", shipped_studies())
+def test_read_study_finds_each_part_of_a_shipped_study_by_its_source(name: str) -> None:
+    for part in read_study(name).parts:
+        assert part.source == part.name
+        assert read_study(part.source) == part
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def test_the_settings_of_ood_are_written_too(tmp_path: Path) -> None:
 def test_every_field_of_a_study_is_written(tmp_path: Path) -> None:
     """A field that is added and not written would be lost by `study init` and by a bundle."""
     # Models with an annotator side are written among the models (tests/studies/test_people.py).
-    derived = {"path", "fold", "split_seed", "splits_file", "methods", "annotator_models"}
+    derived = {"path", "fold", "part", "split_seed", "splits_file", "methods", "annotator_models"}
     written = {key for keys in KEYS.values() for key in keys}
     assert {each.name for each in fields(Study)} - derived - {
         "dataset",

@@ -267,4 +267,8 @@ def test_a_store_remembers_the_studies_whose_runs_it_keeps(writer: RunWriter, st
     writer.remember_study("one", tmp_path / "one.toml")
     writer.remember_study("two", tmp_path / "two.toml")
     writer.remember_study("one", tmp_path / "one.toml")
-    assert store.studies() == {name: str((tmp_path / f"{name}.toml").resolve()) for name in ("one", "two")}
+    writer.remember_study("one", tmp_path / "two.toml")
+    one, two = (str((tmp_path / f"{name}.toml").resolve()) for name in ("one", "two"))
+    assert store.studies() == {one: ["one"], two: ["one", "two"]}
+    writer.forget_study("one")
+    assert store.studies() == {two: ["two"]}

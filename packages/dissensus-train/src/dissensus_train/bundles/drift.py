@@ -54,6 +54,7 @@ class Drift:
         items: how many were compared.
         same: whether the same items were judged before and after; else answers are less what the model forecast.
         people: whether people are known by name in both, so that other people are allowed for.
+        freedom: the least degrees of freedom of a variance; a test with 1 finds hardly any move.
     """
 
     shift: Mapping[str, Estimate]
@@ -61,6 +62,7 @@ class Drift:
     items: int
     same: bool
     people: bool
+    freedom: int
 
     @property
     def moved(self) -> bool:
@@ -72,6 +74,8 @@ class Drift:
         p = f"= {self.p:.3f}" if self.p >= 0.001 else "< 0.001"
         on = f"the same {self.items:,} items" if self.same else "other items, beside what the deployed model forecast,"
         told = f"on {on} the share of '{name}' moved most, by {_points(self.shift[name])}, p {p}"
+        if not self.moved and self.freedom < 2:
+            return f"These votes are too few to tell whether people answer as before: {told}."
         if not self.moved:
             return f"People answer as before, as far as these votes tell: {told}."
         cause = (
@@ -189,4 +193,5 @@ def _drift(
         name: estimate_within(value, spread, level=LEVEL, low=-most, high=most, resamples=0)
         for name, value, spread in zip(classes, values, spreads, strict=True)
     }
-    return Drift(shift=made, p=float(holm(p[1:] if len(p) == 2 else p).min()), items=items, same=same, people=people)
+    p_holm, freedom = float(holm(p[1:] if len(p) == 2 else p).min()), min(df for one in spreads for _, df in one.parts)
+    return Drift(shift=made, p=p_holm, items=items, same=same, people=people, freedom=freedom)

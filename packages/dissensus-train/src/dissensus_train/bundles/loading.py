@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from dissensus.array_file import read_npy, read_npz
 from dissensus.errors import InputError
 from dissensus.items import Items
-from dissensus.items.pictures import read_picture
+from dissensus.items.pictures import as_bytes, read_picture
 from dissensus.progress import Progress, silent
 from dissensus.together.deferral import gains_of_votes
 from dissensus.together.sets import ROUNDING, mass_before, sets_within
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from dissensus.arrays import Features, Floats, Ints, Mask, Table
+    from dissensus.items.pictures import Images
     from dissensus.together.combining import Combination
     from dissensus.together.sets import Sets
 
@@ -84,8 +85,9 @@ class TrainedModel:
         """(items, classes) probabilities, columns in the order of `classes`.
 
         Args:
-            items: texts; or pairs, as two lists of texts, or triples, as three; or files or uint8 pixels of images; or
-                an array of features, as the study had them; or `Items`.
+            items: texts; or pairs, as two lists of texts, or triples, as three; or features as the study had them; or
+                `Items`. Images are a list of files, or an array or a list of arrays: uint8 is pixels from 0 to 255,
+                floats are the features of the study. These are pixels from 0 to 1, unless its encoder was another.
             annotator: the name of a person, or of a group, whose answers are asked for where the model knows people;
                 without it, the whole panel's.
             device: auto, cpu or cuda.
@@ -154,7 +156,7 @@ class TrainedModel:
         Scores on such items do not tell how it does on new ones.
         """
         as_given = isinstance(items, Items) or self.recipe.reads == "features"
-        return np.isin(fingerprints(items if as_given else _as_items(items, self.recipe)), self.known)
+        return np.isin(fingerprints(items if as_given else as_items(items, self.recipe)), self.known)
 
     def _unit(self, annotator: str) -> int:
         """The place of a person or group among those the networks know."""
@@ -177,7 +179,9 @@ class TrainedModel:
 
         Texts in which it finds no word that it learnt are told by a warning.
         """
-        if self.encoder is None or self.recipe.reads == "features":
+        of_images = self.recipe.reads == "images" and not str(self.recipe.encoder).startswith("pixels")
+        floats = isinstance(items, np.ndarray) and items.dtype.kind == "f"
+        if self.encoder is None or self.recipe.reads == "features" or (of_images and floats):
             features: Features = items if sp.issparse(items) else np.asarray(items, dtype=np.float32)
         else:
             shown = self._shown(items)
@@ -218,7 +222,7 @@ class TrainedModel:
         return moved_and_scaled(self.features(items, progress=progress), self.recipe.normalisation)
 
     def _shown(self, items: Any) -> Items:
-        shown = items if isinstance(items, Items) else _as_items(items, self.recipe)
+        shown = items if isinstance(items, Items) else as_items(items, self.recipe)
         given = COLUMNS[len(shown.texts) - 1] if shown.texts else "images"
         if given != self.recipe.reads:
             name = "; name the columns with text=" if shown.texts else ""
@@ -330,12 +334,17 @@ def _member(folder: Path, recipe: Recipe, seed: int) -> nn.Module:
     return network.eval()
 
 
-def _as_items(given: Any, recipe: Recipe) -> Items:
+def as_items(given: Any, recipe: Recipe) -> Items:
+    """Return texts or images as the items that a bundle reads; see `TrainedModel.predict_proba`."""
     reads = recipe.reads
     if reads == "images":
-        if isinstance(given, np.ndarray):
-            return Items(names=np.arange(len(given)), pixels=given)
-        return Items(names=np.arange(len(given)), files=tuple(map(Path, given)), reading=recipe.reading.settled())
+        if isinstance(given, str | Path) or not np.iterable(given):
+            raise InputError(f"predict: expected a list of image files or an array of images, and found {given!r}")
+        given = given if hasattr(given, "__array__") else list(given)
+        if len(given) and all(isinstance(one, str | Path) for one in given):
+            return Items(names=np.arange(len(given)), files=tuple(map(Path, given)), reading=recipe.reading.settled())
+        pixels = _pixels(given, recipe)
+        return Items(names=np.arange(len(pixels)), pixels=pixels)
     columns: Sequence[Any] = (given,) if reads == COLUMNS[0] else given
     if len(columns) != COLUMNS.index(reads) + 1:
         lists = "two lists, as in (premises, hypotheses)" if reads == COLUMNS[1] else "three lists of texts"
@@ -355,6 +364,33 @@ def _as_items(given: Any, recipe: Recipe) -> Items:
     except UnicodeEncodeError as error:
         raise InputError(f"predict: a text holds half of a character ({error.object[:20]!r}); correct it") from None
     return Items(names=np.arange(len(texts[0])), texts=texts)
+
+
+def _pixels(given: Any, recipe: Recipe) -> Images:
+    """Return (items, channels, height, width) bytes of images; an array of another meaning is refused.
+
+    Floats become bytes as the floats of a study's own file do, so that both give the same prediction.
+    """
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"predict: the images are not of one size ({error}); give a list of image files") from error
+    found = f"{array.dtype} of shape {array.shape}"
+    if fits := array.size > 0 and array.dtype.kind in "fiu":
+        found += f" from {array.min():g} to {array.max():g}"
+        fits = array.dtype == np.uint8 or (array.dtype.kind == "f" and bool(array.min() >= 0 and array.max() <= 1))
+    # An array of 3 axes may be one coloured image.
+    fits &= array.ndim == 4 or recipe.shape[:1] == (1,) or 3 not in array.shape[::2]
+    images = array[:, None] if array.ndim == 3 else array
+    if images.ndim == 4 and images.shape[3] in (1, 3) and images.shape[1] not in (1, 3):
+        images = images.transpose(0, 3, 1, 2)
+    if not fits or images.ndim != 4 or images.shape[1] not in (1, 3):
+        raise InputError(
+            "predict: expected images as (items, height, width), (items, 1 or 3 channels, height, width) or (items, "
+            f"height, width, 1 or 3 channels), uint8, or floats from 0 to 1, and found {found}; give pixels from 0 to "
+            "255 as images.astype('uint8'), one coloured image as image[None], grey ones as images[:, None]"
+        )
+    return as_bytes(images, where="predict", ends=(0.0, 1.0))
 
 
 def fingerprints(items: Items | Features) -> Ints:

@@ -16,6 +16,7 @@ from dissensus.votes.privacy import key_from
 from dissensus_train.cli.stores import opened_study
 
 if TYPE_CHECKING:
+    from dissensus.items import Items
     from dissensus_train.bundles import TrainedModel
 
 TrustCode = Annotated[
@@ -85,7 +86,8 @@ def _read(model: TrainedModel, path: Path, *, item: str | None, text: str | None
     if model.recipe.reads == "features":
         return read_all_features(path)
     if model.recipe.reads == "images":
-        shown = read_images(path, reading=model.recipe.reading.settled())
+        reading = model.recipe.reading.settled()
+        shown = _of_file(model, path) if path.is_file() else read_images(path, reading=reading)
         # Called as the study's votes called theirs, unless two differ in their endings alone.
         bare = without_ending(shown.names)
         if model.recipe.learnt.get("images", {}).get("endings") is False and np.unique(bare).size == bare.size:
@@ -94,6 +96,26 @@ def _read(model: TrainedModel, path: Path, *, item: str | None, text: str | None
         columns = () if text is None else tuple(name.strip() for name in text.split(","))
         shown = read_texts(path, item=item, text=columns)
     return shown.names, shown
+
+
+def _of_file(model: TrainedModel, path: Path) -> Items:
+    """Return the image of a file, or the images of a file that a study may name under `[dataset] images`."""
+    import numpy as np
+
+    from dissensus.array_file import read_npz
+    from dissensus.datasets.sources import read_source
+    from dissensus.item_names import IMAGE_SUFFIXES
+    from dissensus.table_file import KINDS
+    from dissensus_train.bundles.loading import as_items
+
+    if path.suffix.lower() in IMAGE_SUFFIXES:
+        return replace(as_items([path], model.recipe), names=np.array([path.name]))
+    if path.suffix.lower() in KINDS and not path.name.endswith("_2828.csv"):
+        raise InputError(f"{path}: expected images, and found a table; give a folder, an image or an .npz of images")
+    source = read_source(path)
+    # A source is scaled by the range of its own values, which differs from file to file.
+    given = read_npz(path, only=("images",))["images"] if path.suffix == ".npz" else source.images
+    return replace(as_items(given, model.recipe), names=source.items)
 
 
 @opt.command("export")

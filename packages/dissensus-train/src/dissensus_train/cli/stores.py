@@ -26,7 +26,7 @@ def opened_study(source: str, store: Path, *, command: str) -> tuple[OpenStudy, 
         if len(known) != 1:
             held = f"keeps the runs of {', '.join(known)}" if known else "is not the run store of a study"
             raise InputError(f"{store}: the folder {held}; name one study: dissensus {command} STUDY --store {store}")
-        source = next(iter(known.values()))
+        source = next(iter(known))
     if not store.is_dir():
         raise InputError(f"{store}: there is no such run store; run the study first: dissensus study run")
     opened = open_study(read_study(source), store)

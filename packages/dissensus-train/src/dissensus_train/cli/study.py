@@ -89,7 +89,7 @@ def run_(
         _show_results([plan.opened for plan in plans], json, over=opt.over(engine, address))
         for plan in plans:
             _measure(plan, over=opt.over(engine, address, device=device), quiet=str(json) == "-")
-    next_step(typed("report", source, *kept), "or study export, to predict with it")
+    next_step(typed("report", study.parts[0].source, *kept), "or study export, to predict with it")
 
 
 def _measure(plan: StudyPlan, *, over: Over, quiet: bool) -> None:
@@ -181,7 +181,7 @@ def status(source: str, store: Path = Path("dissensus-runs"), json: opt.JsonTo =
     if not json_alone(json, [status_dict(part) for part in parts]):
         for part in parts:
             show_status(part)
-    next_step(typed(*(("study", "run") if left else ("report",)), source, "--store", store))
+    next_step(typed(*(("study", "run", source) if left else ("report", parts[0].study.source)), "--store", store))
 
 
 @app.command()
@@ -259,7 +259,7 @@ def _show_results(opened: Sequence[OpenStudy], json: Path | None, *, over: Over)
     scored = [score_study(part, over=over) for part in opened]
     folds: dict[tuple[str, ...], list[OpenStudy]] = {}
     for part in opened:
-        if part.study.folds:
+        if part.study.folds and len(opened) > 1:
             folds.setdefault(part.study.sources, []).append(part)
     whole = {parts[0].study.name.removesuffix("-fold-1"): score_folds(parts) for parts in folds.values()}
     note(*dict.fromkeys(caution for one in scored for caution in one.cautions))

@@ -164,8 +164,8 @@ def loader(
 
     Args:
         dataset: a tensor, an array or a map-style dataset, one element per training item, in the order of the labels
-            that the delivery was made from. An element is the inputs, or a tuple of inputs and a label of its own,
-            which the delivery replaces.
+            that the delivery was made from. An element is the inputs, or a tuple of inputs and the index of a class,
+            which the delivery replaces. Several inputs are a dictionary.
         delivery: as `dis.deliver` makes it, on the CPU.
         batch_size: examples in a batch.
         seed: of the order; with the seed of a run of ours, batches are those of the run.
@@ -220,11 +220,13 @@ def _inputs_of(element: Any) -> Any:
     """An element of a dataset without its own label."""
     if not isinstance(element, tuple):
         return element
-    if len(element) in (1, 2):
+    kind = str(getattr(element[-1], "dtype", type(element[-1]).__name__)).removeprefix("torch.")
+    is_class = kind.startswith(("int", "uint", "bool")) and getattr(element[-1], "ndim", 0) == 0
+    if len(element) == 1 or (len(element) == 2 and is_class):
         return element[0]
     raise InputError(
-        f"loader: an element of the dataset has {len(element)} parts, and which are inputs is not known; give a "
-        "dataset of inputs, or of pairs of inputs and label"
+        f"loader: an element of the dataset has {len(element)} parts, the last is {kind}, and which are inputs is not "
+        "known; give a dataset of inputs (several as a dictionary), or of pairs of inputs and class index"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.report.chapters import Added, Chapter
@@ -50,7 +51,7 @@ def study_subject(
     members = data.splits[scored.split]
     reference = next(iter(scored.references.values()))
     place = f" --store {store}" if store else ""
-    name = study.name if study.path.stem == study.name else study.path.name
+    name = Path(study.source).name
     seen_by = "every run" if scored.split == TRAIN else "no run"
     # Models that know who votes are delivered single votes, and own code is what its author says.
     deliveries = {name: system.runs[0].delivery for name, system in scored.systems.items()}
@@ -132,13 +133,16 @@ def _of_measures(scored: ScoredStudy) -> Iterator[Chapter]:
             tables=basin_tables(basins),
             sections=[] if drawn is None else [drawn],
         )
-    if ood is not None:
+    if (asked := scored.opened.study.ood) is not None:
+        gone = [Path(path).name for path in asked.sets.values() if not Path(path).exists()]
+        mend = f"Not found: {', '.join(gone)}; put back what is missing" if gone else "Run the study again"
         yield Chapter(
             anchor="ood",
             title="Out of distribution",
             heading="Does the model notice out-of-distribution items?",
-            tables=detection(ood),
-            sections=[roc_figures(ood), score_histograms(ood)],
+            note="" if ood is not None else f"The store has no measurement of these sets as they are now. {mend}.",
+            tables=[] if ood is None else detection(ood),
+            sections=[] if ood is None else [roc_figures(ood), score_histograms(ood)],
         )
 
 

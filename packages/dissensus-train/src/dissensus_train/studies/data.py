@@ -160,7 +160,7 @@ def _known(study: Study) -> LabelledItems:
     if len(study.sources) > 1:
         raise InputError(
             f"study {study.name}: it is one study for each source of {study.dataset}; name one of "
-            f"{', '.join(part.name for part in study.parts)}, or keep one source under [dataset]"
+            f"{', '.join(part.source for part in study.parts)}, or keep one source under [dataset]"
         )
     given = LABELLED_SETS[str(study.dataset)].read()
     return given.of_source(study.sources[0]) if study.sources else given

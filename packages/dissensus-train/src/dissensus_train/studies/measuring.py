@@ -299,13 +299,9 @@ def _ood_key(systems: Mapping[str, Sequence[Run]], settings: OodSettings) -> str
 
 
 def _fingerprint(path: Path) -> str:
-    """A hash of a file's bytes, or of the names, sizes and dates of a folder's files."""
+    """Return a hash of a file's bytes, or of the relative names and the bytes of a folder's files."""
     digest = hashlib.sha256()
-    if path.is_dir():
-        for file in sorted(file for file in path.rglob("*") if file.exists()):
-            state = file.stat()
-            digest.update(f"{file.relative_to(path)} {state.st_size} {state.st_mtime_ns}\n".encode())
-    elif path.is_file():
-        with path.open("rb") as opened:
-            digest.update(hashlib.file_digest(opened, "sha256").digest())
+    for file in sorted(file for file in (path, *path.rglob("*")) if file.is_file()):
+        with file.open("rb") as opened:
+            digest.update(file.relative_to(path).as_posix().encode() + hashlib.file_digest(opened, "sha256").digest())
     return digest.hexdigest()[:16]

@@ -136,25 +136,30 @@ class Unasked:
 
 
 def unasked_runs(store: RunStore, *, forget: Collection[str] = ()) -> tuple[Unasked, ...]:
-    """The runs of a store that none of its studies, but those to forget, asks for as their files are now.
+    """Return the runs of a store that none of its studies asks for as their files are now.
+
+    A study to forget is named by its file, or by its name if no other file of the store has it.
 
     Raises:
-        InputError: where a study that the store knows cannot be read, so that its runs cannot be told from others.
+        InputError: if a study that the store knows cannot be read, so that its runs cannot be told from others.
     """
     known = store.studies()
-    for wrong in (name for name in forget if name not in known):
-        raise InputError(f"{store.folder}: no study '{wrong}' keeps runs here{choices(wrong, known) if known else ''}")
+    for name in forget:
+        files = [file for file, names in known.items() if name in (file, *names)]
+        if len(files) != 1:
+            among = choices(name, files or known) if known else ""
+            raise InputError(f"{store.folder}: {len(files) or 'no'} studies '{name}' keep runs here{among}")
     wanted: set[str] = set()
-    counted = {path: name for name, path in known.items() if name not in forget}
-    for path, name in counted.items():
+    for file, names in known.items():
+        if file in forget or set(names) <= set(forget):
+            continue
         try:
-            # A part that is forgotten, or was never run, asks for nothing.
-            parts = [part for part in read_study(Path(path)).parts if part.name in known and part.name not in forget]
+            parts = [part for part in read_study(Path(file)).parts if part.name not in forget]
             wanted |= {run.key for part in parts for run in open_study(part, store.folder).runs}
         except InputError as error:
             raise InputError(
-                f"{store.folder}: the study {name} cannot be read, so its runs cannot be told from others ({error}); "
-                f"put it right, or say that it no longer counts: forget={name!r}"
+                f"{store.folder}: the study {file} cannot be read, so its runs cannot be told from others ({error}); "
+                f"put it right, or say that it no longer counts: forget={file!r}"
             ) from error
     unasked = []
     for key in store.keys():  # noqa: SIM118 - a store is no mapping

@@ -141,6 +141,7 @@ class Study:
         basins: how the basins of its runs are measured; None where they are not.
         ood: how out-of-distribution detection of its runs is measured; None where it is not.
         sources: of the dataset, each a study of its own (see `parts`); empty where it has none.
+        part: the source or fold of the file that the study is; empty if it is the whole file.
         path: the file that it was read from; relative paths in it are relative to its folder.
     """
 
@@ -172,6 +173,7 @@ class Study:
     folds: int = 0
     fold: int = 0
     sources: tuple[str, ...] = ()
+    part: str = ""
     reference: str | None = None
     basins: BasinSettings | None = None
     ood: OodSettings | None = None
@@ -181,6 +183,13 @@ class Study:
     def folder(self) -> Path:
         """What relative paths are relative to."""
         return self.path.parent
+
+    @property
+    def source(self) -> str:
+        """The study as commands take it: a shipped name, or the file, with a colon and the part if it is one."""
+        if self.path == shipped_studies().get(self.path.stem):
+            return self.name
+        return f"{self.path}:{self.part}" if self.part else str(self.path)
 
     @property
     def size(self) -> int:
@@ -226,11 +235,11 @@ class Study:
         """The study itself; or one study for each of its sources, `NAME-SOURCE`, and of its folds, `NAME-fold-1`."""
         parts: tuple[Study, ...] = (self,)
         if len(self.sources) > 1:
-            parts = tuple(replace(self, name=f"{self.name}-{source}", sources=(source,)) for source in self.sources)
+            parts = tuple(replace(self, sources=(source,), part=source) for source in self.sources)
         if self.folds and not self.fold:
             folds = range(1, self.folds + 1)
-            parts = tuple(replace(part, name=f"{part.name}-fold-{fold}", fold=fold) for part in parts for fold in folds)
-        return parts
+            parts = tuple(replace(one, fold=k, part=f"{one.part}-fold-{k}".lstrip("-")) for one in parts for k in folds)
+        return tuple(one if one is self else replace(one, name=f"{self.name}-{one.part}") for one in parts)
 
     @property
     def held(self) -> str:
@@ -343,8 +352,14 @@ def shipped_studies() -> dict[str, Path]:
 
 
 def read_study(source: str | Path) -> Study:
-    """A study from a file, or one that comes with the package by its name, or a part of it by the part's name."""
+    """Return the study of a file, or its part `FILE:PART`; or a shipped study, or a part of one, by its name."""
     path = Path(source)
+    file, _, wanted = str(source).rpartition(":")
+    if Path(file).is_file() and not path.is_file():
+        parts = {one.part: one for one in _read(Path(file)).parts}
+        if wanted not in parts:
+            raise InputError(f"{file}: the study has no part '{wanted}'{choices(wanted, parts)}")
+        return parts[wanted]
     if path.suffix or path.is_file():
         return _read(path)
     known = shipped_studies()

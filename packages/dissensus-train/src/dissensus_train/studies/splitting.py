@@ -113,7 +113,7 @@ def _fold(study: Study, majority: Codes, together: Ints | None) -> dict[str, Int
     if not study.fold:
         raise InputError(
             f"study {study.name}: it is one study for each of its {study.folds} folds; take one of its parts, "
-            f"{study.parts[0].name} say"
+            f"{study.parts[0].source} say"
         )
     shares = {str(number): 1 / study.folds for number in range(1, study.folds + 1)}
     parts = split_items(majority, shares, seed=study.split_seed, together=together)

@@ -74,9 +74,9 @@ class RunStore:
     def _runs(self) -> Path:
         return self.folder / "runs"
 
-    def studies(self) -> dict[str, str]:
-        """By name, the files of the studies that keep their runs here."""
-        return {name: str(path) for name, path in _json_in(self.folder / "studies.json").items()}
+    def studies(self) -> dict[str, list[str]]:
+        """Return by file the names of the studies, or of its parts, that keep their runs here."""
+        return _json_in(self.folder / "studies.json")
 
     def keep_measurement(self, kind: str, key: str, value: Mapping[str, Any]) -> bool:
         """Keep what was measured, by its `measurement_key`, and say whether it could be kept.
@@ -203,7 +203,8 @@ class RunWriter:
     def remember_study(self, name: str, path: Path) -> None:
         """Note that a study keeps its runs here, so that it can be found from the folder alone."""
         with self._door, whole_file(self.store.folder / "studies.json", within=self._own) as part:
-            _write_json(part, {**self.store.studies(), name: str(path.resolve())})
+            known, file = self.store.studies(), str(path.resolve())
+            _write_json(part, {**known, file: sorted({name, *known.get(file, [])})})
 
     def save(self, result: RunResult, *, beside: Mapping[str, str] | None = None) -> None:
         """Store a run: written beside, then renamed into place, so that it is there whole or not at all.
@@ -292,9 +293,12 @@ class RunWriter:
         shutil.rmtree(self._own / key, ignore_errors=True)
 
     def forget_study(self, name: str) -> None:
-        """Note that a study no longer keeps its runs here."""
+        """Note that a study, or all of a file, no longer keep their runs here."""
         with self._door, whole_file(self.store.folder / "studies.json", within=self._own) as part:
-            _write_json(part, {known: path for known, path in self.store.studies().items() if known != name})
+            kept = {
+                file: [one for one in names if name not in (one, file)] for file, names in self.store.studies().items()
+            }
+            _write_json(part, {file: names for file, names in kept.items() if names})
 
     def _sweep(self) -> None:
         """Remove what dead writers left."""

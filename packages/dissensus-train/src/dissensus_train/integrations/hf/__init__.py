@@ -1,7 +1,7 @@
 """Deliveries in the `Trainer` of Hugging Face and TRL's `RewardTrainer`, and `datasets` in the order of labels.
 
 Examples:
-    >>> import datasets, numpy as np, torch, transformers
+    >>> import datasets, numpy as np, tempfile, torch, transformers
     >>> import dissensus as dis
     >>> labels = dis.label(dis.simulate_votes(np.full((8, 2), 0.5), 3, annotators=5, seed=0))
     >>> texts = datasets.Dataset.from_dict({"item": labels.items[::-1].tolist(), "input_ids": [[0, 1]] * 8})
@@ -10,7 +10,8 @@ Examples:
     (True, True)
     >>> size = {"hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 4}
     >>> model = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=2, num_labels=2, **size))
-    >>> settings = transformers.TrainingArguments("checkpoints", num_train_epochs=1, report_to="none", use_cpu=True,
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> settings = transformers.TrainingArguments(folder.name, num_train_epochs=1, report_to="none", use_cpu=True,
     ...     save_strategy="no", per_device_train_batch_size=4, disable_tqdm=True, dataloader_pin_memory=False)
     >>> trainer = dis.hf.Trainer(model, settings, train_dataset=rows, delivery=dis.deliver("sls", labels))
     >>> trainer.train().global_step  # doctest: +ELLIPSIS
@@ -22,6 +23,7 @@ Examples:
     >>> batch = next(iter(mine.get_train_dataloader()))
     >>> sorted(batch), tuple(batch["labels"].shape)
     (['input_ids', 'item', 'labels'], (4, 2))
+    >>> folder.cleanup()
 
     A reward model learns from votes on pairs of answers, here 2 for the left, 1 tie and none for the right:
 

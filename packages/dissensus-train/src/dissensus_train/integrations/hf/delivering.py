@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from dissensus.errors import InputError
+from dissensus_train.integrations.hf.rows import OWN_LABELS
 from dissensus_train.integrations.loading import Delivered, ExampleOrder
 from dissensus_train.training.losses import cross_entropy
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
     from dissensus_train.delivery import Delivery
     from dissensus_train.training.losses import Loss
-
-OWN_LABELS: Final = ("label", "label_ids", "labels")
-"""What Hugging Face's collators call labels; the delivery's take their place."""
 
 
 class Delivering:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,11 +12,15 @@ from dissensus.errors import InputError
 if TYPE_CHECKING:
     from dissensus.labels.distribution import LabelDistribution
 
+OWN_LABELS: Final = ("label", "label_ids", "labels")
+"""Columns that Hugging Face's collators hand to the model as `labels`."""
+
 
 def labelled(dataset: Any, labels: LabelDistribution, *, item: str = "item") -> Any:
-    """The rows of a dataset in the order of the labels, with a column `labels` of their distributions.
+    """Return the rows of a dataset in the order of the labels, with a column `labels` of their distributions.
 
-    A delivery of these labels is then a delivery of these rows.
+    A delivery of these labels is then a delivery of these rows. Columns `label`, `label_ids` and `labels` of the
+    dataset are dropped: collators hand them to the model in place of the distributions.
 
     Args:
         dataset: a `datasets.Dataset`, one row per item; rows of other items are left out.
@@ -43,6 +47,5 @@ def labelled(dataset: Any, labels: LabelDistribution, *, item: str = "item") -> 
     from datasets import List, Value
 
     rows = dataset.select(places)
-    if "labels" in rows.column_names:
-        rows = rows.remove_columns("labels")
+    rows = rows.remove_columns([name for name in OWN_LABELS if name in rows.column_names])
     return rows.add_column("labels", list(labels.probabilities), feature=List(Value("float32")))
