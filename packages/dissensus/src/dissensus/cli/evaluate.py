@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -87,6 +88,8 @@ def evaluate(
 
     A model is worth n people if n people's votes on an item forecast what others say of it as well as the model does.
     """
+    import numpy as np
+
     from dissensus.arrays import places_of
     from dissensus.bootstrap import json_value
     from dissensus.evaluation.evaluating import evaluate as score
@@ -133,15 +136,17 @@ def evaluate(
         question=None if question is None else _of_items(people, question, human, column),
         metrics=chosen,
         strata=by_idea,
-        majority=None if hard is None else hard if hard in systems else aligned[hard].probabilities,
+        majority=None if hard is None else hard if hard in systems else aligned[hard],
         over=opt.over(compute_on, address),
         **drawn,
     )
     beside = None
     if against is not None:
+        shares = labels_beside(against, human, item=reading.item)
+        nobody: Any = {"counts": np.zeros_like(human.counts), "panel_size": np.zeros_like(human.panel_size)}
         beside = score(
-            labels_beside(against, human, item=reading.item),
-            {name: aligned[name].probabilities for name in systems},
+            replace(human, probabilities=shares, scheme="given", model=None, **nobody),
+            {name: aligned[name] for name in systems},
             metrics=chosen or AGAINST,
             strata=by_idea,
             baselines=False,
@@ -150,7 +155,8 @@ def evaluate(
     # What is made of model and people together, and by name the columns of --marked: a value for each predicted item.
     together: dict[str, Any] = {}
     marks: dict[str, Any] = {}
-    judged, first = people.take_items(places_of(human.items, people.items)), next(iter(systems))
+    first = next(iter(systems))
+    judged = people if sets is None and not asking else people.take_items(places_of(human.items, people.items))
     if sets is not None:
         from dissensus.together.sets import prediction_sets, set_columns
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices
-from dissensus.evaluation.arguments import people_in, per_item, refuse_swapped, systems_in
+from dissensus.evaluation.arguments import named_systems, people_in, per_item, refuse_swapped, systems_in
 from dissensus.evaluation.baselines import MAJORITY, make_baselines, marginal
 from dissensus.evaluation.comparison.differences import GIVEN_THIS_SEED, interval_over, seed_numbers
 from dissensus.evaluation.comparison.scores import Scores
@@ -46,6 +46,8 @@ DEFAULT_METRICS: Final = ("soft_nll", "kl", "tvd", "brier", "entce", "entropy_sp
 
 SECOND: Final[Ruled] = "rps"
 """The second headline, where classes are ordered: of wrong classes it holds near ones for less wrong."""
+
+TAKEN: Final = "evaluation: '{}' is the name of a baseline; call the system something else"
 
 LEGEND: Final = (
     "score: mean over items and seeds, with its 95 % interval; corrected: the score against everybody, of whom the "
@@ -97,7 +99,7 @@ def evaluate(
         strata: ideas of strata: agreement, entropy, class; or by name, a column with one value for each item, or strata
             made by a function of `dissensus.evaluation.comparison.strata`.
         baselines: whether tables carry the baselines.
-        majority: probabilities of a model trained on majority labels, or the name of a system, for its baselines.
+        majority: a model trained on majority labels, as systems are given, or the name of a system, for its baselines.
         reference: the system that the others are compared with; None takes the one that `majority` names, or the first.
         training: label distributions of the training items, for the marginal baseline and the people ruler.
         question: (items,) the question that each item belongs to, where people were asked several: the marginal and
@@ -125,7 +127,14 @@ def evaluate(
     question = per_item(question, people.items, what="question")
     original = per_item(original, people.items, what="original")
     judged = people
-    people, named, left_out = systems_in(model, people, classes=classes, only_common=only_common)
+    model = named_systems(model, people, classes=classes)
+    hidden = majority is not None and not (isinstance(majority, str) and majority in model)
+    if hidden and MAJORITY in model:
+        raise InputError(TAKEN.format(MAJORITY))
+    if hidden:
+        # Its items and classes may be others than those of the systems.
+        model |= named_systems({MAJORITY: majority}, people, classes=classes)
+    people, named, left_out = systems_in(model, people, only_common=only_common)
     kept = places_of(people.items, judged.items) if people is not judged else np.arange(len(people))
     question, original = (None if column is None else np.asarray(column)[kept] for column in (question, original))
     if isinstance(strata, Mapping):
@@ -134,6 +143,8 @@ def evaluate(
             for idea, made in strata.items()
         }
     labels, models, warnings = over_all_classes(named, people)
+    if hidden:
+        majority = replace(named.pop(MAJORITY), probabilities=models.pop(MAJORITY))
     warnings = [*left_out, *warnings]
     if len(labels.classes) < 2:
         raise InputError(
@@ -275,19 +286,24 @@ def _reference(asked: str | None, majority: Any | None, models: Mapping[str, Run
 
 
 def _baselines(
-    labels: LabelDistribution, systems: Mapping[str, Predictions], *, training: Any, majority: Any, **fitted_on: Any
+    labels: LabelDistribution,
+    systems: Mapping[str, Predictions],
+    *,
+    training: Any,
+    majority: str | Predictions | None,
+    **fitted_on: Any,
 ) -> tuple[dict[str, Predictions], list[str]]:
     """The baselines as systems, and how they were made."""
-    own = systems[majority] if isinstance(majority, str) and majority in systems else None
-    model = majority if own is None else own.probabilities
-    made, missing = make_baselines(labels, training=_padded(training, labels), majority=model, **fitted_on)
+    own = systems[majority] if isinstance(majority, str) else majority
+    runs = None if own is None else own.probabilities
+    made, missing = make_baselines(labels, training=_padded(training, labels), majority=runs, **fitted_on)
     baselines, how = {}, []
     for name, system in made.items():
-        if own is not None and name == MAJORITY:
+        if isinstance(majority, str) and name == MAJORITY:
             how.append(f"{name}: the system '{majority}'")
             continue
         if name in systems:
-            raise InputError(f"evaluation: '{name}' is the name of a baseline; call the system something else")
+            raise InputError(TAKEN.format(name))
         baselines[name] = system if own is None or system.seeds is None else replace(system, seeds=own.seeds)
         how.append(f"{name}: {system.notes[0]}")
     return baselines, [*how, *missing]
