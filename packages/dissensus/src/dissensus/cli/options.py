@@ -137,7 +137,7 @@ def command(
 
         @functools.wraps(function)
         def called(**values: Any) -> None:
-            mode = next((name for name in modes if values[name] is not None), None)
+            mode = next((name for name in modes if values.get(name) is not None), None)
             runs = function if mode is None else modes[mode]
             takes = inspect.signature(runs).parameters
             read = READING if "reading" in takes else ()
@@ -157,7 +157,7 @@ def command(
 
                 stated = {name: _as_read(name, values.get(name)) for name in READING}
                 values["reading"] = Options(**{name: value for name, value in stated.items() if value is not None})
-            runs(**{name: values[name] for name in takes})
+            runs(**{name: values[name] for name in takes if name in values})
 
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -261,12 +261,10 @@ def _markdown(result: PeopleEvaluation) -> str:
     from dissensus.evaluation.comparison.tables import as_list
     from dissensus.pages import as_markdown, markdown
 
-    def grid(lines: list[list[str]]) -> str:
-        header, *rows = ([as_markdown(cell) for cell in line] for line in lines)
-        return markdown(header, rows)
-
-    parts = [as_list(sentences(result)), grid(_overall(result))]
+    header, *rows = _overall(result)
+    parts = [as_list(sentences(result)), markdown(header, rows)]
     for scores in result.by_group:
         heading, lines = _groups(scores)
-        parts += [f"### {as_markdown(heading)}", *([grid(lines)] if lines else []), as_list(_tests(scores))]
+        grid = [markdown(lines[0], lines[1:])] if lines else []
+        parts += [f"### {as_markdown(heading)}", *grid, as_list(_tests(scores))]
     return "\n\n".join([*parts, as_list(result.notes)]) + "\n"

@@ -81,9 +81,9 @@ def systems_in(
 
     Args:
         model: one system, or several by name. A system is (items, classes) or (seeds, items, classes) probabilities, a
-            label per item, a frame with a column per class (rows are matched by its column or index of items where
-            there is one), a dictionary with the probabilities or the label of each item, label distributions, a path,
-            or `Predictions`. One without a name is called `model`.
+            label per item, a frame or a list of dictionaries with a column per class (rows are matched by the column
+            or index of items where there is one), a dictionary with the probabilities or the label of each item, label
+            distributions, a path, or `Predictions`. One without a name is called `model`.
         people: the items that they are of.
         classes: the names of an array's columns in order; None takes the classes of the labels, and refuses an array
             whose columns fit the votes clearly better in another order.
@@ -161,6 +161,9 @@ def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[st
     from dissensus.table_file import table_in_memory
     from dissensus.votes.columns import guess
 
+    if not hasattr(frame, "columns"):
+        # A list has an index, too: a method.
+        frame = table_in_memory(frame, index=False).rows().table
     numbered = hasattr(frame, "index") and list(frame.columns) == list(range(len(frame.columns)))
     if hasattr(frame, "index"):
         # The columns of a pandas frame may be called by numbers.
@@ -397,10 +400,10 @@ def _holds_distributions(frame: Any) -> bool:
 
 
 def is_by_item(given: Mapping[Any, Any], items: Names) -> bool:
-    """Whether the keys of a dictionary are items that people judged, and no names of systems."""
-    names = {str(key) for key in given}
-    known = names & set(map(str, items.tolist()))
-    return bool(given) and np.ndim(next(iter(given.values()))) < 2 and 2 * len(known) > len(names)
+    """Return whether the keys of a dictionary are items, some of which people judged, and no names of systems."""
+    first = next(iter(given.values()), None)
+    system = isinstance(first, Predictions | LabelDistribution | Path) or np.ndim(first) > 1 or _is_table(first)
+    return not system and not {str(key) for key in given}.isdisjoint(map(str, items.tolist()))
 
 
 def _is_by_class(given: Mapping[Any, Any], people: LabelDistribution) -> bool:

@@ -84,9 +84,9 @@ def evaluate(
         human: votes, or what `read_votes` reads (a frame, a dictionary of columns, a path); label distributions; or
             (items, classes) probabilities. Only with votes or labels is it known how many votes there were, and so are
             corrected scores, what is best achievable, and the people ruler.
-        model: (items, classes) probabilities, or (seeds, items, classes), or a label per item; a frame with a column
-            per class (rows are matched by a column `item` where there is one); a dictionary by item; a path;
-            `Predictions`; or several systems by name.
+        model: (items, classes) probabilities, or (seeds, items, classes), or a label per item; a frame, or a list of
+            dictionaries, with a column per class (rows are matched by a column `item` where there is one); a dictionary
+            by item; a path; `Predictions`; or several systems by name.
         classes: the names of an array's columns in order; None takes the classes of the labels in their order, and
             refuses an array that fits the votes clearly better in another. Classes that nobody voted for may be among
             them.

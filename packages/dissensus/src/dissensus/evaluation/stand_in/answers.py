@@ -11,7 +11,7 @@ import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
-from dissensus.evaluation.arguments import is_by_item, systems_in
+from dissensus.evaluation.arguments import is_by_item, named_systems
 from dissensus.evaluation.finite_panel.known_votes import knows_the_votes
 from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.model_outputs import read_column_predictions
@@ -198,4 +198,4 @@ def _answers(name: str, given: Any, votes: Votes) -> Answers:
     if isinstance(given, Mapping) and isinstance(next(iter(given.values()), ""), str | int | float):
         return named_answers(votes, given)
     judged = frequency(votes.take_items(np.flatnonzero(votes.panel_size)))
-    return likeliest_answers(votes, systems_in({name: given}, judged)[1][name])
+    return likeliest_answers(votes, named_systems({name: given}, judged)[name])
