@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 import dissensus as dis
 from dissensus.cli.evaluate import evaluate
+from dissensus.cli.labels import labels
+from dissensus.cli.stand_in import stand_in
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import DEFAULT_METRICS
 from dissensus.evaluation.metrics.registry import METRICS
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CLASSES = ("cat", "dog", "owl")
-app = typer.Typer()
+app, labels_app, stand_in_app = typer.Typer(), typer.Typer(), typer.Typer()
 app.command()(evaluate)
+labels_app.command()(labels)
+stand_in_app.command()(stand_in)
 
 
-def run(*arguments: object) -> Any:
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
+def run(*arguments: object, command: typer.Typer = app) -> Any:
+    result = CliRunner().invoke(command, [str(each) for each in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
@@ -112,10 +116,10 @@ def test_evaluate_one_refusal_among_answers_is_scored(
     files: dict[str, Path], tmp_path: Path, other: str, refusing: tuple[bool, bool]
 ) -> None:
     """A model that refuses one item is held against votes, other labels and a majority model, or is one."""
-    labels = dis.label(dis.read_votes(files["votes"]))
+    people = dis.label(dis.read_votes(files["votes"]))
     predicted = pl.read_parquet(files["good"])
     best = predicted.select(CLASSES).to_numpy().argmax(axis=1)
-    truth = labels.probabilities[[labels.items.tolist().index(name) for name in predicted["item"]]]
+    truth = people.probabilities[[people.items.tolist().index(name) for name in predicted["item"]]]
     truth = truth if other == "--majority" else np.eye(3)[best]
     expected = {}
     for name, refuses in zip(("first", "majority"), refusing, strict=True):
@@ -152,6 +156,26 @@ def test_evaluate_against_keeps_seeds_and_what_trained_a_system(files: dict[str,
         assert paired == {"two": False, "three": True}
         assert table["trained_on"] == {"one": 30}
     assert told["against"]["overall"][0]["value"]["value"] != told["overall"][0]["value"]["value"]
+
+
+def test_evaluate_what_labels_wrote_begins_with_a_caution(files: dict[str, Path], tmp_path: Path) -> None:
+    together, held = tmp_path / "together.csv", tmp_path / "stand-in.json"
+    made = run(files["votes"], "--model", files["good"], "-o", together, command=labels_app)
+    assert made.exit_code == 0
+    given = ("--votes", files["votes"], "--predictions", together)
+    lines = run(*given, "--resamples", 20).stdout.splitlines()
+    assert lines[0].startswith("Trained on these items: together was made of the votes on 30 of 30 (its judgements)")
+    run(*given, "--least-items", 5, "--resamples", 20, "--json", held, command=stand_in_app)
+    assert json.loads(held.read_text())["models"]["together"]["knowing"].startswith(
+        "it was made of the votes on 30 of 30"
+    )
+    with pytest.raises(InputError, match="made of these"):
+        run(files["votes"], "--model", together, command=labels_app)
+    each = pl.read_csv(files["votes"]).select("item", "annotator").with_columns(cat=0.2, dog=0.3, owl=0.5)
+    each.write_csv(tmp_path / "each.csv")
+    by = ("--predictions", tmp_path / "each.csv", "--compare", together, "--per", "annotator", "--json", "-")
+    notes = json.loads(run(*given[:2], *by).stdout)["reading_notes"]
+    assert any("made of the votes on 30 of 30" in note for note in notes)
 
 
 def test_many_systems_and_strata_still_fit_one_screen(files: dict[str, Path], tmp_path: Path) -> None:

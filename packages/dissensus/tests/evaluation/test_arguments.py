@@ -14,7 +14,6 @@ from dissensus.errors import InputError
 from dissensus.evaluation.arguments import named_systems, people_in, systems_in
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.labels.schemes import frequency
-from dissensus.planning.planned import _of_pilot as pilot_of
 from dissensus.report.writing import _subject as subject_of
 from dissensus.votes.reading import read_votes
 
@@ -138,13 +137,24 @@ def test_named_systems_a_system_may_be_called_like_an_item(name: str) -> None:
         assert list(named_systems({name: given}, LABELS)) == [name]
 
 
+def test_named_systems_columns_may_be_called_like_items() -> None:
+    """Items and classes that are both called 0, 1, 2: columns are longer than there are of them, rows are not."""
+    table = np.random.default_rng(0).dirichlet([1.0, 1.0], 20)
+    people = people_in(table)[0]
+    columns = {"0": table[:, 0].tolist(), "1": table[:, 1].tolist()}
+    for given in (columns, {"item": list(range(20)), **columns}, dict(enumerate(table.tolist()))):
+        for name, handed in (("model", given), ("ours", {"ours": given})):
+            (found,) = named_systems(handed, people).items()
+            assert found[0] == name
+            np.testing.assert_allclose(found[1].probabilities[0], table)
+
+
 CONSUMERS: dict[str, Callable[[Any], Any]] = {
     "evaluate": lambda given: evaluate(VOTES, given, resamples=0).to_dict(),
     "combine": lambda given: dis.combine(VOTES, given, resamples=0).labels.probabilities.tolist(),
     "defer": lambda given: dis.defer(VOTES, given, resamples=0).gain.tolist(),
     "prediction_sets": lambda given: dis.prediction_sets(VOTES, given, resamples=0).thresholds.tolist(),
     "stand_in": lambda given: dis.stand_in(VOTES, given, least_items=2, resamples=0).to_dict(),
-    "plan": lambda given: pilot_of(given, VOTES)["model"].tolist(),
     "plan_with_model": lambda given: dis.plan_with_model(VOTES, given, resamples=2).records(),
     "report": lambda given: subject_of(VOTES, given, None, None, seed=0).evaluation.worth,
 }

@@ -74,6 +74,7 @@ def evaluate_per_annotator(
         elif number:
             output, worded = read_predictions(path, people.classes, **stated), True
             systems[f"{name} (item only)"] = item_predictions(people, output.items, output.probabilities.mean(axis=0))
+            notes += [f"{path}: {seen}"] if (seen := output.seen(name)) else []
             seeds = f" in the mean over its {len(output.probabilities)} seeds" if len(output.probabilities) > 1 else ""
             notes.append(f"{path}: it has no column of annotators, so it predicts the same of everybody{seeds}")
         else:

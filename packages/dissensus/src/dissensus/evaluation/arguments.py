@@ -22,6 +22,7 @@ from dissensus.evaluation.predictions import (
     table_predictions,
 )
 from dissensus.evaluation.probabilities import Predictions, are_counts, checked_human, checked_probabilities
+from dissensus.item_names import places_of_items
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.labels.schemes import frequency
 from dissensus.votes.table import Votes
@@ -103,7 +104,7 @@ def named_systems(
     model: Any, people: LabelDistribution, *, classes: Sequence[str] | None = None
 ) -> dict[str, Predictions]:
     """As `systems_in`, of the items that each system predicts, in its own order."""
-    many = isinstance(model, Mapping) and not (is_by_item(model, people.items) or _is_by_class(model, people))
+    many = isinstance(model, Mapping) and not (is_by_item(model, people) or _is_by_class(model, people))
     named = {str(name): system for name, system in model.items()} if many else {MODEL: model}
     if not named:
         raise InputError("evaluate: there are no predictions; give at least one system")
@@ -119,17 +120,28 @@ def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str,
     if isinstance(given, Predictions):
         return given
     if isinstance(given, LabelDistribution):
-        return _matched(name, given.probabilities, given.items, people, classes=given.classes)
-    if isinstance(given, Mapping) and is_by_item(given, people.items):
+        made = _matched(name, given.probabilities, given.items, people, classes=given.classes)
+        return replace(made, trained_on=given.panel_size > 0, of_votes=True) if _same_votes(people, given) else made
+    if isinstance(given, Mapping) and is_by_item(given, people):
         return _of_dictionary(name, given, people, stated)
     if _is_table(given) or (hasattr(given, "columns") and hasattr(given, "index")):
         return _of_frame(name, given, people, stated)
     by_index = _by_index(given) if getattr(given, "ndim", 0) == 1 else {}
-    if is_by_item(by_index, people.items):
+    if is_by_item(by_index, people):
         return _of_dictionary(name, by_index, people, stated)
     if by_index:
         _check_order(name, given.index, people)
     return _of_array(name, given, people, stated)
+
+
+def _same_votes(people: LabelDistribution, labels: LabelDistribution) -> bool:
+    """Return whether labels count the votes that people gave, on all items that both have."""
+    place = places_of_items(labels.items, people.items)
+    common = np.flatnonzero(place >= 0)
+    if set(labels.classes) != set(people.classes) or not labels.counts[common].any():
+        return False
+    order = [labels.classes.index(name) for name in people.classes]
+    return np.array_equal(labels.counts[common][:, order], people.counts[place[common]])
 
 
 def _of_dictionary(
@@ -399,13 +411,16 @@ def _holds_distributions(frame: Any) -> bool:
     return bool(np.abs(table[columns].to_numpy().sum(axis=1) - 1).max() < 1e-3)
 
 
-def is_by_item(given: Mapping[Any, Any], items: Names) -> bool:
-    """Return whether the keys of a dictionary are items, some of which people judged, and no names of systems."""
+def is_by_item(given: Mapping[Any, Any], people: LabelDistribution | Votes) -> bool:
+    """Return whether the keys of a dictionary are items, some of which people judged, and no systems or columns."""
     first = next(iter(given.values()), None)
     system = isinstance(first, Predictions | LabelDistribution | Path) or np.ndim(first) > 1 or _is_table(first)
-    return not system and not {str(key) for key in given}.isdisjoint(map(str, items.tolist()))
+    # Classes may be called like items: 0, 1, 2.
+    if system or (_is_by_class(given, people) and len(first) > len(given)):
+        return False
+    return not {str(key) for key in given}.isdisjoint(map(str, people.items.tolist()))
 
 
-def _is_by_class(given: Mapping[Any, Any], people: LabelDistribution) -> bool:
+def _is_by_class(given: Mapping[Any, Any], people: LabelDistribution | Votes) -> bool:
     """Whether a dictionary has a column of numbers for each class, and so is one system."""
     return set(people.classes) <= set(map(str, given)) and np.ndim(given[next(iter(given))]) == 1

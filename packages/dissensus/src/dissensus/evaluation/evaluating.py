@@ -227,7 +227,7 @@ def evaluate(
     of_data = [*warnings, *_of_votes(panel, why, ruler)]
     knowing = {name: why for name, runs in models.items() if panel and (why := knows_the_votes(panel, runs))}
     warnings = [
-        *_in_sample(trained_on, len(labels)),
+        *_in_sample(systems),
         *(f"{name}: {why}" for name, why in knowing.items()),
         *of_data,
         *_undefined(overall, models),
@@ -341,9 +341,9 @@ def _ruler(
         return str(error).removeprefix("people ruler: ")
 
 
-def _in_sample(trained_on: Mapping[str, int], items: int) -> list[str]:
-    """That systems were trained or chosen on some of the items, where they were."""
-    seen = [f"{number:,} of {items:,} were used to train or choose {name}" for name, number in trained_on.items()]
+def _in_sample(systems: Mapping[str, Predictions]) -> list[str]:
+    """Return a sentence where systems were trained, chosen or made with some of the items."""
+    seen = [said for name, system in systems.items() if (said := system.seen(name))]
     whose = "its scores here do not tell how it does" if len(seen) == 1 else "their scores here do not tell how they do"
     return [f"Trained on these items: {listed(seen)}, so {whose} on new items"] if seen else []
 

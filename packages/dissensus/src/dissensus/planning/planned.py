@@ -191,8 +191,9 @@ def plan(
         2000
     """
     votes, prices = votes_in(votes), prices or Prices()
+    seen: list[str] = []
     if systems is not None:
-        systems = _of_pilot(systems, votes)
+        systems, seen = _of_pilot(systems, votes)
     _check(votes, goal, budget, difference, systems)
     counts = votes.counts[votes.panel_size > 0]
     metrics = ["soft_nll", "accuracy", "tvd", *(["wasserstein"] if votes.ordered else [])]
@@ -254,7 +255,12 @@ def plan(
         answer=tuple(_answer(goal, budget, choices, best, loss, pair, further)),
         delivery=delivery_advice(float(counts.sum(axis=1).mean())),
         next=further,
-        notes=(*_notes(votes, pair, list(systems)), *_of_people(votes, len(without)), *_of_votes(votes, systems)),
+        notes=(
+            *_notes(votes, pair, list(systems)),
+            *_of_people(votes, len(without)),
+            *seen,
+            *_of_votes(votes, systems),
+        ),
     )
 
 
@@ -302,14 +308,15 @@ def delivery_advice(votes_per_item: float) -> str:
     return str(answers["few" if votes_per_item < FEW else "many"])
 
 
-def _of_pilot(systems: Any, votes: Votes) -> dict[str, Table]:
-    """By system, (items, classes) probabilities for the pilot's items and classes, however they are handed in."""
+def _of_pilot(systems: Any, votes: Votes) -> tuple[dict[str, Table], list[str]]:
+    """Return by system (items, classes) probabilities for the pilot, and warnings of those that knew its items."""
     _, named, _ = systems_in(systems, frequency(votes))
     for name, system in named.items():
         if set(system.classes) != set(votes.classes):
             raise InputError(f"plan: {name} has classes that nobody voted for; leave them out")
     order = {name: [system.classes.index(label) for label in votes.classes] for name, system in named.items()}
-    return {name: system.probabilities.mean(axis=0)[:, order[name]] for name, system in named.items()}
+    told = [f"Warning: {seen}." for name, system in named.items() if (seen := system.seen(name))]
+    return {name: system.probabilities.mean(axis=0)[:, order[name]] for name, system in named.items()}, told
 
 
 def affordable(budget: float, price: float) -> int:
