@@ -88,8 +88,6 @@ def evaluate(
 
     A model is worth n people if n people's votes on an item forecast what others say of it as well as the model does.
     """
-    import numpy as np
-
     from dissensus.arrays import places_of
     from dissensus.bootstrap import json_value
     from dissensus.evaluation.evaluating import evaluate as score
@@ -142,10 +140,9 @@ def evaluate(
     )
     beside = None
     if against is not None:
-        shares = labels_beside(against, human, item=reading.item)
-        nobody: Any = {"counts": np.zeros_like(human.counts), "panel_size": np.zeros_like(human.panel_size)}
+        others: Any = {"probabilities": labels_beside(against, human, item=reading.item), "model": None}
         beside = score(
-            replace(human, probabilities=shares, scheme="given", model=None, **nobody),
+            replace(human, **others, counts=0 * human.counts, panel_size=0 * human.panel_size, scheme="given"),
             {name: aligned[name] for name in systems},
             metrics=chosen or AGAINST,
             strata=by_idea,

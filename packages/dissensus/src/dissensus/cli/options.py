@@ -141,12 +141,9 @@ def command(
             runs = function if mode is None else modes[mode]
             takes = inspect.signature(runs).parameters
             read = READING if "reading" in takes else ()
-            if unused := [
-                parameter
-                for parameter in parameters
-                if parameter.name not in (*takes, *read, *lists, "help_all")
-                and values.get(parameter.name) not in (parameter.default, None, [])
-            ]:
+            used = (*takes, *read, *lists, "help_all")
+            given = [one for one in parameters if values.get(one.name) not in (one.default, None, [])]
+            if unused := [one for one in given if one.name not in used]:
                 names = {each.name for each in unused}
                 users = [way for way, each in modes.items() if names & inspect.signature(each).parameters.keys()]
                 where = " or ".join(_spelled(one) for one in parameters if one.name in ([mode] if mode else users))

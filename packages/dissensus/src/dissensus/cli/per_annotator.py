@@ -60,7 +60,7 @@ def evaluate_per_annotator(
     taught = None if training is None else people_beside_predictions(training, reading, [predictions])[0]
     files = system_files([predictions, *(compare or ())])
     systems: dict[str, VotePredictions] = {}
-    labels, worded = [], False
+    labels: list[str] = []
     meaning = None if answers is None else read_answers(answers)
     stated: Any = {"order": reading.classes, "item": reading.item, "given": given, "answers": meaning}
     for number, (name, path) in enumerate(files.items()):
@@ -69,10 +69,9 @@ def evaluate_per_annotator(
             read = read_vote_predictions(path, people, only_common=only_common, **by)
             systems[name] = read
             labels += [name] if read.given == "labels" else []
-            worded |= read.given == "labels"
             notes += read.notes
         elif number:
-            output, worded = read_predictions(path, people.classes, **stated), True
+            output = read_predictions(path, people.classes, **stated)
             systems[f"{name} (item only)"] = item_predictions(people, output.items, output.probabilities.mean(axis=0))
             notes += [f"{path}: {seen}"] if (seen := output.seen(name)) else []
             seeds = f" in the mean over its {len(output.probabilities)} seeds" if len(output.probabilities) > 1 else ""
@@ -82,7 +81,7 @@ def evaluate_per_annotator(
                 f"{path}: there is no column of annotators, and --per annotator scores predictions for people; give "
                 "one row for each item and annotator, or name the column with --annotator"
             )
-    if answers is not None and not worded:
+    if answers is not None and not labels and systems.keys() <= files.keys():
         raise InputError(f"{answers}: the predictions hold numbers for each class, and no answers; leave out --answers")
     if pseudonyms is not None:
         key = key_from(pseudonyms)
@@ -250,7 +249,7 @@ def _tests(scores: GroupScores) -> list[str]:
         lines.append(
             f"The system {some} closer to some groups' distributions than to others' (p {shown_p(scores.p_distance)})."
         )
-    return [*lines, *([scores.hidden] if scores.hidden else [])]
+    return [*lines, *filter(None, (scores.apart, scores.hidden))]
 
 
 def _signed(value: Estimate) -> str:

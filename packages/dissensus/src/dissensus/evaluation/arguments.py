@@ -137,11 +137,8 @@ def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str,
 def _same_votes(people: LabelDistribution, labels: LabelDistribution) -> bool:
     """Return whether labels count the votes that people gave, on all items that both have."""
     place = places_of_items(labels.items, people.items)
-    common = np.flatnonzero(place >= 0)
-    if set(labels.classes) != set(people.classes) or not labels.counts[common].any():
-        return False
-    order = [labels.classes.index(name) for name in people.classes]
-    return np.array_equal(labels.counts[common][:, order], people.counts[place[common]])
+    theirs, own = labels.counts[place >= 0], people.counts[place[place >= 0]]
+    return labels.classes == people.classes and bool(theirs.any()) and np.array_equal(theirs, own)
 
 
 def _of_dictionary(

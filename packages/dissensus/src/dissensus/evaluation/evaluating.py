@@ -208,8 +208,7 @@ def evaluate(
     ruler = why if panel is None else _ruler(panel, labels, **measured)
     of_people = panel if panel is not None and shared(panel) else None
     names = tuple(metric.name for metric in table.metrics)
-    used = {name: system.trained_on for name, system in systems.items() if system.trained_on is not None}
-    trained_on = {name: int(items_of.sum()) for name, items_of in used.items() if items_of.any()}
+    trained_on = {name: int(np.sum(system.trained_on)) for name, system in systems.items() if system.seen(name)}
 
     def worth_by(ruler: Ruler | str | None) -> dict[str, Worth]:
         if not isinstance(ruler, Ruler):
@@ -286,12 +285,7 @@ def _reference(asked: str | None, majority: Any | None, models: Mapping[str, Run
 
 
 def _baselines(
-    labels: LabelDistribution,
-    systems: Mapping[str, Predictions],
-    *,
-    training: Any,
-    majority: str | Predictions | None,
-    **fitted_on: Any,
+    labels: LabelDistribution, systems: Mapping[str, Predictions], *, training: Any, majority: Any, **fitted_on: Any
 ) -> tuple[dict[str, Predictions], list[str]]:
     """The baselines as systems, and how they were made."""
     own = systems[majority] if isinstance(majority, str) else majority

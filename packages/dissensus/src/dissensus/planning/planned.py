@@ -191,9 +191,7 @@ def plan(
         2000
     """
     votes, prices = votes_in(votes), prices or Prices()
-    seen: list[str] = []
-    if systems is not None:
-        systems, seen = _of_pilot(systems, votes)
+    systems, seen = (None, []) if systems is None else _of_pilot(systems, votes)
     _check(votes, goal, budget, difference, systems)
     counts = votes.counts[votes.panel_size > 0]
     metrics = ["soft_nll", "accuracy", "tvd", *(["wasserstein"] if votes.ordered else [])]
@@ -203,6 +201,7 @@ def plan(
         raise InputError(f"plan: a budget of {budget:g} does not buy two items with the votes for it; give more")
     held = goal if goal in metrics else "soft_nll"
     systems = {name: table[votes.panel_size > 0] for name, table in (systems or {}).items()}
+    seen += _of_votes(votes, systems)
     if systems:
         real = real_pair(counts, systems, ks, metrics=metrics, seed=seed)
         if len(systems) > 1 and real.difference(held) < 0:
@@ -255,12 +254,7 @@ def plan(
         answer=tuple(_answer(goal, budget, choices, best, loss, pair, further)),
         delivery=delivery_advice(float(counts.sum(axis=1).mean())),
         next=further,
-        notes=(
-            *_notes(votes, pair, list(systems)),
-            *_of_people(votes, len(without)),
-            *seen,
-            *_of_votes(votes, systems),
-        ),
+        notes=(*_notes(votes, pair, list(systems)), *_of_people(votes, len(without)), *seen),
     )
 
 
