@@ -173,7 +173,12 @@ def test_pseudonyms_change_no_table_of_a_report(
     (tmp_path / "key").write_text("our key", encoding="utf-8")
     asked = ("--votes", files["votes"], "--predictions", files["items"], "--attribute", "country", "--resamples", 2)
     subjects: list[Any] = []
-    monkeypatch.setattr("dissensus.report.write_report", lambda subject, path, **_: subjects.append(subject) or path)
+
+    def kept(subject: Any, path: Path, **_: Any) -> Path:
+        subjects.append(subject)
+        return path
+
+    monkeypatch.setattr("dissensus.report.write_report", kept)
     for more in ((), ("--pseudonyms", tmp_path / "key")):
         run(*asked, *more, command=report_app)
     plain, hidden = (who_disagrees(subject, seed=0) for subject in subjects)

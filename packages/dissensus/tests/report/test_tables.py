@@ -35,7 +35,7 @@ def test_comparison_a_column_called_corrected_holds_no_other_number(metric: str,
     systems = {"copy": people.probabilities[None], "near": blurred(truth, weight=0.9)}
     subject = made(people, dict(reversed(systems.items())) if last else systems, metrics=("soft_nll", metric))
     scores = {name: subject.evaluation.overall.get(name, metric) for name in subject.evaluation.systems}
-    known = {name: score.corrected and score.corrected.estimate for name, score in scores.items()}
+    known = {name: None if each.corrected is None else each.corrected.estimate for name, each in scores.items()}
     header, rows = subject.evaluation.short_grid()
     table = comparison(subject, metrics=("soft_nll", metric), slug="all", title="All")
     if metric in subject.evaluation.absent:

@@ -410,7 +410,7 @@ def _holds_distributions(frame: Any) -> bool:
 
 def is_by_item(given: Mapping[Any, Any], people: LabelDistribution | Votes) -> bool:
     """Return whether the keys of a dictionary are items, some of which people judged, and no systems or columns."""
-    first = next(iter(given.values()), None)
+    first: Any = next(iter(given.values()), None)
     system = isinstance(first, Predictions | LabelDistribution | Path) or np.ndim(first) > 1 or _is_table(first)
     # Classes may be called like items: 0, 1, 2.
     if system or (_is_by_class(given, people) and len(first) > len(given)):

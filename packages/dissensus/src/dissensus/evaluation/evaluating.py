@@ -208,7 +208,7 @@ def evaluate(
     ruler = why if panel is None else _ruler(panel, labels, **measured)
     of_people = panel if panel is not None and shared(panel) else None
     names = tuple(metric.name for metric in table.metrics)
-    trained_on = {name: int(np.sum(system.trained_on)) for name, system in systems.items() if system.seen(name)}
+    used = {name: 0 if system.trained_on is None else int(system.trained_on.sum()) for name, system in systems.items()}
 
     def worth_by(ruler: Ruler | str | None) -> dict[str, Worth]:
         if not isinstance(ruler, Ruler):
@@ -252,7 +252,7 @@ def evaluate(
             for name, runs in models.items()
             if panel is not None and len(runs) > 1
         },
-        trained_on=trained_on,
+        trained_on={name: number for name, number in used.items() if number},
         knowing=knowing,
         warnings=tuple(dict.fromkeys(warnings)),
         data_warnings=tuple(dict.fromkeys(of_data)),
