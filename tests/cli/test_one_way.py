@@ -291,7 +291,7 @@ votes convert votes.csv -o votes.parquet
 labels votes.csv -o labels.csv
 plan votes.csv
 evaluate --votes votes.csv --predictions model.csv --resamples 20
-evaluate --votes votes.csv --predictions each.csv --per annotator --resamples 20
+evaluate --votes votes.csv --predictions each.csv --per annotator
 report --votes votes.csv --predictions model.csv --resamples 20 -o files.html
 stand-in --votes votes.csv --predictions llm.jsonl --resamples 20
 study list

@@ -22,7 +22,7 @@ votes inspect votes.csv
 votes convert votes.csv -o votes.parquet
 labels votes.csv --scheme dawid-skene -o labels.csv
 evaluate --votes votes.csv --predictions model.csv --resamples 20
-evaluate --votes votes.csv --predictions each.csv --per annotator --resamples 20
+evaluate --votes votes.csv --predictions each.csv --per annotator
 plan votes.csv --budget 500
 stand-in --votes votes.csv --predictions llm.jsonl --resamples 20
 report --votes votes.csv --predictions model.csv --resamples 20 -o files.html

@@ -122,7 +122,9 @@ def test_the_page_says_what_answers_name_no_class(tmp_path: Path) -> None:
     ("given", "told"),
     [
         ([], "a study .* or about files"),
-        (["words", "--votes", "words"], "give one of the two"),
+        (["words", "--votes", "words"], r"not used with STUDY\|STORE: --votes"),
+        (["words", "--texts", "texts.csv"], r"not used with STUDY\|STORE: --texts"),
+        (["--votes", "words", "--store", "runs"], r"not used without STUDY\|STORE: --store"),
         (["--votes", "words"], "needs --predictions"),
     ],
 )

@@ -98,7 +98,7 @@ def as_md(blocks: Sequence[Block]) -> str:
         if block.kind in ("table", "cards"):
             first = block.rows[0] if block.rows else block.header
             keep = [index for index, cell in enumerate(first) if not isinstance(cell, Drawing)]
-            rows = [[as_markdown(row[index]) for index in keep] for row in block.rows]
+            rows = [[row[index] for index in keep] for row in block.rows]
             parts.append(markdown([block.header[index] for index in keep], rows))
         elif block.kind == "fold":
             parts.append(f"### {as_markdown(block.text)}\n\n{as_md(block.inside).rstrip()}")
@@ -123,9 +123,9 @@ def as_markdown(text: str) -> str:
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; bars in cells are escaped."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+    """Return a Markdown table; nothing in a cell can become markup."""
+    lines = [[as_markdown(cell).replace("|", r"\|") for cell in line] for line in (header, *rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], ["---"] * len(header), *lines[1:]))
 
 
 def filled(

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 import dissensus as dis
 from dissensus.cli.evaluate import evaluate
+from dissensus.cli.labels import labels
+from dissensus.cli.stand_in import stand_in
 from dissensus.errors import InputError
 from dissensus.evaluation.evaluating import DEFAULT_METRICS
 from dissensus.evaluation.metrics.registry import METRICS
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CLASSES = ("cat", "dog", "owl")
-app = typer.Typer()
+app, labels_app, stand_in_app = typer.Typer(), typer.Typer(), typer.Typer()
 app.command()(evaluate)
+labels_app.command()(labels)
+stand_in_app.command()(stand_in)
 
 
-def run(*arguments: object) -> Any:
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
+def run(*arguments: object, command: typer.Typer = app) -> Any:
+    result = CliRunner().invoke(command, [str(each) for each in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
@@ -104,6 +108,74 @@ def test_other_labels_must_be_there_for_every_item(files: dict[str, Path], tmp_p
     arguments = ("--votes", files["votes"], "--predictions", files["good"], "--against", tmp_path / "original.csv")
     with pytest.raises(InputError, match=r"original\.csv: no label for item .* 29 lack one"):
         run(*arguments, "--resamples", 5)
+
+
+@pytest.mark.parametrize("other", ["--majority", "--against"])
+@pytest.mark.parametrize("refusing", [(True, False), (False, True), (True, True)])
+def test_evaluate_one_refusal_among_answers_is_scored(
+    files: dict[str, Path], tmp_path: Path, other: str, refusing: tuple[bool, bool]
+) -> None:
+    """A model that refuses one item is held against votes, other labels and a majority model, or is one."""
+    people = dis.label(dis.read_votes(files["votes"]))
+    predicted = pl.read_parquet(files["good"])
+    best = predicted.select(CLASSES).to_numpy().argmax(axis=1)
+    truth = people.probabilities[[people.items.tolist().index(name) for name in predicted["item"]]]
+    truth = truth if other == "--majority" else np.eye(3)[best]
+    expected = {}
+    for name, refuses in zip(("first", "majority"), refusing, strict=True):
+        words = [CLASSES[k] for k in best]
+        pl.DataFrame(
+            {"item": predicted["item"], "answer": ["I cannot say" if refuses else words[0], *words[1:]]}
+        ).write_csv(tmp_path / f"{name}.csv")
+        said = np.eye(4)[[3 if refuses else best[0], *best[1:]]]
+        expected[name] = ((np.pad(truth, ((0, 0), (0, 1))) - said) ** 2).sum(axis=1).mean()
+    pl.DataFrame({"item": predicted["item"], "label": words}).write_csv(tmp_path / "gold.csv")
+    second = tmp_path / ("majority.csv" if other == "--majority" else "gold.csv")
+    given = ("--votes", files["votes"], "--predictions", tmp_path / "first.csv", other, second, "--resamples", 20)
+    told = json.loads(run(*given, "--metrics", "brier", "--json", "-").stdout)
+    table = told["overall"] if other == "--majority" else told["against"]["overall"]
+    scores = {row["system"]: row["value"]["value"] for row in table}
+    for name in expected if other == "--majority" else ("first",):
+        assert scores[name] == pytest.approx(expected[name])
+
+
+def test_evaluate_against_keeps_seeds_and_what_trained_a_system(files: dict[str, Path], tmp_path: Path) -> None:
+    """Runs of other seeds are unpaired against votes and against labels alike; who was trained on items is told."""
+    predicted = pl.read_parquet(files["good"]).select("item", *CLASSES)
+    names = [CLASSES[k] for k in predicted.select(CLASSES).to_numpy().argmax(axis=1)]
+    pl.DataFrame({"item": predicted["item"], "label": names}).write_csv(tmp_path / "gold.csv")
+    for name, numbers in (("one", (1, 2, 3)), ("two", (11, 12, 13)), ("three", (1, 2, 3))):
+        runs = [predicted.with_columns(seed=number, trained_on=pl.lit(name == "one")) for number in numbers]
+        pl.concat(runs).write_csv(tmp_path / f"{name}.csv")
+    compared = [part for name in ("two", "three") for part in ("--compare", tmp_path / f"{name}.csv")]
+    given = ("--votes", files["votes"], "--predictions", tmp_path / "one.csv", *compared, "--resamples", 20)
+    against = ("--against", tmp_path / "gold.csv", "--metrics", "brier", "--json", "-")
+    told = json.loads(run(*given, *against).stdout)
+    for table in (told, told["against"]):
+        paired = {row["system"]: row["paired"] for row in table["differences"] if row["system"] in ("two", "three")}
+        assert paired == {"two": False, "three": True}
+        assert table["trained_on"] == {"one": 30}
+    assert told["against"]["overall"][0]["value"]["value"] != told["overall"][0]["value"]["value"]
+
+
+def test_evaluate_what_labels_wrote_begins_with_a_caution(files: dict[str, Path], tmp_path: Path) -> None:
+    together, held = tmp_path / "together.csv", tmp_path / "stand-in.json"
+    made = run(files["votes"], "--model", files["good"], "-o", together, command=labels_app)
+    assert made.exit_code == 0
+    given = ("--votes", files["votes"], "--predictions", together)
+    lines = run(*given, "--resamples", 20).stdout.splitlines()
+    assert lines[0].startswith("Trained on these items: together was made of the votes on 30 of 30 (its judgements)")
+    run(*given, "--least-items", 5, "--resamples", 20, "--json", held, command=stand_in_app)
+    assert json.loads(held.read_text())["models"]["together"]["knowing"].startswith(
+        "it was made of the votes on 30 of 30"
+    )
+    with pytest.raises(InputError, match="made of these"):
+        run(files["votes"], "--model", together, command=labels_app)
+    each = pl.read_csv(files["votes"]).select("item", "annotator").with_columns(cat=0.2, dog=0.3, owl=0.5)
+    each.write_csv(tmp_path / "each.csv")
+    by = ("--predictions", tmp_path / "each.csv", "--compare", together, "--per", "annotator", "--json", "-")
+    notes = json.loads(run(*given[:2], *by).stdout)["reading_notes"]
+    assert any("made of the votes on 30 of 30" in note for note in notes)
 
 
 def test_many_systems_and_strata_still_fit_one_screen(files: dict[str, Path], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +14,24 @@ import typer
 from typer.testing import CliRunner
 
 from dissensus.cli.evaluate import evaluate
+from dissensus.cli.report import report
+from dissensus.cli.stand_in import stand_in
 from dissensus.cli.votes import inspect
 from dissensus.errors import InputError
 from dissensus.evaluation.people.baselines import OTHERS, OWN
+from dissensus.report.disagreeing import who_disagrees
+from dissensus.votes.privacy import few_digits, pseudonyms_of
 from tests.evaluation.people.panels import simulated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-app, votes_app = typer.Typer(), typer.Typer()
+app, votes_app, stand_in_app, report_app = typer.Typer(), typer.Typer(), typer.Typer(), typer.Typer()
 app.command()(evaluate)
 votes_app.command()(inspect)
+stand_in_app.command()(stand_in)
+report_app.command()(report)
 
 
 def run(*arguments: object, command: typer.Typer = app) -> Any:
@@ -116,6 +123,121 @@ def test_pseudonyms_and_small_groups(files: dict[str, Path], tmp_path: Path) -> 
         assert "p17" not in each
     again = run(*asked(files, *more)).stdout
     assert again == text
+
+
+NAMES = [f"p{k}" for k in range(24)]
+RENAMED = dict(zip(NAMES, pseudonyms_of(NAMES, "our key"), strict=True))
+
+
+def renamed(told: Any) -> Any:
+    """Return what a command wrote, with people called by their pseudonyms and listed in the order of these."""
+    if isinstance(told, dict):
+        return {RENAMED.get(name, name): renamed(part) for name, part in told.items()}
+    if isinstance(told, list):
+        parts = [renamed(part) for part in told]
+        named = all(isinstance(part, dict) and "annotator" in part for part in parts)
+        return sorted(parts, key=lambda part: part["annotator"]) if named else parts
+    return re.sub(r"\bp\d+\b", lambda name: RENAMED[name[0]], told) if isinstance(told, str) else told
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [
+        (app, ("--predictions", "items", "--strata", "country", "--resamples", 20, "--metrics", "soft_nll")),
+        (app, ("--predictions", "people", "--per", "annotator", "--training", "training")),
+        (stand_in_app, ("--predictions", "items", "--resamples", 20, "--least-items", 5)),
+        (stand_in_app, ("--predictions", "items", "--resamples", 20, "--least-items", 2, "--expert", "p3")),
+        (votes_app, ("--by-person", "--resamples", 20)),
+    ],
+    ids=["evaluate", "per annotator", "stand-in", "expert", "inspect"],
+)
+def test_pseudonyms_change_no_number(
+    files: dict[str, Path], tmp_path: Path, command: typer.Typer, given: tuple[object, ...]
+) -> None:
+    training = pl.read_csv(files["votes"]).with_columns(item=pl.format("new {}", "item"))
+    training.filter(pl.col("item") != "new 0").write_csv(tmp_path / "training.csv")
+    (tmp_path / "key").write_text("our key", encoding="utf-8")
+    named = {**files, "training": tmp_path / "training.csv"}
+    votes = (files["votes"],) if command is votes_app else ("--votes", files["votes"])
+    asked = (*votes, *(named.get(str(each), each) for each in given), "--attribute", "country", "--json", "-")
+    plain, hidden = (
+        json.loads(run(*asked, *more, command=command).stdout) for more in ((), ("--pseudonyms", tmp_path / "key"))
+    )
+    assert renamed(hidden) == few_digits(renamed(plain))
+    assert not set(NAMES) & set(json.dumps(hidden).split('"'))
+
+
+def test_pseudonyms_change_no_table_of_a_report(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "key").write_text("our key", encoding="utf-8")
+    asked = ("--votes", files["votes"], "--predictions", files["items"], "--attribute", "country", "--resamples", 2)
+    subjects: list[Any] = []
+
+    def kept(subject: Any, path: Path, **_: Any) -> Path:
+        subjects.append(subject)
+        return path
+
+    monkeypatch.setattr("dissensus.report.write_report", kept)
+    for more in ((), ("--pseudonyms", tmp_path / "key")):
+        run(*asked, *more, command=report_app)
+    plain, hidden = (who_disagrees(subject, seed=0) for subject in subjects)
+    assert plain is not None
+    assert hidden is not None
+    assert plain.sentences == hidden.sentences
+    for one, other in zip(plain.tables, hidden.tables, strict=True):
+        assert [renamed(row) for row in one.records] == [dict(row) for row in other.records]
+    first, second = (subject.evaluation.to_dict() for subject in subjects)
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("given", "unused"),
+    [
+        (("--per", "annotator"), ("--latex", "t.tex")),
+        (("--per", "annotator"), ("--metrics", "nonsense")),
+        (("--per", "annotator"), ("--sets", 0.9)),
+        (("--per", "annotator"), ("--strata", "foo")),
+        (("--per", "annotator"), ("--full",)),
+        (("--per", "annotator"), ("--against", "gold.csv")),
+        (("--per", "annotator"), ("--lewidi", "res.zip")),
+        (("--lewidi", "res.zip"), ("--predictions", "model.csv")),
+        (("--lewidi", "res.zip"), ("--item", "uid")),
+        (("--lewidi", "res.zip"), ("--pseudonyms", "key")),
+        ((), ("--training", "train.csv")),
+        ((), ("--by-person",)),
+    ],
+)
+def test_options_that_a_mode_does_not_use_are_refused(
+    files: dict[str, Path], given: tuple[object, ...], unused: tuple[object, ...]
+) -> None:
+    with pytest.raises(InputError) as refused:
+        run("--votes", files["votes"], "--predictions", files["people"], *given, *unused)
+    first = {*map(str, (*given, *unused))} & {"--per", "--lewidi"} or {"--per"}
+    assert any(f"{'with' if given else 'without'} {name}" in str(refused.value) for name in first)
+    assert {str(unused[0]), *map(str, given)} & set(str(refused.value).replace(",", " ").replace(";", " ").split())
+
+
+def test_answers_are_read_beside_predictions_of_people(files: dict[str, Path], tmp_path: Path) -> None:
+    """Words mean classes in a file of items and in one of single votes; where nothing is in words, that is said."""
+    meaning = tmp_path / "meaning.csv"
+    votes, labels = pl.read_csv(files["votes"]), pl.read_ndjson(files["labels"])
+    first = votes["label"].unique().sort()[0]
+    meaning.write_text(f"answer,class\noui,{first}\n", encoding="utf-8")
+    labels.with_columns(pl.col("label").replace({first: "oui"})).write_ndjson(tmp_path / "said.jsonl")
+    items = votes["item"].unique(maintain_order=True)
+    pl.DataFrame({"item": items, "answer": ["oui"] * len(items)}).write_csv(tmp_path / "model.csv")
+    pl.DataFrame({"item": items, "answer": [first] * len(items)}).write_csv(tmp_path / "plain.csv")
+
+    def scores(people: Path, model: Path, *more: object) -> Any:
+        given = ("--votes", files["votes"], "--predictions", people, "--compare", model, "--per", "annotator")
+        return list(json.loads(run(*given, *more, "--json", "-").stdout)["scores"].values())
+
+    expected = scores(files["labels"], tmp_path / "plain.csv")
+    assert scores(tmp_path / "said.jsonl", tmp_path / "model.csv", "--answers", meaning) == expected
+    assert scores(files["people"], tmp_path / "model.csv", "--answers", meaning)[1] == expected[1]
+    with pytest.raises(InputError, match="hold numbers for each class, and no answers"):
+        run(*asked(files, "--answers", meaning))
 
 
 def members(people: list[Any], group: Any, metrics: Sequence[str], *, digits: int) -> list[set[str]]:

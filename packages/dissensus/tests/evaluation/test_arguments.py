@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+import dissensus as dis
 from dissensus.errors import InputError
-from dissensus.evaluation.arguments import people_in, systems_in
+from dissensus.evaluation.arguments import named_systems, people_in, systems_in
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.labels.schemes import frequency
+from dissensus.report.writing import _subject as subject_of
 from dissensus.votes.reading import read_votes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CLASSES = ("cat", "dog", "owl")
 ITEMS = [f"picture {number}" for number in range(30)]
@@ -58,6 +63,7 @@ def test_people_are_votes_labels_frames_dictionaries_or_arrays(human: Any) -> No
 
 
 SHUFFLED = np.random.default_rng(1).permutation(len(ITEMS))
+NAMES = [str(item) for item in VOTES.items]
 FRAME = pd.DataFrame(MODEL[:, ::-1], columns=CLASSES[::-1])
 
 
@@ -94,6 +100,83 @@ FRAME = pd.DataFrame(MODEL[:, ::-1], columns=CLASSES[::-1])
 )
 def test_predictions_are_arrays_frames_or_dictionaries_in_any_order_that_names_give(model: Any) -> None:
     assert score(VOTES, model) == pytest.approx(EXPECTED)
+
+
+def shaped(kind: str, names: list[str], table: Any) -> Any:
+    """Return predictions of these items in one of the shapes that name them."""
+    if kind == "answers":
+        return {name: CLASSES[k] for name, k in zip(names, table.argmax(axis=1), strict=True)}
+    if kind == "rows":
+        return dict(zip(names, table.tolist(), strict=True))
+    rows = [dict(zip(CLASSES, row, strict=True)) for row in table.tolist()]
+    if kind == "by class":
+        return dict(zip(names, rows, strict=True))
+    records = [{"item": name, **row} for name, row in zip(names, rows, strict=True)]
+    return records if kind == "records" else tuple(records) if kind == "tuple" else pd.DataFrame(records)
+
+
+@pytest.mark.parametrize("kind", ["frame", "records", "tuple", "by class", "rows", "answers"])
+@pytest.mark.parametrize("others", [0, 29, 30, 600])
+def test_named_systems_items_may_be_mostly_unjudged(kind: str, others: int) -> None:
+    """30 items are judged; the shapes agree with each other, by name and without, however many others there are."""
+    names = [*NAMES, *(f"new {n}" for n in range(others))]
+    table = np.concatenate([MODEL, np.random.default_rng(0).dirichlet([1.0] * 3, others)])
+    given = shaped(kind, names, table)
+    expected = np.eye(3)[table.argmax(axis=1)] if kind == "answers" else table
+    for name, handed in (("model", given), ("judge", {"judge": given})):
+        (found,) = named_systems(handed, LABELS).items()
+        assert found[0] == name
+        assert [str(item) for item in found[1].items] == names
+        np.testing.assert_allclose(found[1].probabilities[0], expected)
+
+
+@pytest.mark.parametrize("name", NAMES[:2])
+def test_named_systems_a_system_may_be_called_like_an_item(name: str) -> None:
+    system = systems_in(MODEL, LABELS)[1]["model"]
+    for given in (system, MODEL, FRAME, LABELS, FRAME.to_dict("records")):
+        assert list(named_systems({name: given}, LABELS)) == [name]
+
+
+def test_named_systems_columns_may_be_called_like_items() -> None:
+    """Items and classes that are both called 0, 1, 2: columns are longer than there are of them, rows are not."""
+    table = np.random.default_rng(0).dirichlet([1.0, 1.0], 20)
+    people = people_in(table)[0]
+    columns = {"0": table[:, 0].tolist(), "1": table[:, 1].tolist()}
+    for given in (columns, {"item": list(range(20)), **columns}, dict(enumerate(table.tolist()))):
+        for name, handed in (("model", given), ("ours", {"ours": given})):
+            (found,) = named_systems(handed, people).items()
+            assert found[0] == name
+            np.testing.assert_allclose(found[1].probabilities[0], table)
+
+
+CONSUMERS: dict[str, Callable[[Any], Any]] = {
+    "evaluate": lambda given: evaluate(VOTES, given, resamples=0).to_dict(),
+    "combine": lambda given: dis.combine(VOTES, given, resamples=0).labels.probabilities.tolist(),
+    "defer": lambda given: dis.defer(VOTES, given, resamples=0).gain.tolist(),
+    "prediction_sets": lambda given: dis.prediction_sets(VOTES, given, resamples=0).thresholds.tolist(),
+    "stand_in": lambda given: dis.stand_in(VOTES, given, least_items=2, resamples=0).to_dict(),
+    "plan_with_model": lambda given: dis.plan_with_model(VOTES, given, resamples=2).records(),
+    "report": lambda given: subject_of(VOTES, given, None, None, seed=0).evaluation.worth,
+}
+
+
+@pytest.mark.parametrize("consumer", CONSUMERS)
+def test_records_and_dictionaries_are_taken_wherever_predictions_are(consumer: str) -> None:
+    expected = CONSUMERS[consumer](MODEL)
+    for kind in ("records", "by class"):
+        assert CONSUMERS[consumer](shaped(kind, NAMES, MODEL)) == expected
+
+
+def test_stand_in_and_combine_take_a_judge_of_many_unjudged_items() -> None:
+    names = [*NAMES, *(f"new {n}" for n in range(600))]
+    table = np.concatenate([MODEL, np.random.default_rng(0).dirichlet([1.0] * 3, 600)])
+    judge = shaped("by class", names, table)
+    both = dis.combine(VOTES, {"judge": judge}, resamples=0)
+    assert len(both.labels) == 630
+    assert both.predicted.all()
+    alone = dis.stand_in(VOTES, MODEL, least_items=2, resamples=0).models["model"]
+    found = dis.stand_in(VOTES, judge, least_items=2, resamples=0).models["model"]
+    assert found.test.advantage_probability == alone.test.advantage_probability
 
 
 def test_votes_know_their_people_wherever_they_are_handed_in() -> None:
@@ -155,7 +238,6 @@ def test_only_common_items_are_evaluated_where_that_is_asked_for_and_said() -> N
 
 
 TURNED = FRAME.iloc[SHUFFLED]
-NAMES = [str(item) for item in VOTES.items]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from dissensus.evaluation.metrics.ranking import accuracy
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.metrics.set_level import entropy_spearman
 from dissensus.evaluation.predictions import read_predictions
+from dissensus.evaluation.probabilities import Predictions
 from dissensus.evaluation.scoring import INFINITE
 from dissensus.labels.schemes import frequency, weighted
 from dissensus.votes.reading import read_votes
@@ -168,6 +170,45 @@ def test_predictions_made_from_the_scored_votes_are_told_so() -> None:
         assert estimated(row.best_achievable).value > 0
     assert "seem to know the votes" in result.warnings[0]
     assert result.verdict[2] == f"But {result.knowing['model']}."
+
+
+def unsure(probabilities: Any, share: float = 0.1) -> Any:
+    """Return predictions with one more class, of this share."""
+    return np.concatenate([(1 - share) * probabilities, np.full((*probabilities.shape[:-1], 1), share)], axis=-1)
+
+
+@pytest.mark.parametrize("one_more", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("kind", ["predictions", "frame", "dictionary"])
+def test_evaluate_majority_is_taken_as_a_system_is(kind: str, one_more: tuple[bool, bool]) -> None:
+    """A majority model may have other classes than the systems, its own order of items, and seeds."""
+    human = people()
+    labels = replace(human, items=np.array([f"i{n}" for n in range(len(human))]))
+    runs = models(human)
+    rival = softmax(4 * runs[::-1], axis=-1)
+    system, other = (unsure(each) if more else each for each, more in zip((runs, rival), one_more, strict=True))
+    names = [(*CLASSES, "fox")[: each.shape[-1]] for each in (system, other)]
+    predicted, asked = (
+        Predictions(probabilities=each, items=labels.items, classes=classes, seeds=(4, 5, 6))
+        for each, classes in zip((system, other), names, strict=True)
+    )
+    given: Any = asked
+    if kind != "predictions":
+        frame = pd.DataFrame(other[0], columns=names[1], index=labels.items)[::-1]
+        given = frame if kind == "frame" else frame.to_dict("index")
+    result = evaluate(labels, {"ours": predicted}, majority=given, metrics=["soft_nll"], resamples=20)
+    value = result.overall.get("majority", "soft_nll").value
+    expected = other if kind == "predictions" else other[:1]
+    assert value is not None
+    assert value.value == pytest.approx(-(human.probabilities * np.log(expected[..., :3])).sum(axis=-1).mean())
+    assert result.models == ("ours",)
+    rows = [row for row in result.difference("majority").rows if row.system == "ours"]
+    assert [row.paired for row in rows] == [kind == "predictions"]
+
+
+def test_evaluate_majority_has_a_name_of_its_own() -> None:
+    human = people()
+    with pytest.raises(InputError, match="'majority' is the name of a baseline"):
+        evaluate(human, {"majority": models(human)}, classes=CLASSES, majority=models(human), resamples=0)
 
 
 def test_items_with_a_single_vote_are_counted_in_a_warning() -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+import dissensus as dis
+from dissensus.errors import InputError
+from dissensus.evaluation.arguments import systems_in
 from dissensus.evaluation.evaluating import evaluate
 from dissensus.evaluation.finite_panel.known_votes import CHOSEN, chosen_to_differ, knows_the_votes
 from dissensus.evaluation.finite_panel.panel import draw_votes, panel_of
 from dissensus.labels.schemes import frequency, weighted
+from dissensus.labels.writing import write_labels
 from dissensus.report.subject import files_subject
 from dissensus.report.writing import write_report
 from dissensus.votes.reading import read_votes
@@ -20,6 +25,7 @@ from tests.evaluation.placebo import SETS, counts_of
 from tests.evaluation.simulated import FAMILIES, counted, true_distributions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from dissensus.evaluation.evaluated import Evaluation
@@ -305,3 +311,80 @@ def test_on_a_scale_it_is_found_too() -> None:
     known = 0.7 * counts / 5 + 0.3 * truth
     found = evaluate(votes, {"known": known, "truth": truth}, resamples=20, metrics=["rps"])
     assert set(found.knowing) == {"known"}
+
+
+JUDGED, NEW = 150, 40
+CROWD = np.random.default_rng(0).dirichlet([0.6, 0.6], JUDGED + NEW)
+PEOPLE = dis.simulate_votes(CROWD[:JUDGED], 3, annotators=40, seed=0)
+HONEST = np.random.default_rng(1).dirichlet([1.0, 1.0], JUDGED + NEW) / 2 + CROWD / 2
+NAMED = dict(enumerate(HONEST.tolist()))
+TOGETHER = dis.combine(PEOPLE, NAMED, resamples=0).labels
+"""What a model and the votes say together, also of items without votes; closeness does not give it away."""
+
+
+def as_file(ending: str) -> Callable[[Any, Path], Any]:
+    def written(labels: Any, folder: Path) -> Any:
+        write_labels(labels, folder / f"labels{ending}")
+        return folder / f"labels{ending}"
+
+    return written
+
+
+HANDED: dict[str, Callable[[Any, Path], Any]] = {
+    **{ending: as_file(ending) for ending in (".csv", ".tsv", ".parquet", ".jsonl", ".npz")},
+    "polars": lambda labels, _: labels.to_polars(),
+    "pandas": lambda labels, _: labels.to_pandas(),
+    "rows": lambda labels, _: labels.to_polars().to_dicts(),
+    "labels": lambda labels, _: labels,
+}
+"""Ways in which labels are handed over as if they were predictions."""
+
+
+@pytest.mark.parametrize("handed", HANDED)
+def test_labels_made_of_the_votes_are_told_first_however_they_are_handed_over(handed: str, tmp_path: Path) -> None:
+    given = HANDED[handed](TOGETHER, tmp_path)
+    options: Any = {"resamples": 0, "metrics": "soft_nll", "only_common": True}
+    found = evaluate(PEOPLE, {"together": given}, **options)
+    assert found.knowing == {}, "the test of closeness is not what tells"
+    assert found.trained_on == {"together": JUDGED}
+    assert found.verdict[0].startswith(f"{found.leaks[0]}. together: ")
+    # Of items whose votes came later nothing was known.
+    late = dis.simulate_votes(CROWD[JUDGED:], 3, annotators=40, seed=1)
+    table = late.to_polars().with_columns(item=late.item + JUDGED)
+    assert evaluate(table, {"together": given}, **options).trained_on == {}
+
+
+@pytest.mark.parametrize("labels", [frequency(PEOPLE), dis.label(PEOPLE, "dirichlet"), dis.label(PEOPLE, "majority")])
+def test_labels_of_every_scheme_are_told(labels: Any, tmp_path: Path) -> None:
+    for handed in (".csv", ".npz", "labels"):
+        found = evaluate(PEOPLE, HANDED[handed](labels, tmp_path), resamples=0, metrics="soft_nll")
+        assert found.trained_on == {"model": JUDGED}
+
+
+def test_what_only_looks_like_labels_is_not_accused() -> None:
+    """Labels of other people's votes, whose counts say so; and a model's table that counts something."""
+    others = dis.simulate_votes(CROWD[:JUDGED], 3, annotators=40, seed=2)
+    turned = frequency(PEOPLE).take(np.arange(JUDGED)[::-1])
+    frame = {"item": list(range(JUDGED)), "0": HONEST[:JUDGED, 0].tolist(), "1": HONEST[:JUDGED, 1].tolist()}
+    options: Any = {"resamples": 0, "metrics": "soft_nll"}
+    for honest in (frequency(others), frame | {"judgements": [3] * JUDGED}, HONEST[:JUDGED]):
+        assert evaluate(PEOPLE, honest, **options).trained_on == {}
+    assert evaluate(PEOPLE, turned, **options).trained_on == {"model": JUDGED}
+
+
+def test_labels_made_of_the_votes_are_told_wherever_predictions_are_taken(tmp_path: Path) -> None:
+    given = HANDED[".csv"](TOGETHER, tmp_path)
+    for refusing in (dis.combine, dis.defer, dis.plan_with_model, partial(dis.prediction_sets, only_common=True)):
+        with pytest.raises(InputError, match=r"trained or chose the model|made of these"):
+            refusing(PEOPLE, given)
+    judged = dis.stand_in(PEOPLE, given, least_items=2, resamples=0).models["model"]
+    assert judged.knowing == f"it was made of the votes on {JUDGED} of {JUDGED} (its judgements)"
+    assert "cannot be told" in judged.verdict
+    assert dis.stand_in(PEOPLE, NAMED, least_items=2, resamples=0).models["model"].knowing == ""
+    planned = dis.plan(PEOPLE, systems={"together": TOGETHER.take(np.arange(JUDGED))}, budget=20).notes
+    assert f"Warning: together was made of the votes on {JUDGED} of {JUDGED} (its judgements)." in planned
+    evaluation = evaluate(PEOPLE, given, resamples=0, only_common=True)
+    people = frequency(PEOPLE)
+    predictions = systems_in(given, people, only_common=True)[1]
+    page = files_subject(evaluation, people, predictions, votes=PEOPLE, title="made")
+    assert page.cautions[0] == evaluation.leaks[0]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dissensus as dis
+from dissensus.bootstrap import Estimate
 from dissensus.errors import InputError
 from dissensus.evaluation.finite_panel.panel import Panel, divided_judgements, panel_of
 from dissensus.together.combining import learn_combination
@@ -104,6 +105,22 @@ def test_where_votes_gain_nothing_no_rule_is_told_from_another() -> None:
     found = dis.defer(votes_from_counts(counts), np.tile([0.6, 0.3, 0.1], (150, 1)), resamples=50)
     assert {rule.of_random for rule in found.rules} == {None}
     assert found.verdict[-1].startswith("Votes are not shown to improve its answers")
+
+
+@pytest.mark.parametrize(("low", "told"), [(-0.1, False), (0.0, False), (1e-9, True), (None, True)])
+def test_defer_an_interval_that_ends_at_zero_shows_no_gain(
+    low: float | None, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only without an interval does the mean decide, which is above 0 here."""
+
+    def ending(means: Any, **_: Any) -> Estimate:
+        return Estimate(float(means[0].mean()), low, None if low is None else 1.0)
+
+    monkeypatch.setattr("dissensus.together.deferral.estimate_over_seeds", ending)
+    _, counts, said = two_kinds(60)
+    found = dis.defer(votes_from_counts(counts), said, share=0.1, resamples=2)
+    assert found.rules[-1].risk[-1] > 0
+    assert all((rule.of_random is not None) == told for rule in found.rules)
 
 
 def test_parts_of_judgements_are_apart_and_make_up_the_whole() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -51,7 +52,7 @@ def _print_metrics() -> None:
     note("* is shown where no metrics are named")
 
 
-@opt.command("evaluate", list_metrics=_print_metrics)
+@opt.command("evaluate", modes={"lewidi": score_lewidi, "per": evaluate_per_annotator}, list_metrics=_print_metrics)
 def evaluate(
     reading: Options,
     votes: str | None = None,
@@ -76,11 +77,7 @@ def evaluate(
     vote_cost: float | None = None,
     marked: Path | None = None,
     against: Path | None = None,
-    per: Literal["annotator"] | None = None,
-    training: str | None = None,
-    lewidi: Path | None = None,
     pseudonyms: str | None = None,
-    by_person: bool = False,
     least_people: int = LEAST_PEOPLE,
     seed: int = 0,
     compute_on: Literal["local", "ray"] = "local",
@@ -99,11 +96,6 @@ def evaluate(
     from dissensus.labels.reading import labels_beside
     from dissensus.votes.privacy import few_digits, key_from, pseudonymous
 
-    if lewidi is not None:
-        if votes is None:
-            raise InputError("evaluate: --lewidi needs --votes FOLDER, the folder of the official files; give it")
-        score_lewidi(lewidi, Path(votes), json=json)
-        return
     if votes is None or predictions is None:
         raise InputError("evaluate: it needs --votes FILE and --predictions FILE; give both")
     to_output = "-" in map(str, (json, markdown, latex))
@@ -112,29 +104,6 @@ def evaluate(
     systems = system_files(paths)
     again = ("--votes", votes, "--predictions", predictions)
     beside_it = {"compare": compare, "given": given, "answers": answers, "only_common": only_common}
-    if per is not None:
-        other = None if training is None else people_beside_predictions(training, reading, [predictions])[0]
-        evaluate_per_annotator(
-            people,
-            systems,
-            reading,
-            training=other,
-            notes=cautions,
-            given=given,
-            only_common=only_common,
-            pseudonyms=pseudonyms,
-            by_person=by_person,
-            least=least_people,
-            seed=seed,
-            json=json,
-            markdown=markdown,
-            figure=figure,
-        )
-        if not to_output:
-            groups = ("--figure", "groups.svg") if people.annotator_attributes else ("--attribute", "COLUMN")
-            line = typed("evaluate", "--per", "annotator", *again, *groups, **beside_it, reading=reading)
-            next_step(line, "" if people.annotator_attributes else "for groups")
-        return
     if pseudonyms is not None:
         people = pseudonymous(people, key_from(pseudonyms))
     hard = None if majority is None else next((name for name in systems if systems[name] == majority), MAJORITY_MODEL)
@@ -165,15 +134,16 @@ def evaluate(
         question=None if question is None else _of_items(people, question, human, column),
         metrics=chosen,
         strata=by_idea,
-        majority=None if hard is None else hard if hard in systems else aligned[hard].probabilities,
+        majority=None if hard is None else hard if hard in systems else aligned[hard],
         over=opt.over(compute_on, address),
         **drawn,
     )
     beside = None
     if against is not None:
+        others: Any = {"probabilities": labels_beside(against, human, item=reading.item), "model": None}
         beside = score(
-            labels_beside(against, human, item=reading.item),
-            {name: aligned[name].probabilities for name in systems},
+            replace(human, **others, counts=0 * human.counts, panel_size=0 * human.panel_size, scheme="given"),
+            {name: aligned[name] for name in systems},
             metrics=chosen or AGAINST,
             strata=by_idea,
             baselines=False,
@@ -182,7 +152,8 @@ def evaluate(
     # What is made of model and people together, and by name the columns of --marked: a value for each predicted item.
     together: dict[str, Any] = {}
     marks: dict[str, Any] = {}
-    judged, first = people.take_items(places_of(human.items, people.items)), next(iter(systems))
+    first = next(iter(systems))
+    judged = people if sets is None and not asking else people.take_items(places_of(human.items, people.items))
     if sets is not None:
         from dissensus.together.sets import prediction_sets, set_columns
 

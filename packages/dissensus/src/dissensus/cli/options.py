@@ -7,6 +7,7 @@ import functools
 import inspect
 import io
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_type_hints
 
 import typer
@@ -15,7 +16,7 @@ from dissensus.errors import InputError
 from dissensus.shipped import shipped_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from dissensus.progress import Over
 
@@ -100,24 +101,32 @@ def typed_name(name: str) -> str:
     return str(entry.get("names", [f"--{name.replace('_', '-')}"])[0])
 
 
-def command(of: str, **lists: Callable[[], None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A function as a command, whose parameters options.toml describes, unless their own annotation does.
+def command(
+    of: str, *, modes: Mapping[str, Callable[..., None]] = MappingProxyType({}), **lists: Callable[[], None]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that makes a function a command, whose parameters options.toml or annotations describe.
 
-    Its parameter `reading`, an `Options`, is made of all options of reading votes. These, and those that are hidden,
+    The parameter `reading`, an `Options`, is made of all options of reading votes. These, and those that are hidden,
     stand on the page of --help-all, not on that of --help.
 
     Args:
         of: the command's table in options.toml, that of the package the function is in.
+        modes: by option, the function that runs in place of the first one where that option is given. The command has
+            the options of all functions, and refuses one that the function that runs does not take.
         **lists: by name, further options that only print something and stop.
     """
 
     def made(function: Callable[..., None]) -> Callable[..., None]:
         package = function.__module__.partition(".")[0]
-        hints = get_type_hints(function, localns={"Options": object}, include_extras=True)
+        hints: dict[str, Any] = {}
+        taken: dict[str, inspect.Parameter] = {}
+        for each in (function, *modes.values()):
+            hints = get_type_hints(each, localns={"Options": object}, include_extras=True) | hints
+            taken = {**taken, **inspect.signature(each).parameters, **taken}
         parameters = [
-            parameter.replace(annotation=_described(hints[parameter.name], parameter.name, of, package))
-            for parameter in inspect.signature(function).parameters.values()
-            if parameter.name != "reading"
+            parameter.replace(annotation=_described(hints[name], name, of, package))
+            for name, parameter in taken.items()
+            if name != "reading"
         ]
         for name, show in lists.items():
             parameters.append(_flag(name, of, _stopping_after(show)))
@@ -128,19 +137,38 @@ def command(of: str, **lists: Callable[[], None]) -> Callable[[Callable[..., Non
 
         @functools.wraps(function)
         def called(**values: Any) -> None:
-            values = {name: value for name, value in values.items() if name not in ("help_all", *lists)}
-            if "reading" in hints:
+            mode = next((name for name in modes if values.get(name) is not None), None)
+            runs = function if mode is None else modes[mode]
+            takes = inspect.signature(runs).parameters
+            read = READING if "reading" in takes else ()
+            used = (*takes, *read, *lists, "help_all")
+            given = [one for one in parameters if values.get(one.name) not in (one.default, None, [])]
+            if unused := [one for one in given if one.name not in used]:
+                names = {each.name for each in unused}
+                users = [way for way, each in modes.items() if names & inspect.signature(each).parameters.keys()]
+                where = " or ".join(_spelled(one) for one in parameters if one.name in ([mode] if mode else users))
+                told = f"not used {'with' if mode else 'without'} {where}: {', '.join(map(_spelled, unused))}"
+                raise InputError(f"{of}: {told}; leave out what is not used")
+            if read:
                 from dissensus.votes.formats import Options
 
-                read = {name: _as_read(name, values.pop(name, None)) for name in READING}
-                values["reading"] = Options(**{name: value for name, value in read.items() if value is not None})
-            function(**values)
+                stated = {name: _as_read(name, values.get(name)) for name in READING}
+                values["reading"] = Options(**{name: value for name, value in stated.items() if value is not None})
+            runs(**{name: values[name] for name in takes if name in values})
 
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return called
 
     return made
+
+
+def _spelled(parameter: inspect.Parameter) -> str:
+    """Return how an option is typed, or what an argument is called in the help."""
+    about = parameter.annotation.__metadata__[0]
+    # Typer takes the first name for a default.
+    names = [name for name in (about.metavar, about.default, *(about.param_decls or ())) if isinstance(name, str)]
+    return names[-1].strip("[]").partition("/")[0]
 
 
 def _described(hint: Any, name: str, of: str, package: str) -> Any:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from dissensus.cli.printing import console, json_alone, next_step, note, plain, say, short_table, table, text_to
+from dissensus.cli.inputs import people_beside_predictions, system_files
+from dissensus.cli.options import Given
+from dissensus.cli.printing import console, json_alone, next_step, note, plain, say, short_table, table, text_to, typed
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from dissensus.bootstrap import Estimate
-    from dissensus.cli.options import Given
     from dissensus.evaluation.people.evaluating import PeopleEvaluation
     from dissensus.evaluation.people.groups import GroupScores
     from dissensus.evaluation.people.vote_scores import VotePredictions
     from dissensus.votes.formats import Options
-    from dissensus.votes.table import Votes
 
 MOST_PEOPLE: Final = 5
 """People on the screen at either end: those whom the system predicts worst and best."""
@@ -31,42 +29,51 @@ FEWEST_VOTES: Final = 10
 
 
 def evaluate_per_annotator(
-    votes: Votes,
-    files: Mapping[str, Path],
-    reading: Options,
     *,
-    training: Votes | None,
-    notes: Sequence[str],
+    reading: Options,
+    votes: str | None,
+    predictions: Path | None,
+    compare: list[Path] | None,
+    per: Literal["annotator"] | None = None,
+    training: str | None = None,
     given: Given | None,
+    answers: Path | None,
     only_common: bool,
     pseudonyms: str | None,
-    by_person: bool,
-    least: int,
+    by_person: bool = False,
+    least_people: int,
     seed: int,
     json: Path | None,
     markdown: Path | None,
     figure: Path | None,
 ) -> None:
     """Score predictions of single votes, and print or write the scores."""
+    from dissensus.evaluation.model_outputs import read_answers
     from dissensus.evaluation.people.evaluating import evaluate_people, item_predictions
     from dissensus.evaluation.people.reading import predicts_people, read_vote_predictions
     from dissensus.evaluation.predictions import read_predictions
     from dissensus.votes.privacy import few_digits, key_from, pseudonymous
 
+    if votes is None or predictions is None:
+        raise InputError("evaluate: it needs --votes FILE and --predictions FILE; give both")
+    people, _, notes = people_beside_predictions(votes, reading, [predictions, *(compare or ())])
+    taught = None if training is None else people_beside_predictions(training, reading, [predictions])[0]
+    files = system_files([predictions, *(compare or ())])
     systems: dict[str, VotePredictions] = {}
     labels: list[str] = []
-    notes = list(notes)
-    stated: Any = {"order": reading.classes, "item": reading.item, "given": given}
+    meaning = None if answers is None else read_answers(answers)
+    stated: Any = {"order": reading.classes, "item": reading.item, "given": given, "answers": meaning}
     for number, (name, path) in enumerate(files.items()):
         if predicts_people(path, annotator=reading.annotator):
             by = {**stated, "annotator": reading.annotator, "label": reading.label}
-            read = read_vote_predictions(path, votes, only_common=only_common, **by)
+            read = read_vote_predictions(path, people, only_common=only_common, **by)
             systems[name] = read
             labels += [name] if read.given == "labels" else []
             notes += read.notes
         elif number:
-            output = read_predictions(path, votes.classes, **stated)
-            systems[f"{name} (item only)"] = item_predictions(votes, output.items, output.probabilities.mean(axis=0))
+            output = read_predictions(path, people.classes, **stated)
+            systems[f"{name} (item only)"] = item_predictions(people, output.items, output.probabilities.mean(axis=0))
+            notes += [f"{path}: {seen}"] if (seen := output.seen(name)) else []
             seeds = f" in the mean over its {len(output.probabilities)} seeds" if len(output.probabilities) > 1 else ""
             notes.append(f"{path}: it has no column of annotators, so it predicts the same of everybody{seeds}")
         else:
@@ -74,14 +81,13 @@ def evaluate_per_annotator(
                 f"{path}: there is no column of annotators, and --per annotator scores predictions for people; give "
                 "one row for each item and annotator, or name the column with --annotator"
             )
+    if answers is not None and not labels and systems.keys() <= files.keys():
+        raise InputError(f"{answers}: the predictions hold numbers for each class, and no answers; leave out --answers")
+    if pseudonyms is not None:
+        key = key_from(pseudonyms)
+        people, taught = pseudonymous(people, key), None if taught is None else pseudonymous(taught, key)
     result = evaluate_people(
-        votes if pseudonyms is None else pseudonymous(votes, key_from(pseudonyms)),
-        systems,
-        training=training,
-        labels=labels,
-        least=least,
-        only_common=only_common,
-        seed=seed,
+        people, systems, training=taught, labels=labels, least=least_people, only_common=only_common, seed=seed
     )
     note(*notes)
     if markdown is not None:
@@ -97,17 +103,24 @@ def evaluate_per_annotator(
         # Of one score three digits fit many sets of people, of three scores together only a few.
         kept = ("annotator", "votes", *(f"{result.headline}{end}" for end in ("", "_low", "_high")))
         told["by_person"] = [{name: row[name] for name in kept} for row in told["by_person"]]
-    told = {"predictions": paths, **told, "least_people": least, "reading_notes": notes}
-    if not json_alone(json, told if pseudonyms is None else few_digits(told)) and str(markdown) != "-":
-        _print(result, by_person=by_person or not result.by_group)
+    told = {"predictions": paths, **told, "least_people": least_people, "reading_notes": notes}
+    if json_alone(json, told if pseudonyms is None else few_digits(told)) or str(markdown) == "-":
+        return
+    _print(result, by_person=by_person or not result.by_group)
+    again: Any = {"compare": compare, "given": given, "answers": answers, "only_common": only_common}
+    groups = {"figure": "groups.svg"} if people.annotator_attributes else {"attribute": "COLUMN"}
+    line = typed("evaluate", per=per, votes=votes, predictions=predictions, **groups, **again, reading=reading)
+    next_step(line, "" if people.annotator_attributes else "for groups")
 
 
-def score_lewidi(submission: Path, reference: Path, *, json: Path | None) -> None:
+def score_lewidi(*, lewidi: Path | None = None, votes: str | None, json: Path | None) -> None:
     """Score a submission to LeWiDi 2025, and print or write its scores."""
     from dissensus.evaluation.people.lewidi import score_submission
 
-    scores = score_submission(submission, reference)
-    if json_alone(json, {"submission": str(submission), "scores": [asdict(score) for score in scores]}):
+    if lewidi is None or votes is None:
+        raise InputError("evaluate: --lewidi needs --votes FOLDER, the folder of the official files; give it")
+    scores = score_submission(lewidi, Path(votes))
+    if json_alone(json, {"submission": str(lewidi), "scores": [asdict(score) for score in scores]}):
         return
     lines = table("dataset", "task", "measure (lower is better)", ">items", ">score", ">baseline")
     for score in scores:
@@ -236,7 +249,7 @@ def _tests(scores: GroupScores) -> list[str]:
         lines.append(
             f"The system {some} closer to some groups' distributions than to others' (p {shown_p(scores.p_distance)})."
         )
-    return [*lines, *([scores.hidden] if scores.hidden else [])]
+    return [*lines, *filter(None, (scores.apart, scores.hidden))]
 
 
 def _signed(value: Estimate) -> str:
@@ -248,12 +261,10 @@ def _markdown(result: PeopleEvaluation) -> str:
     from dissensus.evaluation.comparison.tables import as_list
     from dissensus.pages import as_markdown, markdown
 
-    def grid(lines: list[list[str]]) -> str:
-        header, *rows = ([as_markdown(cell) for cell in line] for line in lines)
-        return markdown(header, rows)
-
-    parts = [as_list(sentences(result)), grid(_overall(result))]
+    header, *rows = _overall(result)
+    parts = [as_list(sentences(result)), markdown(header, rows)]
     for scores in result.by_group:
         heading, lines = _groups(scores)
-        parts += [f"### {as_markdown(heading)}", *([grid(lines)] if lines else []), as_list(_tests(scores))]
+        grid = [markdown(lines[0], lines[1:])] if lines else []
+        parts += [f"### {as_markdown(heading)}", *grid, as_list(_tests(scores))]
     return "\n\n".join([*parts, as_list(result.notes)]) + "\n"

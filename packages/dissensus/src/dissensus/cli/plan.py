@@ -58,11 +58,9 @@ def plan(
         outputs, human, aligned, left_out = read_systems(
             frequency(votes), files, reading, given=given, only_common=only_common
         )
-        if human.classes != votes.classes:
-            raise InputError("plan: the predictions have classes that nobody voted for; leave them out")
         notes += [*left_out, *(sentence for output in outputs.values() for sentence in output.notes)]
         votes = votes.take_items(places_of(human.items, votes.items)) if left_out else votes
-        systems = {name: system.probabilities.mean(axis=0) for name, system in aligned.items()}
+        systems = aligned
     elif compare:
         raise InputError("plan: --compare needs --predictions, the other of the two systems; give both")
     prices = _prices(votes, price, item_price, answer_seconds, wage)

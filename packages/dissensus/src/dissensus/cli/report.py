@@ -12,14 +12,33 @@ from dissensus.errors import InputError
 from dissensus.votes.privacy import LEAST_PEOPLE, key_from, pseudonymous
 
 if TYPE_CHECKING:
+    from dissensus.report.subject import Subject
     from dissensus.votes.formats import Options
 
 
-@opt.command("report")
-def report(
-    reading: Options,
+def report_study(
+    *,
     source: str | None = None,
     store: Path = Path("dissensus-runs"),
+    pseudonyms: str | None,
+    least_people: int,
+    resamples: int,
+    output: Path,
+    seed: int,
+    json: Path | None,
+) -> None:
+    """Write a finished study as a page."""
+    from dissensus.parts import joined
+
+    of_study = joined("joins", "report.study", part="train", wanted_by=f"report {source}")
+    key = None if pseudonyms is None else key_from(pseudonyms)
+    subject = of_study(str(source), store, pseudonyms=key, least_people=least_people, resamples=resamples, seed=seed)
+    _write(subject, output, seed=seed, json=json)
+
+
+@opt.command("report", modes={"source": report_study})
+def report(
+    reading: Options,
     votes: str | None = None,
     predictions: Path | None = None,
     compare: list[Path] | None = None,
@@ -40,61 +59,56 @@ def report(
     from dissensus.evaluation.metrics.registry import reported
     from dissensus.evaluation.predictions import read_column
     from dissensus.labels.labelling import label
-    from dissensus.parts import joined
-    from dissensus.report import write_report
     from dissensus.report.subject import files_subject
 
-    if (source is None) == (votes is None):
+    if votes is None:
         raise InputError(
             "report: it is about a study (dissensus report STUDY) or about files (dissensus report --votes FILE "
             "--predictions FILE); give one of the two"
         )
-    pseudonyms = None if pseudonyms is None else key_from(pseudonyms)
-    if votes is None:
-        of_study = joined("joins", "report.study", part="train", wanted_by=f"report {source}")
-        subject = of_study(
-            str(source), store, pseudonyms=pseudonyms, least_people=least_people, resamples=resamples, seed=seed
-        )
-    elif predictions is None:
+    if predictions is None:
         raise InputError("report: --votes needs --predictions FILE beside it; give both")
-    else:
-        paths = [predictions, *(compare or ())]
-        people, _, cautions = people_beside_predictions(votes, reading, paths)
-        if pseudonyms is not None:
-            people = pseudonymous(people, pseudonyms)
-        files = system_files(paths)
-        _, human, models, left_out = read_systems(
-            label(people, scheme), files, reading, given=given, answers=answers, only_common=only_common
-        )
-        subject = files_subject(
-            evaluate(
-                human, models, votes=people, metrics=reported(ordered=human.ordered), resamples=resamples, seed=seed
-            ),
-            human,
-            models,
-            votes=people,
-            title=Path(votes).name,
-            texts=None if texts is None else read_column(texts, "text", human.items),
-            files=[
-                ("votes", votes),
-                *((f"predictions {name}", str(path)) for name, path in files.items()),
-                *([] if texts is None else [("texts", str(texts))]),
-            ],
-            cautions=(*cautions, *left_out),
-            least_people=least_people,
-            command=typed(
-                *("report", "--votes", votes, "--predictions", predictions),
-                compare=compare,
-                texts=texts,
-                given=given,
-                answers=answers,
-                only_common=only_common,
-                scheme=scheme if scheme != "frequency" else None,
-                resamples=resamples if resamples != 1000 else None,
-                seed=seed,
-                reading=reading,
-            ),
-        )
+    paths = [predictions, *(compare or ())]
+    people, _, cautions = people_beside_predictions(votes, reading, paths)
+    if pseudonyms is not None:
+        people = pseudonymous(people, key_from(pseudonyms))
+    files = system_files(paths)
+    _, human, models, left_out = read_systems(
+        label(people, scheme), files, reading, given=given, answers=answers, only_common=only_common
+    )
+    subject = files_subject(
+        evaluate(human, models, votes=people, metrics=reported(ordered=human.ordered), resamples=resamples, seed=seed),
+        human,
+        models,
+        votes=people,
+        title=Path(votes).name,
+        texts=None if texts is None else read_column(texts, "text", human.items),
+        files=[
+            ("votes", votes),
+            *((f"predictions {name}", str(path)) for name, path in files.items()),
+            *([] if texts is None else [("texts", str(texts))]),
+        ],
+        cautions=(*cautions, *left_out),
+        least_people=least_people,
+        command=typed(
+            *("report", "--votes", votes, "--predictions", predictions),
+            compare=compare,
+            texts=texts,
+            given=given,
+            answers=answers,
+            only_common=only_common,
+            scheme=scheme if scheme != "frequency" else None,
+            resamples=resamples if resamples != 1000 else None,
+            seed=seed,
+            reading=reading,
+        ),
+    )
+    _write(subject, output, seed=seed, json=json)
+
+
+def _write(subject: Subject, output: Path, *, seed: int, json: Path | None) -> None:
+    from dissensus.report import write_report
+
     page = write_report(subject, output, seed=seed)
     beside = page.with_name(f"{page.stem}-files")
     if json_alone(json, {"page": str(page), "figures_and_tables": str(beside)}):

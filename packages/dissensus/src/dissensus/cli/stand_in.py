@@ -50,7 +50,7 @@ def stand_in(
     from dissensus.evaluation.stand_in.answers import read_model_answers, voted_answers
     from dissensus.evaluation.stand_in.judging import stand_in as judged_stand_ins
     from dissensus.votes.kinds import people_alone
-    from dissensus.votes.privacy import few_digits, key_from, pseudonymous
+    from dissensus.votes.privacy import few_digits, key_from, pseudonymous, pseudonyms_of
 
     everybody, _ = votes_beside_predictions(votes, reading, [predictions, *(compare or ())])
     people, left_out = people_alone(everybody)
@@ -66,8 +66,11 @@ def stand_in(
         models |= of_file
     notes = [left_out] if left_out and predictions is not None else []
     notes += [sentence for model in models.values() for sentence in model.notes]
+    if pseudonyms is not None:
+        key = key_from(pseudonyms)
+        people, expert = pseudonymous(people, key), None if expert is None else pseudonyms_of([expert], key)[0]
     result = judged_stand_ins(
-        people if pseudonyms is None else pseudonymous(people, key_from(pseudonyms)),
+        people,
         models,
         score=None if score is None else _score(score),
         epsilon=epsilon,

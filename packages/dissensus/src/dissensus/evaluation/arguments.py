@@ -22,6 +22,7 @@ from dissensus.evaluation.predictions import (
     table_predictions,
 )
 from dissensus.evaluation.probabilities import Predictions, are_counts, checked_human, checked_probabilities
+from dissensus.item_names import places_of_items
 from dissensus.labels.distribution import LabelDistribution
 from dissensus.labels.schemes import frequency
 from dissensus.votes.table import Votes
@@ -81,9 +82,9 @@ def systems_in(
 
     Args:
         model: one system, or several by name. A system is (items, classes) or (seeds, items, classes) probabilities, a
-            label per item, a frame with a column per class (rows are matched by its column or index of items where
-            there is one), a dictionary with the probabilities or the label of each item, label distributions, a path,
-            or `Predictions`. One without a name is called `model`.
+            label per item, a frame or a list of dictionaries with a column per class (rows are matched by the column
+            or index of items where there is one), a dictionary with the probabilities or the label of each item, label
+            distributions, a path, or `Predictions`. One without a name is called `model`.
         people: the items that they are of.
         classes: the names of an array's columns in order; None takes the classes of the labels, and refuses an array
             whose columns fit the votes clearly better in another order.
@@ -103,7 +104,7 @@ def named_systems(
     model: Any, people: LabelDistribution, *, classes: Sequence[str] | None = None
 ) -> dict[str, Predictions]:
     """As `systems_in`, of the items that each system predicts, in its own order."""
-    many = isinstance(model, Mapping) and not (is_by_item(model, people.items) or _is_by_class(model, people))
+    many = isinstance(model, Mapping) and not (is_by_item(model, people) or _is_by_class(model, people))
     named = {str(name): system for name, system in model.items()} if many else {MODEL: model}
     if not named:
         raise InputError("evaluate: there are no predictions; give at least one system")
@@ -119,17 +120,25 @@ def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str,
     if isinstance(given, Predictions):
         return given
     if isinstance(given, LabelDistribution):
-        return _matched(name, given.probabilities, given.items, people, classes=given.classes)
-    if isinstance(given, Mapping) and is_by_item(given, people.items):
+        made = _matched(name, given.probabilities, given.items, people, classes=given.classes)
+        return replace(made, trained_on=given.panel_size > 0, of_votes=True) if _same_votes(people, given) else made
+    if isinstance(given, Mapping) and is_by_item(given, people):
         return _of_dictionary(name, given, people, stated)
     if _is_table(given) or (hasattr(given, "columns") and hasattr(given, "index")):
         return _of_frame(name, given, people, stated)
     by_index = _by_index(given) if getattr(given, "ndim", 0) == 1 else {}
-    if is_by_item(by_index, people.items):
+    if is_by_item(by_index, people):
         return _of_dictionary(name, by_index, people, stated)
     if by_index:
         _check_order(name, given.index, people)
     return _of_array(name, given, people, stated)
+
+
+def _same_votes(people: LabelDistribution, labels: LabelDistribution) -> bool:
+    """Return whether labels count the votes that people gave, on all items that both have."""
+    place = places_of_items(labels.items, people.items)
+    theirs, own = labels.counts[place >= 0], people.counts[place[place >= 0]]
+    return labels.classes == people.classes and bool(theirs.any()) and np.array_equal(theirs, own)
 
 
 def _of_dictionary(
@@ -161,6 +170,9 @@ def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[st
     from dissensus.table_file import table_in_memory
     from dissensus.votes.columns import guess
 
+    if not hasattr(frame, "columns"):
+        # A list has an index, too: a method.
+        frame = table_in_memory(frame, index=False).rows().table
     numbered = hasattr(frame, "index") and list(frame.columns) == list(range(len(frame.columns)))
     if hasattr(frame, "index"):
         # The columns of a pandas frame may be called by numbers.
@@ -396,13 +408,16 @@ def _holds_distributions(frame: Any) -> bool:
     return bool(np.abs(table[columns].to_numpy().sum(axis=1) - 1).max() < 1e-3)
 
 
-def is_by_item(given: Mapping[Any, Any], items: Names) -> bool:
-    """Whether the keys of a dictionary are items that people judged, and no names of systems."""
-    names = {str(key) for key in given}
-    known = names & set(map(str, items.tolist()))
-    return bool(given) and np.ndim(next(iter(given.values()))) < 2 and 2 * len(known) > len(names)
+def is_by_item(given: Mapping[Any, Any], people: LabelDistribution | Votes) -> bool:
+    """Return whether the keys of a dictionary are items, some of which people judged, and no systems or columns."""
+    first: Any = next(iter(given.values()), None)
+    system = isinstance(first, Predictions | LabelDistribution | Path) or np.ndim(first) > 1 or _is_table(first)
+    # Classes may be called like items: 0, 1, 2.
+    if system or (_is_by_class(given, people) and len(first) > len(given)):
+        return False
+    return not {str(key) for key in given}.isdisjoint(map(str, people.items.tolist()))
 
 
-def _is_by_class(given: Mapping[Any, Any], people: LabelDistribution) -> bool:
+def _is_by_class(given: Mapping[Any, Any], people: LabelDistribution | Votes) -> bool:
     """Whether a dictionary has a column of numbers for each class, and so is one system."""
     return set(people.classes) <= set(map(str, given)) and np.ndim(given[next(iter(given))]) == 1

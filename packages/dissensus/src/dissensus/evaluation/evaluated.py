@@ -22,7 +22,7 @@ from dissensus.evaluation.finite_panel.shared_annotators import (
 )
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.frames import Framed
-from dissensus.pages import html, markdown
+from dissensus.pages import as_markdown, html, markdown
 from dissensus.votes.echo import number
 
 if TYPE_CHECKING:
@@ -323,12 +323,12 @@ class Evaluation(Framed):
 
     def to_markdown(self) -> str:
         """The verdict, all tables, the differences, and the notes."""
-        parts = [" ".join(self.verdict), f"## All {self.items:,} items", markdown(*self.short_grid())]
+        parts = [as_markdown(" ".join(self.verdict)), f"## All {self.items:,} items", markdown(*self.short_grid())]
         parts += [markdown(*self.overall.grid())]
         for idea, scores in self.strata.items():
-            parts += [f"## By {idea}", markdown(*scores.grid())]
+            parts += [f"## By {as_markdown(idea)}", markdown(*scores.grid())]
         if len(self.models) > 1:
-            parts += [f"## Minus {self.reference}", markdown(*self.difference().grid())]
+            parts += [f"## Minus {as_markdown(self.reference)}", markdown(*self.difference().grid())]
         if self.baselines:
             parts += ["## Minus the baselines", markdown(*self.against_baselines().grid())]
         return "\n\n".join([*parts, "## Notes", as_list(self.all_notes)]).rstrip() + "\n"

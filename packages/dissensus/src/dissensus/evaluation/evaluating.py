@@ -11,7 +11,7 @@ import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError, choices
-from dissensus.evaluation.arguments import people_in, per_item, refuse_swapped, systems_in
+from dissensus.evaluation.arguments import named_systems, people_in, per_item, refuse_swapped, systems_in
 from dissensus.evaluation.baselines import MAJORITY, make_baselines, marginal
 from dissensus.evaluation.comparison.differences import GIVEN_THIS_SEED, interval_over, seed_numbers
 from dissensus.evaluation.comparison.scores import Scores
@@ -56,6 +56,8 @@ DEFAULT_METRICS: Final = ("soft_nll", "kl", "tvd", "brier", "entce", "entropy_sp
 SECOND: Final[Ruled] = "rps"
 """The second headline, where classes are ordered: of wrong classes it holds near ones for less wrong."""
 
+TAKEN: Final = "evaluation: '{}' is the name of a baseline; call the system something else"
+
 LEGEND: Final = (
     "score: mean over items and seeds, with its 95 % interval; corrected: the score against everybody, of whom the "
     "votes are a sample; best achievable: what a perfect model would score against so few votes; people: how many "
@@ -91,9 +93,9 @@ def evaluate(
         human: votes, or what `read_votes` reads (a frame, a dictionary of columns, a path); label distributions; or
             (items, classes) probabilities. Only with votes or labels is it known how many votes there were, and so are
             corrected scores, what is best achievable, and the people ruler.
-        model: (items, classes) probabilities, or (seeds, items, classes), or a label per item; a frame with a column
-            per class (rows are matched by a column `item` where there is one); a dictionary by item; a path;
-            `Predictions`; or several systems by name.
+        model: (items, classes) probabilities, or (seeds, items, classes), or a label per item; a frame, or a list of
+            dictionaries, with a column per class (rows are matched by a column `item` where there is one); a dictionary
+            by item; a path; `Predictions`; or several systems by name.
         classes: the names of an array's columns in order; None takes the classes of the labels in their order, and
             refuses an array that fits the votes clearly better in another. Classes that nobody voted for may be among
             them.
@@ -106,7 +108,7 @@ def evaluate(
         strata: ideas of strata: agreement, entropy, class; or by name, a column with one value for each item, or strata
             made by a function of `dissensus.evaluation.comparison.strata`.
         baselines: whether tables carry the baselines.
-        majority: probabilities of a model trained on majority labels, or the name of a system, for its baselines.
+        majority: a model trained on majority labels, as systems are given, or the name of a system, for its baselines.
         reference: the system that the others are compared with; None takes the one that `majority` names, or the first.
         training: label distributions of the training items, for the marginal baseline and the people ruler.
         question: (items,) the question that each item belongs to, where people were asked several: the marginal and
@@ -134,7 +136,14 @@ def evaluate(
     question = per_item(question, people.items, what="question")
     original = per_item(original, people.items, what="original")
     judged = people
-    people, named, left_out = systems_in(model, people, classes=classes, only_common=only_common)
+    model = named_systems(model, people, classes=classes)
+    hidden = majority is not None and not (isinstance(majority, str) and majority in model)
+    if hidden and MAJORITY in model:
+        raise InputError(TAKEN.format(MAJORITY))
+    if hidden:
+        # Its items and classes may be others than those of the systems.
+        model |= named_systems({MAJORITY: majority}, people, classes=classes)
+    people, named, left_out = systems_in(model, people, only_common=only_common)
     kept = places_of(people.items, judged.items) if people is not judged else np.arange(len(people))
     question, original = (None if column is None else np.asarray(column)[kept] for column in (question, original))
     if isinstance(strata, Mapping):
@@ -143,6 +152,8 @@ def evaluate(
             for idea, made in strata.items()
         }
     labels, models, warnings = over_all_classes(named, people)
+    if hidden:
+        majority = replace(named.pop(MAJORITY), probabilities=models.pop(MAJORITY))
     warnings = [*left_out, *warnings]
     if len(labels.classes) < 2:
         raise InputError(
@@ -211,8 +222,7 @@ def evaluate(
     ruler = why if panel is None else _ruler(panel, labels, **measured)
     of_people = panel if panel is not None and shared(panel) else None
     names = tuple(metric.name for metric in table.metrics)
-    used = {name: system.trained_on for name, system in systems.items() if system.trained_on is not None}
-    trained_on = {name: int(items_of.sum()) for name, items_of in used.items() if items_of.any()}
+    used = {name: 0 if system.trained_on is None else int(system.trained_on.sum()) for name, system in systems.items()}
 
     def worth_by(ruler: Ruler | str | None) -> dict[str, Worth]:
         if not isinstance(ruler, Ruler):
@@ -232,7 +242,7 @@ def evaluate(
     of_data = [*warnings, *_of_votes(panel, why, ruler)]
     knowing = {name: why for name, runs in models.items() if panel and (why := knows_the_votes(panel, runs))}
     warnings = [
-        *_in_sample(trained_on, len(labels)),
+        *_in_sample(systems),
         *(f"{name}: {why}" for name, why in knowing.items()),
         *of_data,
         *_undefined(overall, models),
@@ -258,7 +268,7 @@ def evaluate(
             for name, runs in models.items()
             if panel is not None and len(runs) > 1
         },
-        trained_on=trained_on,
+        trained_on={name: number for name, number in used.items() if number},
         knowing=knowing,
         warnings=tuple(dict.fromkeys(warnings)),
         data_warnings=tuple(dict.fromkeys(of_data)),
@@ -294,16 +304,16 @@ def _baselines(
     labels: LabelDistribution, systems: Mapping[str, Predictions], *, training: Any, majority: Any, **fitted_on: Any
 ) -> tuple[dict[str, Predictions], list[str]]:
     """The baselines as systems, and how they were made."""
-    own = systems[majority] if isinstance(majority, str) and majority in systems else None
-    model = majority if own is None else own.probabilities
-    made, missing = make_baselines(labels, training=_padded(training, labels), majority=model, **fitted_on)
+    own = systems[majority] if isinstance(majority, str) else majority
+    runs = None if own is None else own.probabilities
+    made, missing = make_baselines(labels, training=_padded(training, labels), majority=runs, **fitted_on)
     baselines, how = {}, []
     for name, system in made.items():
-        if own is not None and name == MAJORITY:
+        if isinstance(majority, str) and name == MAJORITY:
             how.append(f"{name}: the system '{majority}'")
             continue
         if name in systems:
-            raise InputError(f"evaluation: '{name}' is the name of a baseline; call the system something else")
+            raise InputError(TAKEN.format(name))
         baselines[name] = system if own is None or system.seeds is None else replace(system, seeds=own.seeds)
         how.append(f"{name}: {system.notes[0]}")
     return baselines, [*how, *missing]
@@ -341,9 +351,9 @@ def _ruler(
         return str(error).removeprefix("people ruler: ")
 
 
-def _in_sample(trained_on: Mapping[str, int], items: int) -> list[str]:
-    """That systems were trained or chosen on some of the items, where they were."""
-    seen = [f"{number:,} of {items:,} were used to train or choose {name}" for name, number in trained_on.items()]
+def _in_sample(systems: Mapping[str, Predictions]) -> list[str]:
+    """Return a sentence where systems were trained, chosen or made with some of the items."""
+    seen = [said for name, system in systems.items() if (said := system.seen(name))]
     whose = "its scores here do not tell how it does" if len(seen) == 1 else "their scores here do not tell how they do"
     return [f"Trained on these items: {listed(seen)}, so {whose} on new items"] if seen else []
 

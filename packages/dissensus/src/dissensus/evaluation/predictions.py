@@ -50,6 +50,9 @@ SEED: Final = "seed"
 TRAINED_ON: Final = "trained_on"
 """The column of `dissensus predict` that says of each item whether it was used to train or choose the model."""
 
+LABELS: Final = ("majority", "tied", "entropy", "judgements")
+"""Columns that mark a file of labels made of votes; the last counts the votes of each item."""
+
 MODEL: Final = "model"
 """What a system is called that came without a name."""
 
@@ -168,7 +171,9 @@ def _settled(path: Path, held: _Numbers, given: Given | None) -> Predictions:
     if held.unused:
         notes.append(f"columns that are no class of the votes are not used: {', '.join(map(repr, held.unused))}")
     if held.trained_on is not None and held.trained_on.any():
-        notes.append(f"'{TRAINED_ON}' names {int(held.trained_on.sum()):,} items that trained or chose the system")
+        made = f"'{LABELS[-1]}' counts the votes that made these labels; drop it if they are other people's votes"
+        used = f"'{TRAINED_ON}' names {int(held.trained_on.sum()):,} items that trained or chose the system"
+        notes.append(made if held.of_votes else used)
     if given == "logits":
         probabilities = softmax(checked_logits(held.numbers, str(path), items=held.items), axis=-1)
     else:
@@ -184,6 +189,7 @@ def _settled(path: Path, held: _Numbers, given: Given | None) -> Predictions:
         seeds=held.seeds or tuple(range(len(probabilities))),
         notes=tuple(f"{path}: {note}" for note in notes),
         trained_on=held.trained_on,
+        of_votes=held.of_votes,
     )
 
 
@@ -358,6 +364,7 @@ class _Numbers:
     others: Mapping[str, Table] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
     trained_on: Mask | None = None
+    of_votes: bool = False
 
     @property
     def named(self) -> Given | None:
@@ -467,8 +474,10 @@ def _from_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]], classes
     if len(runs) > 1 and not seeds:
         notes = (*notes, f"seeds are numbered from 0 to {len(runs) - 1}: the file has no array '{SEEDS}'")
     names = items.astype(np.int64) if items.dtype.kind in "iu" else items.astype(np.dtypes.StringDType())
+    judged = arrays["panel_size"] > 0 if {"counts", "panel_size"} <= set(arrays) else None
+    of_votes: Any = {"trained_on": judged, "of_votes": judged is not None}
     return _Numbers(
-        numbers=runs[:, :, order], items=names, classes=all_classes, seeds=seeds, source=source, notes=notes
+        numbers=runs[:, :, order], items=names, classes=all_classes, seeds=seeds, source=source, notes=notes, **of_votes
     )
 
 
@@ -481,7 +490,10 @@ def _from_rows(rows: Rows, classes: _Names, item: str | None, items: Names | Non
     column = item or ""
     if items is None:
         column = item_column(rows, item, [name for name in rows.table.columns if name not in classes.all])
-    held = _class_numbers(rows, classes, beside=(column, SEED, TRAINED_ON))
+    labels = LABELS if set(LABELS) <= set(rows.table.columns) else ()
+    held = _class_numbers(rows, classes, beside=(column, SEED, TRAINED_ON, *labels))
+    if labels:
+        held = replace(held, trained_on=_floats(rows.table[labels[-1]], rows) > 0, of_votes=True)
     if TRAINED_ON in rows.table.columns and TRAINED_ON not in (*classes.all, column):
         held = replace(held, trained_on=_trained_on_rows(rows.table[TRAINED_ON], rows.where))
     notes = (*([f"items are in the column '{column}'"] if items is None else []), *held.notes)

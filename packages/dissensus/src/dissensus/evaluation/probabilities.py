@@ -38,7 +38,9 @@ class Predictions:
         given: whether they came as probabilities or as logits.
         seeds: the seed of each run, numbered from 0 where nothing says it; None where nothing about it was drawn.
         notes: sentences on what was decided while they were read or made.
-        trained_on: (items,) whether any run was trained or chosen on the item; None where that is not known.
+        trained_on: (items,) whether any run was trained or chosen on the item, or made of its votes; None where that is
+            not known.
+        of_votes: whether the predictions are labels, and so made of votes.
         constant: (classes,) the one distribution that stands for all items in measures over items; None for a model.
             Means that leave each item out move against that item, and a correlation would take this for knowledge.
     """
@@ -50,11 +52,19 @@ class Predictions:
     seeds: tuple[int | str, ...] | None
     notes: tuple[str, ...] = ()
     trained_on: Mask | None = None
+    of_votes: bool = False
     constant: Floats | None = None
 
     def __repr__(self) -> str:
         seeds = f", {len(self.probabilities)} seeds" if len(self.probabilities) > 1 else ""
         return f"Predictions({len(self.items):,} items, {len(self.classes)} classes{seeds}, from {self.given})"
+
+    def seen(self, name: str) -> str:
+        """Return how many of the items trained, chose or made the system of this name; empty where none is known to."""
+        number = 0 if self.trained_on is None else int(self.trained_on.sum())
+        of = f"{number:,} of {len(self.items):,}"
+        made = f"{name} was made of the votes on {of} (its judgements)"
+        return "" if not number else made if self.of_votes else f"{of} were used to train or choose {name}"
 
     @property
     def over_items(self) -> Runs:

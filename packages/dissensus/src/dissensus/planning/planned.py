@@ -200,8 +200,7 @@ def plan(
         2000
     """
     votes, prices = votes_in(votes), prices or Prices()
-    if systems is not None:
-        systems = _of_pilot(systems, votes)
+    systems, seen = (None, []) if systems is None else _of_pilot(systems, votes)
     _check(votes, goal, budget, difference, systems)
     counts = votes.counts[votes.panel_size > 0]
     metrics = ["soft_nll", "accuracy", "tvd", *(["wasserstein"] if votes.ordered else [])]
@@ -211,6 +210,7 @@ def plan(
         raise InputError(f"plan: a budget of {budget:g} does not buy two items with the votes for it; give more")
     held = goal if goal in metrics else "soft_nll"
     systems = {name: table[votes.panel_size > 0] for name, table in (systems or {}).items()}
+    seen += _of_votes(votes, systems)
     if systems:
         real = real_pair(counts, systems, ks, metrics=metrics, seed=seed)
         if len(systems) > 1:
@@ -268,7 +268,7 @@ def plan(
         answer=tuple(_answer(goal, budget, choices, best, loss, pair, further)),
         delivery=delivery_advice(float(counts.sum(axis=1).mean())),
         next=further,
-        notes=(*_notes(votes, pair, list(systems)), *_of_people(votes, len(without)), *_of_votes(votes, systems)),
+        notes=(*_notes(votes, pair, list(systems)), *_of_people(votes, len(without)), *seen),
     )
 
 
@@ -316,14 +316,15 @@ def delivery_advice(votes_per_item: float) -> str:
     return str(answers["few" if votes_per_item < FEW else "many"])
 
 
-def _of_pilot(systems: Any, votes: Votes) -> dict[str, Table]:
-    """By system, (items, classes) probabilities for the pilot's items and classes, however they are handed in."""
+def _of_pilot(systems: Any, votes: Votes) -> tuple[dict[str, Table], list[str]]:
+    """Return by system (items, classes) probabilities for the pilot, and warnings of those that knew its items."""
     _, named, _ = systems_in(systems, frequency(votes))
     for name, system in named.items():
         if set(system.classes) != set(votes.classes):
             raise InputError(f"plan: {name} has classes that nobody voted for; leave them out")
     order = {name: [system.classes.index(label) for label in votes.classes] for name, system in named.items()}
-    return {name: system.probabilities.mean(axis=0)[:, order[name]] for name, system in named.items()}
+    told = [f"Warning: {seen}." for name, system in named.items() if (seen := system.seen(name))]
+    return {name: system.probabilities.mean(axis=0)[:, order[name]] for name, system in named.items()}, told
 
 
 def affordable(budget: float, price: float) -> int:

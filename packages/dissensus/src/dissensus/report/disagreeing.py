@@ -311,6 +311,7 @@ def group_dots(scored: PeopleEvaluation) -> Section:
         if scores.p_distance is not None
     )
     note = "Dot and line: squared distance and its 95 % interval for other people and other items."
+    note += "".join(f" {capital(scores.apart)}." for scores in scored.by_group if scores.apart)
     if tests:
         note += f" Are the distances of an attribute's groups alike? By dealing people out at random: {tests}."
     return one_figure(

@@ -12,7 +12,7 @@ import numpy as np
 
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.evaluation.probabilities import Predictions
-from dissensus.evaluation.scoring import with_classes
+from dissensus.evaluation.scoring import over_all_classes
 from dissensus.report.items import data_uri, images
 from dissensus.votes.echo import number
 from dissensus.votes.privacy import LEAST_PEOPLE
@@ -148,8 +148,7 @@ def files_subject(
     `predictions` are by name, of the people's items in the same order; `texts` of None shows names; `files` are what
     was read, as names and values, `cautions` what was found while reading, and `command` is what was typed.
     """
-    people = with_classes(people, evaluation.classes)
-    systems = {name: _over(each, evaluation.classes) for name, each in predictions.items()}
+    people, systems, _ = over_all_classes(predictions, people)
     names = tuple(systems)
     compared = "baselines that know nothing of the items" if len(names) == 1 else evaluation.reference
     subject = names[0] if len(names) == 1 else names[1] if len(names) == 2 else "another model"
@@ -178,13 +177,6 @@ def files_subject(
         reading=tuple(note for each in predictions.values() for note in each.notes),
         least_people=least_people,
     )
-
-
-def _over(given: Predictions, classes: tuple[str, ...]) -> Runs:
-    """(seeds, items, classes) probabilities over the evaluation's classes, 0 for those that the predictions lack."""
-    runs = np.zeros((*given.probabilities.shape[:2], len(classes)))
-    runs[..., [classes.index(name) for name in given.classes]] = given.probabilities
-    return runs
 
 
 def made_with(evaluation: Evaluation) -> list[tuple[str, str]]:

@@ -91,8 +91,7 @@ class Table:
 
     def to_markdown(self) -> str:
         """Title, table and note; nothing in it can become markup."""
-        body = [[as_markdown(cell) for cell in line] for line in self._lines()]
-        table = markdown([as_markdown(heading) for heading in self.header], body)
+        table = markdown(self.header, self._lines())
         return f"## {as_markdown(self.title)}\n\n{table}\n\n{as_markdown(self.note)}".rstrip() + "\n"
 
     def to_latex(self) -> str:
@@ -123,11 +122,13 @@ def comparison(
     best = evaluation.closest() if len(evaluation.models) > 1 and stratum == ALL else None
     references = subject.references.values() if len(subject.systems) > 1 else ()
     rows, records = [], []
-    for name in evaluation.systems:
-        across = [scores.get(name, metric, stratum=stratum) for metric in metrics]
+    by_system = {name: [scores.get(name, one, stratum=stratum) for one in metrics] for name in evaluation.systems}
+    corrected = {score.metric for across in by_system.values() for score in across if _corrected(score) is not None}
+    for name, across in by_system.items():
         cells = []
         for score in across:
-            cells.append(_cell(score, compared.get((name, score.metric))))
+            withheld = score.metric in corrected and _corrected(score) is None
+            cells.append(Cell(DASH) if withheld else _cell(score, compared.get((name, score.metric))))
             cells += [_worth(worths.get(name))] if (worths := ruled.get(score.metric)) else []
         kind = "baseline" if name in evaluation.baselines else "best" if name == best else "method"
         called = f"{name} (reference)" if name in references else name
@@ -135,12 +136,10 @@ def comparison(
         records += [_record(subject, score, compared.get((name, score.metric))) for score in across]
     limits, header = [], []
     for score in across:
-        known = _corrected(score)
         # Against everybody a perfect model is off by nothing.
-        limits.append(
-            estimated(best_achievable(score), score.metric) if known is None else Cell(_number(0.0, score.metric))
-        )
-        said = ", corrected" if known is not None else ", %" if score.metric == "accuracy" else ""
+        perfect = Cell(_number(0.0, score.metric))
+        limits.append(perfect if score.metric in corrected else estimated(best_achievable(score), score.metric))
+        said = ", corrected" if score.metric in corrected else ", %" if score.metric == "accuracy" else ""
         header.append(f"{capital(METRICS[score.metric].short)}{said} {arrow(score.metric)}")
         if ruled.get(score.metric):
             limits.append(Cell(DASH))

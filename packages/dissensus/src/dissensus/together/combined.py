@@ -212,8 +212,8 @@ def beside_votes(
     new = ~np.any([_trained(system, judged) for system in systems.values()], axis=0)
     if not (known & new).any():
         raise InputError(
-            "combine: the models were trained or chosen on all predicted items that have votes, so that nothing tells "
-            "how much they count; give votes on items that are new to them"
+            "combine: the models were trained or chosen on all predicted items that have votes, or made of these, so "
+            "that nothing tells how much they count; give predictions made without the votes, or votes on new items"
         )
     panel = panel_of(judged, votes if votes is not None and votes.classes == judged.classes else None)
     known_by = _that_know_the_votes(dict(zip(systems, models, strict=True)), panel)

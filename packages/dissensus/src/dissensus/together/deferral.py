@@ -304,8 +304,9 @@ def _compared(
         means = resampled_means(values[None], resamples=resamples, seed=seed)
         return estimate_over_seeds(means, items=len(values))
 
+    least = estimate(risk).low
     # Without resamples there is no interval to go by.
-    gained = (estimate(risk).low or risk.mean()) > 0
+    gained = (risk.mean() if least is None else least) > 0
     rules = tuple(
         Rule(
             rule=rule,

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
 
+from dissensus.cli.per_annotator import _tests
+from dissensus.evaluation.people.evaluating import evaluate_people
 from dissensus.evaluation.people.groups import (
     beyond_item,
     distance_test,
@@ -12,7 +15,8 @@ from dissensus.evaluation.people.groups import (
     permutation_test,
     squared_distance,
 )
-from dissensus.evaluation.people.vote_scores import score_votes
+from dissensus.evaluation.people.vote_scores import VotePredictions, score_votes
+from dissensus.report.disagreeing import group_dots
 from dissensus.votes.privacy import groups_of
 from tests.evaluation.people.panels import simulated, unequal_trials
 
@@ -172,3 +176,30 @@ def test_a_group_that_judged_the_hard_items_is_at_no_disadvantage() -> None:
         assert each.disadvantage.low <= 0 <= each.disadvantage.high
     assert by.p_scores is not None
     assert by.p_scores > 0.05
+
+
+@pytest.mark.parametrize(
+    ("judged", "least", "told"),
+    [
+        (lambda item, first: item >= 0, 5, False),
+        (lambda item, first: (item < 30) == first, 5, True),
+        (lambda item, first: (item > 0) | first, 5, True),
+        # Of one group that is shown there is nothing to compare.
+        (lambda item, first: (item < 30) == first, 13, False),
+    ],
+    ids=["all", "halves", "all but one", "too few people"],
+)
+def test_group_scores_say_where_groups_judged_different_items(judged: Any, least: int, told: bool) -> None:
+    votes, truth = simulated(items=60, people=24, share=1.0, part=0.5)
+    assert votes.annotators is not None
+    first = votes.annotators.code < 12
+    rows = np.flatnonzero(judged(votes.item, first))
+    some = votes.take_judgements(rows)
+    assert some.annotators is not None
+    system = VotePredictions(some.item, some.annotators.code, truth.mean(axis=1)[some.item])
+    result = evaluate_people(some, {"model": system}, least=least)
+    (by,) = result.by_group
+    assert bool(by.apart) == told
+    assert result.to_dict()["by_group"][0]["apart"] == by.apart
+    assert (by.apart in _tests(by)) == told
+    assert ("judged different items" in group_dots(result).note) == told

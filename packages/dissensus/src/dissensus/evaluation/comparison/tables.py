@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.frames import Framed
-from dissensus.pages import html, markdown
+from dissensus.pages import as_markdown, html, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -161,5 +161,5 @@ def as_latex(text: str) -> str:
 
 
 def as_list(notes: Iterable[str]) -> str:
-    """Distinct notes as a Markdown list, in order."""
-    return "\n".join(f"- {note}" for note in dict.fromkeys(notes) if note)
+    """Return distinct notes as a Markdown list, in order; nothing in a note can become markup."""
+    return "\n".join(f"- {as_markdown(note)}" for note in dict.fromkeys(notes) if note)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy.special import gammaln, xlogy
-from scipy.stats import binom, norm
+from scipy.special import bdtrc, gammaln, ndtr, xlogy
 
 from dissensus.evaluation.finite_panel.corrections import correct
 from dissensus.votes.added import added_where_people_differ
@@ -156,4 +155,4 @@ def _copied(panel: Panel, q: Table, *, independent: bool) -> bool:
     if not same:
         return False
     most = (gammaln(k[:, 0] + 1) - gammaln(meant + 1).sum(axis=1) + xlogy(meant, meant / k).sum(axis=1))[contested]
-    return bool(binom.sf(same - 1, contested.sum(), np.exp(most).mean()) < norm.sf(4))
+    return bool(bdtrc(same - 1, contested.sum(), np.exp(most).mean()) < ndtr(-4))

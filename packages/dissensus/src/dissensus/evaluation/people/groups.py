@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 PERMUTATIONS: Final = 5000
 """How often people are dealt out to groups anew; a p-value of 0.05 is then known to 0.003."""
 
+APART: Final = (
+    "the groups judged different items, and a group's squared distance is over its own; where these are easier, the "
+    "system looks closer to the group, also in the test of distances"
+)
+"""What is said where groups judged different items."""
+
 _HELD: Final = 1 << 21
 """Numbers held at once while people are dealt out."""
 
@@ -73,6 +79,7 @@ class GroupScores:
         p_votes: of the hypothesis that the groups do not differ in what they say of the same items, likewise; no model
             is part of it.
         hidden: a sentence on groups that are not shown; empty where all are.
+        apart: a sentence where groups judged different items; empty where all judged the same.
     """
 
     attribute: str
@@ -83,6 +90,7 @@ class GroupScores:
     p_distance: float | None
     p_votes: float | None
     hidden: str
+    apart: str
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -124,6 +132,8 @@ def group_scores(
             )
         )
     worst = spread = p_scores = p_distance = p_votes = None
+    judged = np.unique(np.stack([member, item], axis=1)[groups.shown[member]], axis=0)
+    everywhere = len(np.unique(judged[:, 1])) * len(rows) == len(judged)
     if len(rows) > 1:
         behind = {row.name: row.disadvantage.value for row in rows}
         worst, spread = max(behind, key=behind.__getitem__), max(behind.values()) - min(behind.values())
@@ -140,6 +150,7 @@ def group_scores(
         p_distance=p_distance,
         p_votes=p_votes,
         hidden=groups.hidden,
+        apart="" if everywhere else f"{groups.attribute}: {APART}",
     )
 
 

@@ -14,7 +14,7 @@ from dissensus.item_names import places_of_items
 from dissensus.table_file import open_table, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from dissensus.arrays import Ints, Names
@@ -42,14 +42,15 @@ def read_vote_predictions(
     annotator: str | None = None,
     label: str | None = None,
     given: Given | None = None,
+    answers: Mapping[str, str] | None = None,
     only_common: bool = False,
 ) -> VotePredictions:
-    """Predictions for single votes: one row for each item and annotator.
+    """Read predictions for single votes: one row for each item and annotator.
 
     The table has a column of items, one of annotators, and one column for each class, a column of lists or objects, or
     a column of predicted labels. `item`, `annotator` and `label` name columns, which are guessed where there are none
-    of these names; `order` and `given` are as in `read_predictions`. Rows of items or annotators without votes are
-    refused, or left out where only common votes count.
+    of these names; `order`, `given` and `answers` are as in `read_predictions`. Rows of items or annotators without
+    votes are refused, or left out where only common votes count.
     """
     from dissensus.votes.cells import encode_classes
     from dissensus.votes.columns import guess, require
@@ -69,7 +70,8 @@ def read_vote_predictions(
     kind: Given | Literal["labels"]
     labels = label if label in columns else guess("label", [name for name in columns if name not in (items, people)])
     if labels is not None and not set(votes.classes) <= set(rows.table.columns):
-        label_of = encode_classes(rows.table[labels], votes.classes, where=rows.where)[0]
+        said = rows.table[labels] if answers is None else rows.table[labels].cast(str).replace(dict(answers))
+        label_of = encode_classes(said, votes.classes, where=rows.where)[0]
         probabilities, kind = np.eye(len(votes.classes))[label_of], "labels"
         notes.append(f"labels are predicted, in the column '{labels}': there is no NLL and no Brier score of a label")
     else:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from dissensus.arrays import places_of
 from dissensus.errors import InputError
-from dissensus.evaluation.arguments import is_by_item, systems_in
+from dissensus.evaluation.arguments import is_by_item, named_systems
 from dissensus.evaluation.finite_panel.known_votes import knows_the_votes
 from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.model_outputs import read_column_predictions
@@ -111,12 +111,13 @@ def likeliest_answers(votes: Votes, predictions: Predictions) -> Answers:
         notes.append(f"answers about items without votes, which are left out: {beside:,}")
     judged = np.flatnonzero((place >= 0) & (votes.panel_size > 0))
     said = predictions.probabilities[:, place[judged], : len(votes.classes)]
-    some = votes.take_items(judged)
+    some, used = votes.take_items(judged), predictions.trained_on
+    here = replace(predictions, items=some.items, trained_on=None if used is None else used[place[judged]])
     return Answers(
         label=label[place],
         classes=predictions.classes,
         notes=(*predictions.notes, *notes),
-        knowing=knows_the_votes(panel_of(frequency(some), some), said) if judged.size else "",
+        knowing=here.seen("it") or (knows_the_votes(panel_of(frequency(some), some), said) if judged.size else ""),
     )
 
 
@@ -188,7 +189,7 @@ def answers_in(votes: Votes | Any, models: Any) -> tuple[Votes, dict[str, Answer
     if models is None:
         return votes.people, voted_answers(votes)
     people = votes.people
-    named = models if isinstance(models, Mapping) and not is_by_item(models, people.items) else {MODEL: models}
+    named = models if isinstance(models, Mapping) and not is_by_item(models, people) else {MODEL: models}
     return people, {str(name): _answers(str(name), answers, people) for name, answers in named.items()}
 
 
@@ -198,4 +199,4 @@ def _answers(name: str, given: Any, votes: Votes) -> Answers:
     if isinstance(given, Mapping) and isinstance(next(iter(given.values()), ""), str | int | float):
         return named_answers(votes, given)
     judged = frequency(votes.take_items(np.flatnonzero(votes.panel_size)))
-    return likeliest_answers(votes, systems_in({name: given}, judged)[1][name])
+    return likeliest_answers(votes, named_systems({name: given}, judged)[name])
