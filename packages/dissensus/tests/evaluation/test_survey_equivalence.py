@@ -17,7 +17,7 @@ from scipy.stats import hypergeom
 from dissensus.evaluation.finite_panel.people_ruler import first_crossings, people_ruler, worth_in_people
 from tests.evaluation.simulated import counted
 
-STATES, SHARES = np.array([0.8, 0.5, 0.1]), [0.7, 0.1, 0.2]
+STATES, SHARES = np.array([0.8, 0.5, 0.1]), np.array([0.7, 0.1, 0.2])
 """Chance of a positive rating in each state, and the share of items in each."""
 
 ANSWERS, CALIBRATED = np.array([0.9, 0.5, 0.05]), np.array([0.3226, 0.7681])
@@ -84,8 +84,8 @@ def closed_form() -> float:
     for k in range(7):
         of_state = SHARES * STATES ** np.arange(k + 1)[:, None] * (1 - STATES) ** (k - np.arange(k + 1))[:, None]
         q = (of_state @ STATES) / of_state.sum(axis=1)
-        right = (of_state * (STATES * np.log(q)[:, None] + (1 - STATES) * np.log(1 - q)[:, None])).sum(axis=1)
+        right: Any = (of_state * (STATES * np.log(q)[:, None] + (1 - STATES) * np.log(1 - q)[:, None])).sum(axis=1)
         curve.append(float(comb(k, np.arange(k + 1)) @ right))
-    answers = np.stack([1 - ANSWERS, ANSWERS])
+    answers: Any = np.stack([1 - ANSWERS, ANSWERS])
     of_answer = STATES * np.log(CALIBRATED)[:, None] + (1 - STATES) * np.log(1 - CALIBRATED)[:, None]
     return equivalence(curve, float((answers * of_answer).sum(axis=0) @ SHARES))

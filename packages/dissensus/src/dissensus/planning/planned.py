@@ -17,6 +17,7 @@ from dissensus.evaluation.arguments import systems_in
 from dissensus.evaluation.comparison.verdict import listed
 from dissensus.evaluation.finite_panel.known_votes import added_or_chosen, knows_the_votes
 from dissensus.evaluation.finite_panel.panel import panel_of
+from dissensus.evaluation.finite_panel.shared_annotators import UNKNOWN_PEOPLE
 from dissensus.evaluation.metrics.registry import METRICS
 from dissensus.frames import Framed
 from dissensus.labels.schemes import frequency
@@ -293,6 +294,8 @@ def _without_people(votes: Votes, *, seed: int) -> list[Counts]:
 
 def _of_people(votes: Votes, parts: int) -> list[str]:
     """A warning where few people judged the whole pilot."""
+    if votes.annotators is None:
+        return [f"Warning: {UNKNOWN_PEOPLE}."]
     if not 0 < parts < FEW_PEOPLE:
         return []
     known = f"Intervals of agreement and alpha allow for other people, with {parts - 1} degrees of freedom"

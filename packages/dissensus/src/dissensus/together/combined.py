@@ -13,6 +13,7 @@ from dissensus.errors import InputError
 from dissensus.evaluation.arguments import named_systems, people_in, refuse_swapped
 from dissensus.evaluation.finite_panel.known_votes import added_or_chosen, knows_the_votes
 from dissensus.evaluation.finite_panel.panel import panel_of
+from dissensus.evaluation.finite_panel.shared_annotators import over_items
 from dissensus.evaluation.model_outputs import NO_CLASS
 from dissensus.evaluation.scoring import over_all_classes
 from dissensus.frames import Framed
@@ -225,7 +226,7 @@ def beside_votes(
         models=models,
         panel=panel,
         teachers=np.flatnonzero(known & new),
-        notes=tuple(dict.fromkeys([*of_systems, *warnings, *_notes(labels, known, new)])),
+        notes=tuple(dict.fromkeys([*of_systems, *warnings, *_notes(labels, known, new), over_items(panel.annotator)])),
     )
 
 

@@ -36,6 +36,7 @@ from dissensus.bootstrap import json_fields, percentile_estimate, resampled_sums
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.arguments import people_in, per_item, refuse_swapped, systems_in
 from dissensus.evaluation.comparison.strata import ALL, by_agreement, halves_of, rows_of
+from dissensus.evaluation.finite_panel.shared_annotators import over_items
 from dissensus.evaluation.predictions import read_predictions
 from dissensus.evaluation.probabilities import Predictions, checked_probabilities
 from dissensus.evaluation.scoring import panel_or_reason, with_classes
@@ -249,6 +250,9 @@ def prediction_sets(
     made = thresholds(people.probabilities, np.ones(len(people), dtype=np.bool_))
     if few := [name for name, row in zip(groups, made, strict=True) if np.isinf(row).any()]:
         notes = (*notes, f"too few votes for {level:.0%}, so that sets hold classes unseen: {', '.join(few)}")
+    if resamples:
+        known = None if votes is None else votes.annotators
+        notes = (*notes, over_items(None if known is None else known.code))
     return PredictionSets(
         level=level,
         classes=people.classes,

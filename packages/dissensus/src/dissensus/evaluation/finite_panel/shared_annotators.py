@@ -19,7 +19,7 @@ from dissensus.evaluation.comparison.intervals import Spread
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dissensus.arrays import Floats, Ints, Table
+    from dissensus.arrays import Codes, Floats, Ints, Table
     from dissensus.evaluation.finite_panel.panel import Panel
 
     Scores = Callable[[Table, Table, Ints, Ints], Floats]
@@ -53,6 +53,14 @@ class Clustered:
 def shared(panel: Panel) -> bool:
     """Whether anybody is known to have judged two items or more."""
     return panel.annotator is not None and bool((np.bincount(panel.annotator) > 1).any())
+
+
+def over_items(annotator: Ints | Codes | None) -> str:
+    """Return what intervals over items alone are over, and what they leave out, from the annotator of each vote."""
+    if annotator is None:
+        return f"95 % intervals are over items; {UNKNOWN_PEOPLE}"
+    fixed = (np.bincount(annotator) > 1).any()
+    return f"95 % intervals are over items{', and annotators are treated as fixed' if fixed else ''}"
 
 
 def annotator_variance(panel: Panel, weights: Table) -> Clustered | None:
