@@ -94,9 +94,8 @@ class Realised:
 def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
     """A line for everybody who consented, by rising id.
 
-    Whoever finished is due all that was promised, whether or not others left something to do for them. Whoever withdrew
-    is due the share that was done, to the next whole cent; and so is whoever ended early for a technical reason, once a
-    researcher approves it.
+    A person has earned the promised pay times the share of the items that the person has done, to the next whole cent.
+    The share is due to everybody who finished or withdrew, and after a technical end once a researcher approves it.
     """
     rows = cursor.execute(
         "SELECT annotator.id, pseudonym, annotator.state, eligible, withdrawn_at IS NOT NULL, paid, annotator.counts, "
@@ -118,8 +117,7 @@ def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
         active, approved, bonus, decision, reason, sent_at,
     ) in rows:  # fmt: skip
         ending = ending_of(state, eligible, withdrawn=bool(withdrawn))
-        owed = promised if state == "finished" or (paid and not withdrawn) else share_of_pay(promised, items, of)
-        approved = round(approved, 2)
+        approved, owed = round(approved, 2), share_of_pay(promised, items, of)
         line = PayLine(
             annotator=who,
             pseudonym=pseudonym,
@@ -153,8 +151,8 @@ def _flagged(line: PayLine, project: Project, *, missed: int, excluded: bool, ti
         flags.append(f"missed {missed} gold item{'s' if missed > 1 else ''}")
     if excluded:
         flags.append("does not count")
-    if line.state == "finished" and not line.items:
-        flags.append("let in, and found nothing left")
+    if line.due and line.items < line.of:
+        flags.append(f"{line.items} of {line.of} items")
     if line.minutes and line.due and line.owed / line.minutes * 60 < LEAST_SHARE * project.cost.pay_per_hour:
         flags.append(f"took {line.minutes:.1f} min: less than half the planned pay per hour")
     if line.minutes and timed and line.minutes * 60 < LEAST_TIME * line.items * project.cost.seconds_per_item:

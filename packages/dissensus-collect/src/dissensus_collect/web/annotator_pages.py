@@ -367,13 +367,12 @@ async def finish(request: Request) -> Response:
     visit = await due(request)
     project, annotator = visit.project, visit.annotator
     code = await visit.site.database.read(lambda cursor: participants.finish_code(cursor, project, annotator.id))
-    pay, ended = None, "ineligible" if annotator.eligible is False else annotator.state
-    if annotator.withdrawn:
-        ended = "withdrawn"
-        if annotator.promised:
-            _, _, earned = await visit.site.database.read(lambda cursor: participants.earned(cursor, annotator.id))
-            pay = visit.money(earned)
-    return await _last_page(visit, ended, code, text=visit.text("finish"), pay=pay)
+    pay, done, of = None, 0, 0
+    ended = "ineligible" if annotator.eligible is False else "withdrawn" if annotator.withdrawn else annotator.state
+    if annotator.promised and ended in ("finished", "withdrawn"):
+        done, of, earned = await visit.site.database.read(lambda cursor: participants.earned(cursor, annotator.id))
+        pay = visit.money(earned)
+    return await _last_page(visit, ended, code, text=visit.text("finish"), pay=pay, done=done, of=of)
 
 
 async def _last_page(visit: Visit, ended: str, code: str | None, **words: Any) -> Response:

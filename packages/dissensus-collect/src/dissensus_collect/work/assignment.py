@@ -377,8 +377,7 @@ def _finished_or_waiting(cursor: Cursor, project: Project, worker: Worker, *, no
         if may_come_back:
             cursor.execute("UPDATE annotator SET waiting_since = ? WHERE id = ?", (since, worker.id))
             return Nothing(min(RETRY_SECONDS, project.lease.patience))
-    # Whoever was let in is paid, even if others took what was left. But reporting problems is not the task: whoever
-    # reported more items than they answered ends with the code for technical problems, and a researcher decides.
+    # Reporting problems is not the task: more reports than answers end with the code for technical problems.
     state = "finished" if worker.reported <= worker.done else "technical"
     cursor.execute(
         "UPDATE annotator SET state = CASE WHEN paid = 1 THEN 'finished' ELSE ? END, "

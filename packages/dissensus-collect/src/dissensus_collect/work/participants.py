@@ -198,12 +198,11 @@ def questions_due(project: Project, annotator: Annotator) -> bool:
 
 
 def earned(cursor: Cursor, annotator: int) -> tuple[int, int, float]:
-    """The items that somebody has done, those of a whole session, and what is due for that."""
-    done, items, pay, state = cursor.execute(
-        "SELECT done + gold_done, promised_votes + promised_gold, promised, state FROM annotator WHERE id = ?",
-        (annotator,),
+    """Return the items that somebody has done, those of a whole session, and what is due for that."""
+    done, items, pay = cursor.execute(
+        "SELECT done + gold_done, promised_votes + promised_gold, promised FROM annotator WHERE id = ?", (annotator,)
     ).fetchone()
-    return done, items, pay if state == "finished" else share_of_pay(pay, done, items)
+    return done, items, share_of_pay(pay, done, items)
 
 
 def _annotator(row: Any) -> Annotator:
