@@ -244,20 +244,20 @@ def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Ass
 def report_problem(
     cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, reason: str
 ) -> None:
-    """Gives an item back without a vote; the annotator is not shown it again.
+    """Give an item back without a vote; the annotator is not shown it again.
 
     It uses up one of the items that they may be asked about. A gold item is replaced by another at a later place, so
-    that nothing tells it from others; where no other or no place is left, it counts as missed. Before the
-    first answer, one item can be passed over like this, so that nobody is stuck.
+    that nothing tells it from others; where no other or no place is left, it counts as missed. Before the first answer,
+    one item can be passed over like this, and any item whose picture did not load, so that nobody is stuck.
     """
-    number, item, role, state, holds, answered, passed_over, gold_due, total = _mine(
-        cursor, annotator, assignment, "assignment.id, item.id, item.role, assignment.state, assignment.holds, "
-        "annotator.done + annotator.gold_done, annotator.reported + annotator.gold_reported, "
+    number, place, item, role, state, holds, answered, passed_over, gold_due, total = _mine(
+        cursor, annotator, assignment, "assignment.id, assignment.number, item.id, item.role, assignment.state, "
+        "assignment.holds, annotator.done + annotator.gold_done, annotator.reported + annotator.gold_reported, "
         "annotator.promised_gold - annotator.gold_done, annotator.promised_votes + annotator.promised_gold",
     )  # fmt: skip
     if state not in ("open", "expired"):
         raise Refused("closed", "this item is closed; ask for the next one")
-    if passed_over and not answered:
+    if passed_over and not answered and not (project.media_folder and _image_failed(cursor, annotator, place)):
         raise Refused("closed", "please answer an item before you report another one")
     column = "gold_reported" if role == "gold" else "reported"
     cursor.execute(f"UPDATE annotator SET {column} = {column} + 1, seen_at = ? WHERE id = ?", (now, annotator))
@@ -267,6 +267,14 @@ def report_problem(
         missed = int(gold_due > left)
         cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
         apply_gold_rule(cursor, project, annotator, now=now)
+
+
+def _image_failed(cursor: Cursor, annotator: int, place: int) -> bool:
+    """Return whether the browser has told that the picture at a place of the session did not load."""
+    told = cursor.execute(
+        "SELECT detail FROM event WHERE kind = 'browser image-failed' AND annotator = ?", (annotator,)
+    ).fetchall()
+    return any(json.loads(detail).get("number") == place for (detail,) in told)
 
 
 def take_over(cursor: Cursor, annotator: int, *, now: float, tab: str) -> None:
