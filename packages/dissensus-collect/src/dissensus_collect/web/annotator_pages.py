@@ -110,7 +110,9 @@ async def arrival(request: Request) -> Response:
         known_screen = await site.database.read(came_before)
         if known_screen is not None:
             return RedirectResponse(known_screen, 303)
-    if site.limits is not None and (wait := site.limits.arrivals.wait(address_of(request.scope), now)):
+    if site.limits is not None and (
+        wait := site.limits.arrivals.wait(participants.network_of(address_of(request.scope)), now)
+    ):
         raise too_many(wait)
     questions = {question.name for question in project.eligibility}
     groups = {name: query.get(name, "") for name in project.quotas if name not in questions}

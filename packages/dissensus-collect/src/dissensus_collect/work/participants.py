@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass, fields
-from ipaddress import ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
@@ -136,10 +136,25 @@ def _origin(cursor: Cursor, address: str | None, device: str) -> tuple[str | Non
     """Keyed hashes of a network address, and of it together with a device."""
     if address is None:
         return None, None
-    if ":" in address:
-        # A household has 64 bits of IPv6 to itself, of which a device may use any.
-        address = str(ip_network((address.partition("%")[0], 64), strict=False))
-    return keyed(cursor, address), keyed(cursor, address, device)
+    return keyed(cursor, network_of(address)), keyed(cursor, network_of(address), device)
+
+
+def parsed_address(text: str) -> IPv4Address | IPv6Address | str:
+    """Return a network address without port and scope; a text that is no address is returned as it is."""
+    host = text.strip()
+    host = host[1:].partition("]")[0] if host.startswith("[") else host
+    try:
+        found = ip_address((host.partition(":")[0] if host.count(":") == 1 else host).partition("%")[0])
+    except ValueError:
+        return text
+    # A socket for both versions writes 10.0.0.1 as ::ffff:10.0.0.1.
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def network_of(address: str) -> str:
+    """Return the network that one visitor has alone: an IPv4 address, or 64 bits of IPv6 with any device in them."""
+    found = parsed_address(address)
+    return str(ip_network((found, 64), strict=False) if isinstance(found, IPv6Address) else found)
 
 
 def keyed(cursor: Cursor, *what: str) -> str:
