@@ -123,11 +123,20 @@ async def arrival(request: Request) -> Response:
 
     def arrive(cursor: Cursor) -> tuple[str, str]:
         who = external or invited(cursor, query.get("code", ""))
-        token = participants.arrive(cursor, now=now, external=who, parameters=parameters, **origin).token
-        annotator = participants.annotator_of(cursor, token)
+        own = participants.annotator_of(cursor, session or "")
+        came = participants.arrive(cursor, now=now, external=who, parameters=parameters, **origin)
+        annotator = participants.annotator_of(cursor, came.token)
         if annotator is None or annotator.state == "deleted":
             raise NotInvited("Thank you for coming. There is no task for you in this project; you can close this page.")
-        return token, screens_of(cursor, project, annotator, now=now)[0]
+        # Anybody can write an id into a link without a signature.
+        if came.returning and external and site.keys is None and (own is None or own.id != annotator.id):
+            if annotator.state != "arrived":
+                raise NotInvited(
+                    "Your session belongs to the browser in which it began; please carry on there. If you cannot, "
+                    "write to the researchers."
+                )
+            participants.end_other_sessions(cursor, annotator.id, came.token)
+        return came.token, screens_of(cursor, project, annotator, now=now)[0]
 
     token, screen_due = await site.database.write(arrive)
     response = RedirectResponse(screen_due, 303)

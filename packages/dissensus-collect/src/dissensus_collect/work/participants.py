@@ -132,6 +132,11 @@ def arrive(
     return Arrival(annotator=annotator, token=token, returning=known is not None)
 
 
+def end_other_sessions(cursor: Cursor, annotator: int, token: str) -> None:
+    """End all sessions of an annotator except for the one with a token."""
+    cursor.execute("DELETE FROM session WHERE annotator = ? AND hash <> ?", (annotator, token_hash(token)))
+
+
 def _origin(cursor: Cursor, address: str | None, device: str) -> tuple[str | None, str | None]:
     """Keyed hashes of a network address, and of it together with a device."""
     if address is None:
