@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dissensus.errors import InputError
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.project.tables import ENDINGS
+from dissensus_collect.results.pay import pay_sheet
 from dissensus_collect.web.security import ANNOTATOR_COOKIE
-from dissensus_collect.work.participants import External
+from dissensus_collect.work.participants import External, codes_of
 from dissensus_collect.work.recruitment import NotInvited, Preview, external_of, read_key_set, way_back
 from tests.collect.web import legal_values, visited, web_project
 
@@ -178,6 +182,34 @@ def test_who_joins_again_from_prolific_is_the_same_participant(tmp_path: Path) -
         page = first.open("/finish")
         code = project.recruitment.codes["complete"]
         assert f"https://app.prolific.com/submissions/complete?cc={code}" in page.text
+
+
+@pytest.mark.parametrize("given", ["{}", '{ complete = "C1", full = "F1" }'])
+@pytest.mark.parametrize("kind", ["plain", "prolific"])
+def test_codes_of_endings_without_one_are_random_and_stay_the_same(tmp_path: Path, kind: str, given: str) -> None:
+    changes = {"recruitment.kind": f'"{kind}"', "recruitment.codes": given}
+    seen = []
+    for place in ("one", "one", "other"):
+        folder = tmp_path / place
+        project = read_project(folder) if folder.exists() else web_project(folder, items=1, k=9, changes=changes)
+        with visited(project) as site:
+            codes = site.database.read_now(lambda cursor: codes_of(cursor, project))
+            visitor = site.visitor().work(project, link=LINKS.get(kind, "/").format(f"p{len(seen)}"))
+            visitor.finish(project)
+            assert codes["complete"] in visitor.open("/finish").text
+            assert [line.code for line in site.database.read_now(lambda c: pay_sheet(c, project))][0] == codes[
+                "complete"
+            ]
+            page = site.researcher().open("/researcher/").text
+            assert all(f"<code>{code}</code>" in page for code in codes.values())
+        seen.append(codes)
+    first, again, other = seen
+    assert first == again, "after a restart"
+    assert list(first) == list(ENDINGS)
+    made = {ending for ending in ENDINGS if ending not in project.recruitment.codes}
+    assert {ending for ending in ENDINGS if first[ending] != other[ending]} == made, "each project has its own"
+    assert len(set(first.values())) == len(ENDINGS)
+    assert all(re.fullmatch("[0-9A-F]{8}", first[ending]) for ending in made)
 
 
 LINKS = {

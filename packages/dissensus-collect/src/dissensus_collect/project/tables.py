@@ -332,7 +332,7 @@ class Recruitment(TomlTable):
         study: the platform's id of the study, which a signed link must name.
         jwks: a file with the platform's public keys; if given, links must be signed.
         return_url: where the finish page leads; "{code}" in it stands for the code.
-        codes: the code for each ending.
+        codes: the code for each ending; a random one, which stays the same, where none is given.
     """
 
     kind: Literal["plain", "prolific", "mturk"] = "plain"
@@ -349,8 +349,6 @@ class Recruitment(TomlTable):
 
     def __post_init__(self) -> None:
         known_keys("codes", self.codes, ENDINGS)
-        # Endings without a code get one each: a code that means two things tells the platform nothing.
-        force_setattr(self, "codes", {ending: ending.upper() for ending in ENDINGS} | self.codes)
         if len(set(self.codes.values())) < len(self.codes):
             raise TableError("codes", "gives two endings the same code; give each its own")
         for key in ("study", "jwks", "return_url"):

@@ -18,7 +18,7 @@ from dissensus_collect.project.promise import share_of_pay
 from dissensus_collect.results.quality import MANY_REPORTS
 from dissensus_collect.store.events import is_simulated, log_event
 from dissensus_collect.work.attributes import final_answers
-from dissensus_collect.work.participants import ending_of
+from dissensus_collect.work.participants import codes_of, ending_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,7 +109,7 @@ def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
         "WHERE cancelled_at IS NULL GROUP BY annotator) AS ledger ON ledger.who = annotator.id "
         "LEFT JOIN payment AS last ON last.id = ledger.last WHERE consented_at IS NOT NULL ORDER BY annotator.id"
     ).fetchall()
-    answers = final_answers(cursor)
+    answers, codes = final_answers(cursor), codes_of(cursor, project)
     free_text = {asked.name for asked in project.questions if not asked.options}
     out, timed = [], not is_simulated(cursor)
     for (
@@ -122,7 +122,7 @@ def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
             annotator=who,
             pseudonym=pseudonym,
             state="withdrawn" if ending == "withdrawn" else state,
-            code=None if ending is None else project.recruitment.codes[ending],
+            code=None if ending is None else codes[ending],
             due=bool(paid),
             items=items,
             of=of,

@@ -231,7 +231,8 @@ async def at_the_door(request: Request) -> Response:
     found = await visit.record(wait)
     if found.shut is None:
         return RedirectResponse("/consent", 303)
-    code = project.recruitment.codes["full"] if project.recruitment.kind != "plain" else None
+    codes = await visit.site.database.read(lambda cursor: participants.codes_of(cursor, project))
+    code = codes["full"] if project.recruitment.kind != "plain" else None
     return await _last_page(visit, found.shut, code, line=found.line)
 
 

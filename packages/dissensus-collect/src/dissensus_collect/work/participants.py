@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
 from dissensus_collect.project.promise import share_of_pay
+from dissensus_collect.project.tables import ENDINGS
 from dissensus_collect.store.events import is_simulated, log_event
 from dissensus_collect.work.attributes import remember
 
@@ -198,11 +199,17 @@ def annotator_by_id(cursor: Cursor, annotator: int) -> Annotator:
     return _annotator(row)
 
 
+def codes_of(cursor: Cursor, project: Project) -> dict[str, str]:
+    """Return the code for each ending: that of the project's file, or one that only the project's secret gives."""
+    made = {ending: keyed(cursor, "code", ending)[:8].upper() for ending in ENDINGS}
+    return made | project.recruitment.codes
+
+
 def finish_code(cursor: Cursor, project: Project, annotator: int) -> str | None:
     """The code for how the session ended; None as long as it has not."""
     person = annotator_by_id(cursor, annotator)
     ending = ending_of(person.state, person.eligible, withdrawn=person.withdrawn)
-    return None if ending is None or questions_due(project, person) else project.recruitment.codes[ending]
+    return None if ending is None or questions_due(project, person) else codes_of(cursor, project)[ending]
 
 
 def ending_of(state: str, eligible: bool | None, *, withdrawn: bool) -> str | None:
