@@ -249,9 +249,10 @@ def test_a_late_answer_after_the_end_is_paid(collecting: Make) -> None:
     project.now += 601
     project.work_through(project.worker("P2"))
     assert isinstance(project.next(who), Finished)
-    assert [(line.items, line.owed) for line in project.write(pay_sheet)][0] == (0, 0.0)
+    line, _ = project.write(pay_sheet)
+    assert (line.items, line.owed) == (0, 0.0)
     project.save(who, lease)
-    line = project.write(pay_sheet)[0]
+    line, _ = project.write(pay_sheet)
     assert (line.items, line.owed, line.due) == (1, 0.2, True)
 
 
