@@ -168,9 +168,14 @@ class ItemQuestion(TomlTable):
 
 
 class DisplayOrder(TomlTable):
-    """In which order classes and items are shown."""
+    """The order in which classes and items are shown.
 
-    classes: Literal["fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item"] = "fixed"
+    Attributes:
+        classes: of a question; rotated where it is not given and all names are numbers.
+        items: of a session.
+    """
+
+    classes: Literal["fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item"] = "shuffled-per-annotator"
     items: Literal["random", "fixed"] = "random"
 
 
@@ -377,7 +382,7 @@ class Cost(TomlTable):
     pay_per_hour: Number = 12.0
     currency: str = "GBP"
     seconds_per_item: Above0 = 12.5
-    platform_fee: Number = 0.0
+    platform_fee: Number = 0.33
 
 
 class ProjectFile(TomlTable, kw_only=True):
