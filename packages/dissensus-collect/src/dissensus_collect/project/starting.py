@@ -72,7 +72,7 @@ def init_project(
     own = languages.language(language)
     layout = layout or ("single-choice" if what == "pair" else "rows")
     if what == "pair" and layout != "single-choice":
-        raise InputError(f"collect init: pairs are a single choice, and the layout is '{layout}'; leave it out")
+        raise InputError(f"collect init: pairs are a single choice, and the layout is '{layout}'; leave layout out")
     usual = own.new["sides"] if what == "pair" else None
     names = list(classes or usual or classes_of(source, is_table=what == "text"))
     folder_is_new = not folder.exists()

@@ -147,8 +147,8 @@ def _origin(cursor: Cursor, address: str | None, device: str) -> tuple[str | Non
 
 def parsed_address(text: str) -> IPv4Address | IPv6Address | str:
     """Return a network address without port and scope; a text that is no address is returned as it is."""
-    host = text.strip()
-    host = host[1:].partition("]")[0] if host.startswith("[") else host
+    text = text.strip()
+    host = text[1:].partition("]")[0] if text.startswith("[") else text
     try:
         found = ip_address((host.partition(":")[0] if host.count(":") == 1 else host).partition("%")[0])
     except ValueError:
@@ -201,8 +201,7 @@ def annotator_by_id(cursor: Cursor, annotator: int) -> Annotator:
 
 def codes_of(cursor: Cursor, project: Project) -> dict[str, str]:
     """Return the code for each ending: that of the project's file, or one that only the project's secret gives."""
-    made = {ending: keyed(cursor, "code", ending)[:8].upper() for ending in ENDINGS}
-    return made | project.recruitment.codes
+    return {each: keyed(cursor, "code", each)[:8].upper() for each in ENDINGS} | project.recruitment.codes
 
 
 def finish_code(cursor: Cursor, project: Project, annotator: int) -> str | None:
