@@ -333,7 +333,7 @@ def _resumed(cursor: Cursor, project: Project, worker: Worker, *, now: float) ->
     ).fetchall()
     held, expires = held_until(project, worker.consented_at, worker.total), now + project.lease.seconds
     for row in rows:
-        assignment, item, role, state, retired_at, leased_at = row[0], row[6], *row[9:]
+        assignment, item, (role, state, retired_at, leased_at) = row[0], row[6], row[9:]
         # After the longest hold, asking again neither prolongs a lease nor brings it back.
         if retired_at is not None or (state == "expired" and leased_at > held):
             continue
