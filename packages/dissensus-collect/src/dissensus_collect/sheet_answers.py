@@ -26,8 +26,8 @@ def of_project(folder: Path) -> tuple[dict[str, dict[str, str]], Votes]:
 
 def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:
     """By section and key of a datasheet, answers from the project file and from what was collected."""
-    cursor.execute("SELECT COUNT(*), SUM(exported), SUM(paid) FROM annotator")
-    arrived, kept, paid = (int(count or 0) for count in cursor.fetchone())
+    cursor.execute("SELECT COUNT(*), SUM(exported) FROM annotator")
+    arrived, kept = (int(count or 0) for count in cursor.fetchone())
     cursor.execute(
         "SELECT COALESCE(reason, ''), COUNT(*) FROM annotator WHERE exported = 0 GROUP BY COALESCE(reason, '') "
         "ORDER BY COUNT(*) DESC, 1"
@@ -42,7 +42,8 @@ def sheet_answers(cursor: Any, project: Project) -> dict[str, dict[str, str]]:
         f"{project.gold_shown} items with a known answer, {may_miss}": project.gold_items,
         f"{len(project.eligibility)} questions before consent decided who may take part": project.eligibility,
     }
-    measured = realised(pay_sheet(cursor, project))
+    lines = pay_sheet(cursor, project)
+    measured, paid = realised(lines), sum(line.due and line.owed > 0 for line in lines)
     screened = "; ".join(f"{name}: {value}" for name, value in project.prescreening.items())
     invited = f" Prescreening: {screened}." if screened else ""
     cost, texts = project.cost, project.texts

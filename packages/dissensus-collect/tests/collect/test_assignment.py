@@ -108,6 +108,61 @@ def test_an_abandoned_lease_returns_and_a_heartbeat_keeps_it(collecting: Make) -
     assert project.lease(other).item == lease.item
 
 
+# Four items of so many seconds, and leases of 600: three times the longer of both.
+HOLDS = [("12.5", 1800), ("150", 1800), ("300", 3600)]
+
+
+@pytest.mark.parametrize("sign", ["heartbeat", "asking again", "looking back"])
+@pytest.mark.parametrize(("seconds", "longest"), HOLDS[1:])
+def test_heartbeat_holds_an_item_for_three_times_the_plan_at_most(
+    collecting: Make, seconds: str, longest: int, sign: str
+) -> None:
+    project = collecting(items=4, k=1, seconds_per_item=seconds)
+    who = project.worker()
+    began = project.now
+    first = project.lease(who)
+    project.save(who, first)
+    lease = project.lease(who)
+
+    def live() -> None:
+        if sign == "asking again":
+            project.next(who)
+        else:
+            about = first if sign == "looking back" else lease
+            project.write(heartbeat, who, assignment=about.assignment, tab="tab")
+
+    while project.now < began + longest:
+        project.write(expire_leases)
+        assert project.one("SELECT count(*) FROM assignment WHERE state = 'open'") == 1, project.now - began
+        live()
+        project.now += 60
+    project.now += 1
+    assert project.write(expire_leases) == 1
+    assert project.write(heartbeat, who, assignment=lease.assignment, tab="tab").held is False
+    # What was saved stays, the answer on the screen counts where nobody else has the item, and the work goes on.
+    assert project.one("SELECT sum(counted) FROM item") == 1
+    saved = project.save(who, lease)
+    assert (saved.late, saved.counted) == (True, True)
+    assert project.work_through(who) == 2
+
+
+def test_next_item_brings_no_item_back_that_was_leased_after_the_longest_hold(collecting: Make) -> None:
+    project = collecting(items=3, k=1)
+    idle, honest = project.worker(), project.worker()
+    before = project.lease(idle)
+    project.now += 10_000
+    again = project.lease(idle)
+    assert again.assignment == before.assignment, "after a pause, what was begun is taken up once"
+    seen = {again.item}
+    for _ in range(2):
+        project.now += 601
+        seen.add(project.lease(idle).item)
+    assert len(seen) == 3
+    project.now += 601
+    assert isinstance(project.next(idle), Finished)
+    assert project.work_through(honest) == 3
+
+
 def test_finished_work_never_expires(collecting: Make) -> None:
     project = collecting(items=1, k=1)
     annotator = project.worker()
@@ -197,10 +252,10 @@ def test_a_heartbeat_takes_up_a_lease_that_ran_out_unless_the_slot_is_gone(colle
     project = collecting(items=1, k=1)
     sleeper = project.worker()
     lease = project.lease(sleeper)
-    project.now += 10_000
+    project.now += 700
     project.write(expire_leases)
     assert project.write(heartbeat, sleeper, assignment=lease.assignment, tab="tab").held
-    project.now += 10_000
+    project.now += 700
     project.lease(project.worker())
     assert not project.write(heartbeat, sleeper, assignment=lease.assignment, tab="tab").held
 

@@ -205,6 +205,15 @@ def test_another_server_at_the_address_is_noticed(tmp_path: Path) -> None:
         other.shutdown()
 
 
+@pytest.mark.parametrize("given", ["172.18.0.2", "172.18.0.2/16", "172.18.0.0/16", "2001:db8::2", "2001:db8::2/64"])
+def test_checked_networks_are_networks_that_the_server_trusts(given: str) -> None:
+    from uvicorn.middleware.proxy_headers import _TrustedHosts
+
+    trusted = _TrustedHosts(checked_networks([given]))
+    assert given.partition("/")[0] in trusted
+    assert "81.2.69.142" not in trusted
+
+
 def test_health_says_whether_the_proxy_is_trusted(tmp_path: Path) -> None:
     from dissensus_collect.hosting.doctor import _proxy
 

@@ -9,12 +9,13 @@ import pytest
 from dissensus_collect.results.live import status_of
 from dissensus_collect.store.events import log_event
 from dissensus_collect.work.answers import Refused
-from dissensus_collect.work.assignment import Finished, expire_leases, report_problem
+from dissensus_collect.work.assignment import Finished, expire_leases, heartbeat, report_problem
 from dissensus_collect.work.attributes import final_answers
 from dissensus_collect.work.door import door, places_left, quotas_so_far
 from dissensus_collect.work.leaving import exclude
 from dissensus_collect.work.participants import annotator_by_id, arrive, finish_code
 from dissensus_collect.work.steps import consent, practised, screen
+from tests.collect.test_assignment import HOLDS
 from tests.collect.web import legal_values, visited, web_project
 
 if TYPE_CHECKING:
@@ -64,6 +65,35 @@ def test_a_place_is_held_from_consent_until_the_end_or_until_somebody_leaves(col
     project.database.write_now(lambda c: expire_leases(c, now=project.now))
     assert project.write(places_left) == 7
     assert project.write(consent, third, agreed=True) == "consented"
+
+
+@pytest.mark.parametrize("state", ["consented", "working"])
+@pytest.mark.parametrize(("seconds", "longest"), HOLDS)
+def test_places_left_counts_nobody_beyond_three_times_the_plan(
+    collecting: Make, seconds: str, longest: int, state: str
+) -> None:
+    project = collecting(items=4, k=1, items_per_annotator="4", seconds_per_item=seconds, more=SCREENED)
+    who = new(project, side="left")
+    project.write(screen, who, answers={"age_group": "40 or older"})
+    assert project.write(consent, who, agreed=True) == "consented"
+    if state == "working":
+        project.write(practised, who, passed=True)
+        lease = project.lease(who)
+    began = project.now
+    for passed, held in ((1, True), (longest - 1, True), (longest + 1, False)):
+        project.now = began + passed
+        # A script gives signs of life for ever.
+        project.database.write_now(lambda c: c.execute("UPDATE annotator SET seen_at = ?", (project.now,)))
+        if state == "working":
+            project.write(heartbeat, who, assignment=lease.assignment, tab="tab")
+        project.write(expire_leases)
+        assert project.write(places_left) == (0 if held else 4), passed
+        assert [quota.now for quota in project.write(quotas_so_far)] == [0, int(held)]
+        assert (project.write(door, None).shut == "full") == held
+    # Somebody slow goes on while there is something left.
+    if state == "consented":
+        project.write(practised, who, passed=True)
+    assert project.work_through(who) == 4
 
 
 def test_somebody_who_does_not_count_holds_no_place(collecting: Make) -> None:

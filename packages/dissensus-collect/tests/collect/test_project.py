@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from PIL import Image
 from dissensus.errors import InputError
 from dissensus_collect.project.reading import read_project
 from dissensus_collect.project.starting import init_project
-from dissensus_collect.project.tables import ENDINGS
+from dissensus_collect.project.tables import ENDINGS, LAYOUTS
 from tests.collect.conftest import ASKED, CHECKED, make_project
 
 if TYPE_CHECKING:
@@ -44,6 +45,64 @@ def test_a_folder_of_images_becomes_a_project_in_place(tmp_path: Path) -> None:
     assert (project.lease.seconds, project.lease.heartbeat) == (600.0, 30.0)
     assert (project.cost.seconds_per_item, project.adaptive.on) == (12.5, False)
     assert len({project.recruitment.codes[ending] for ending in ENDINGS}) == len(ENDINGS)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"classes": ["x", "y"], "k": 13, "language": "de"},
+        {"classes": ["x", "y"], "layout": "rating", "k": 1, "recruitment": "prolific"},
+        {"pairs": "pairs.csv"},
+    ],
+    ids=["digits", "k above 12", "rating", "pairs"],
+)
+def test_read_project_takes_for_a_missing_key_what_a_new_file_says(tmp_path: Path, given: dict[str, Any]) -> None:
+    folder = images(tmp_path / "own", "a.png", "b.png")
+    (folder / "pairs.csv").write_text("left,right\nx,y\nu,v\n")
+    path = init_project(folder, **{key: folder / value if key == "pairs" else value for key, value in given.items()})
+    lines = path.read_text(encoding="utf-8").splitlines()
+    new, table, tried = settings(folder), "", set[str]()
+    for place, line in enumerate(lines):
+        if found := re.match(r"\[(\w+)\]", line):
+            table = f"{found[1]}."
+        key = re.match(r"(\w+) = (?!''')", line)
+        if key is None or f"{table}{key[1]}" in TOLD:
+            continue
+        path.write_text("\n".join([*lines[:place], *lines[place + 1 :]]), encoding="utf-8")
+        assert settings(folder) == new, line
+        tried.add(f"{table}{key[1]}")
+    assert {"adaptive.max_k", "cost.platform_fee", "order.classes", "scale.low", "texts.finish"} <= tried
+
+
+TOLD = {
+    "question", "layout", "k", "seed", "language", "items.images", "items.pairs", "classes.names", "recruitment.kind",
+    "recruitment.codes",
+}  # fmt: skip
+"""What the command is told, and what it draws at random."""
+
+
+def settings(folder: Path) -> dict[str, Any]:
+    return msgspec.structs.asdict(read_project(folder)) | {"toml": ""}
+
+
+@pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "single-choice"])
+def test_init_project_refuses_a_layout_that_pairs_do_not_have(tmp_path: Path, layout: str) -> None:
+    (tmp_path / "pairs.csv").write_text("left,right\nx,y\n")
+    with pytest.raises(InputError, match=f"layout is '{layout}'"):
+        init_project(tmp_path, pairs=tmp_path / "pairs.csv", layout=layout)
+    assert [file.name for file in tmp_path.iterdir()] == ["pairs.csv"]
+    for same in (None, "single-choice"):
+        init_project(tmp_path, pairs=tmp_path / "pairs.csv", layout=same).unlink()
+
+
+@pytest.mark.parametrize("k", [2, 12, 13, 40])
+def test_init_project_with_a_model_has_room_for_more_votes_than_k(tmp_path: Path, k: int) -> None:
+    (tmp_path / "t.csv").write_text("item,text\na,one\nb,two\n")
+    (tmp_path / "m.csv").write_text("item,x,y\na,0.5,0.5\nb,0.1,0.9\n")
+    init_project(tmp_path, texts=tmp_path / "t.csv", classes=["x", "y"], k=k, model=tmp_path / "m.csv", budget=9)
+    project = read_project(tmp_path)
+    assert (project.k, project.adaptive.on, project.adaptive.max_k) == (k, True, 2 * k)
 
 
 def test_classes_are_the_names_of_sub_folders(tmp_path: Path) -> None:
@@ -107,9 +166,9 @@ def test_the_version_changes_with_the_instrument(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"k": '"six"'}, "line 4: 'k' is 'six'; give a whole number, 1 or more"),
-        ({"k": "0"}, "'k' is 0; give a whole number, 1 or more"),
-        ({"k": "true"}, "'k' is True"),
+        ({"__k": '"six"'}, "line 4: 'k' is 'six'; give a whole number, 1 or more"),
+        ({"__k": "0"}, "'k' is 0; give a whole number, 1 or more"),
+        ({"__k": "true"}, "'k' is True"),
         ({"layout": '"grid"'}, "'layout' names 'grid', which is not there"),
         ({"back": "1"}, "'back' is 1; give true or false"),
         ({"name": "3"}, "'name' is 3; give a text in quotation marks"),

@@ -1,25 +1,31 @@
-"""Pay is a promise: nobody is paid twice, and nobody less than was promised, whatever happens in whatever order."""
+"""Pay is what was promised times the share done: never twice and never less, whatever happens in whatever order."""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 import tempfile
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from dissensus.errors import InputError
+from dissensus_collect.cli.shared import app
 from dissensus_collect.project.promise import share_of_pay
+from dissensus_collect.results.live import live
 from dissensus_collect.results.pay import bulk_files, decide_pay, pay_sheet
 from dissensus_collect.store.opening import open_database
 from dissensus_collect.store.slots import put_back, retire
 from dissensus_collect.work.assignment import Assigned, Finished, next_item, report_problem
-from dissensus_collect.work.leaving import exclude, include, withdraw
-from dissensus_collect.work.participants import annotator_by_id, finish_code
+from dissensus_collect.work.leaving import break_off, delete_participant, exclude, include, withdraw
+from dissensus_collect.work.participants import annotator_by_id, earned, finish_code
 from tests.collect.conftest import Collecting, make_project
 from tests.collect.web import legal_values, visited, web_project
 
@@ -121,13 +127,17 @@ class Study:
     def check(self) -> None:
         for who in self.people:
             line = self.line(who)
-            done, state = line.items, self.state(who)
-            self.finished |= {who} if state == "finished" else set()
-            promised = WHOLE if who in self.finished else share_of_pay(WHOLE, done, ITEMS)
+            self.finished |= {who} if self.state(who) == "finished" else set()
+            promised = share_of_pay(WHOLE, self.answers(who), ITEMS)
             assert line.owed == promised, "nothing but what somebody did changes what is owed"
             assert line.due == (who in self.finished or self.withdrew(who))
             assert self.approved[who] <= 1, "a session is approved once"
             assert self.sent(who) <= round(promised + sum(self.given[who]), 2), "nobody is paid twice"
+
+    def answers(self, who: int) -> int:
+        """Items answered by somebody, as the log tells it: what was answered may be deleted since."""
+        saved = "SELECT count(*) FROM event WHERE kind = 'saved' AND annotator = ?"
+        return int(self.project.one(saved, who))
 
     def withdrew(self, who: int) -> bool:
         return self.project.database.read_now(lambda c: annotator_by_id(c, who)).withdrawn
@@ -165,7 +175,127 @@ def test_a_share_is_rounded_up_to_the_cent_and_is_never_more_than_the_whole() ->
     assert share_of_pay(0.9, 0, 0) == 0.0
 
 
-def test_whoever_finished_once_keeps_the_whole_pay(collecting: Make) -> None:
+def cents(promised: float, done: int, of: int) -> int:
+    """The share of a promise in exact arithmetic, to the next whole cent."""
+    return math.ceil(Fraction(round(100 * promised)) * done / of)
+
+
+ENDS = {
+    "whole": 12,
+    "ran out": 5,
+    "nothing left": 0,
+    "withdrew": 3,
+    "withdrew at once": 0,
+    "broke off": 7,
+    "reported": 4,
+}
+
+
+def study_of_all_ends(collecting: Make) -> tuple[Collecting, dict[str, int]]:
+    """Sessions of 12 items that end in every way, after as many items as `ENDS` says."""
+    changes = {"pay_per_hour": "11.0", "seconds_per_item": "61", "platform_fee": "0.33", "lease__patience": "0"}
+    project = collecting(items=12, k=9, **changes)
+    people = {end: project.worker(f"P{place}") for place, end in enumerate(ENDS)}
+    for end, who in people.items():
+        for _ in range(ENDS[end]):
+            project.save(who, project.lease(who))
+    for _ in range(3):
+        project.write(
+            report_problem, people["reported"], assignment=project.lease(people["reported"]).assignment, reason="?"
+        )
+    project.write(withdraw, people["withdrew"], keep=True)
+    project.write(withdraw, people["withdrew at once"], keep=False)
+    project.write(break_off, people["broke off"], reason="the network died")
+    # Others take all that is left.
+    project.database.write_now(lambda c: c.execute("UPDATE item SET wanted = counted, leased = 0, free = 0"))
+    project.database.write_now(
+        lambda c: c.execute("UPDATE assignment SET state = 'expired', holds = 0 WHERE holds = 1")
+    )
+    for end in ("whole", "ran out", "nothing left", "reported"):
+        assert isinstance(project.next(people[end]), Finished)
+    return project, people
+
+
+def test_pay_is_the_share_done_wherever_it_is_shown_or_added_up(collecting: Make) -> None:
+    project, people = study_of_all_ends(collecting)
+    promised = 2.24  # 12 items of 61 s at 11.00 an hour
+    shares = {who: cents(promised, ENDS[end], 12) for end, who in people.items()}
+    lines = {line.annotator: line for line in project.write(pay_sheet)}
+    assert {who: line.owed for who, line in lines.items()} == {who: share / 100 for who, share in shares.items()}
+    assert {who: line.due for who, line in lines.items()} == {who: who != people["broke off"] for who in lines}
+    part = {who for end, who in people.items() if ENDS[end] < 12 and end != "broke off"}
+    assert {who for who, line in lines.items() if f"{line.items} of 12 items" in line.flags} == part
+    for who, share in shares.items():
+        told = project.database.read_now(partial(earned, annotator=who))
+        assert told == (lines[who].items, 12, share / 100), "as the last page says it"
+    due = sum(share for who, share in shares.items() if who != people["broke off"])
+    assert project.write(live).spent == pytest.approx(due / 100 * 1.33)
+
+    project.write(decide_pay, list(lines), decision="approved", by="researcher")
+    assert project.one("SELECT sum(pay) FROM payment") == pytest.approx(sum(shares.values()) / 100)
+    assert project.write(live).spent == pytest.approx(sum(shares.values()) / 100 * 1.33)
+    files = project.write(bulk_files, "prolific")
+    assert files["prolific-approve.txt"] == "P0\n", "whoever did all of it"
+    bonuses = dict(csv.reader(io.StringIO(files["prolific-bonus.csv"])))
+    assert bonuses == {
+        f"P{n}": f"{shares[who] / 100:.2f}" for n, who in enumerate(people.values()) if n and shares[who]
+    }
+
+
+def test_a_late_answer_after_the_end_is_paid(collecting: Make) -> None:
+    project = collecting(items=4, k=1, pay_per_hour="12.0", seconds_per_item="60", lease__patience="0")
+    who = project.worker("P1")
+    lease = project.lease(who)
+    project.now += 601
+    project.work_through(project.worker("P2"))
+    assert isinstance(project.next(who), Finished)
+    line, _ = project.write(pay_sheet)
+    assert (line.items, line.owed) == (0, 0.0)
+    project.save(who, lease)
+    line, _ = project.write(pay_sheet)
+    assert (line.items, line.owed, line.due) == (1, 0.2, True)
+
+
+def test_somebody_who_is_deleted_is_still_due_the_share_that_was_done(collecting: Make) -> None:
+    project = collecting(items=4, k=1, pay_per_hour="12.0", seconds_per_item="60")
+    who, other = project.worker(), project.worker("P1")
+    project.save(who, project.lease(who))
+    project.write(withdraw, who, keep=True)
+    project.write(withdraw, other, keep=True)
+    spent = project.write(live).spent
+    project.write(delete_participant, who)
+    project.write(delete_participant, other)  # nothing is due, so nothing has to be sent first
+    assert [(line.items, line.owed, line.due) for line in project.write(pay_sheet)] == [(1, 0.2, True), (0, 0.0, True)]
+    assert project.write(live).spent == spent
+
+
+def test_approving_many_at_once_leaves_those_with_a_part_of_their_items(tmp_path: Path) -> None:
+    changes = {"pay_per_hour": "12.0", "seconds_per_item": "60", "lease.patience": "0"}
+    project = web_project(tmp_path / "p", items=4, k=2, changes=changes)
+    with visited(project) as site:
+        away, whole = site.annotator(), site.annotator()
+        away.save(away.next(), legal_values(project))
+        site.time[0] += 700
+        for other in (whole, site.annotator()):
+            other.next()
+            site.time[0] += 240
+            other.finish(project)
+        assert away.next()["state"] == "finished"
+        assert "You have done 1 of 4, and are paid 0.20 GBP for that." in away.open("/finish").text
+        researcher = site.researcher()
+        decided = "SELECT annotator FROM payment WHERE cancelled_at IS NULL ORDER BY annotator"
+        for show in ("all", "open"):
+            researcher.open("/researcher/pay")
+            researcher.form("/researcher/pay", whole="yes", show=show, find="", decision="approved")
+            assert (1,) not in site.read(decided), show
+        told = CliRunner().invoke(app, ["pay", str(tmp_path / "p"), "--approve", "due"])
+        assert told.exit_code == 0, told.output
+        assert (1,) not in site.read(decided)
+        researcher.form("/researcher/pay", whole="yes", show="flagged", find="", decision="approved")
+        assert (1,) in site.read(decided)
+
+
+def test_coming_back_for_more_takes_no_pay_away(collecting: Make) -> None:
     project = collecting(items=5, k=2, pay_per_hour="12.0", seconds_per_item="60")
     for item in (1, 2, 3):
         project.write(retire, item, reason="blurred", by="test")
@@ -181,10 +311,10 @@ def test_whoever_finished_once_keeps_the_whole_pay(collecting: Make) -> None:
         project.write(report_problem, second, assignment=project.lease(second).assignment, reason="blank")
     assert isinstance(project.next(second), Finished)
     lines = project.write(pay_sheet)
-    assert [(line.state, line.due, line.owed) for line in lines] == [("finished", True, 1.0)] * 2
+    assert [(line.state, line.due, line.owed) for line in lines] == [("finished", True, 0.6), ("finished", True, 0.4)]
 
 
-def test_items_that_are_added_or_set_aside_change_neither_pay_nor_quota(collecting: Make) -> None:
+def test_items_that_are_added_or_set_aside_change_neither_the_promise_nor_the_quota(collecting: Make) -> None:
     project = collecting(items=6, k=3, pay_per_hour="12.0", seconds_per_item="60")
     one, two = project.worker("P1"), project.worker("P2")
     project.work_through(one)
@@ -192,7 +322,7 @@ def test_items_that_are_added_or_set_aside_change_neither_pay_nor_quota(collecti
         project.write(retire, item, reason="blurred", by="test")
     assert project.work_through(two) == 3
     lines = project.write(pay_sheet)
-    assert [(line.items, line.of, line.pay, line.due) for line in lines] == [(6, 6, 1.2, True), (3, 6, 1.2, True)]
+    assert [(line.items, line.of, line.pay, line.due) for line in lines] == [(6, 6, 1.2, True), (3, 6, 0.6, True)]
     assert project.read("SELECT promised, promised_votes FROM annotator") == [(1.2, 6), (1.2, 6)]
     three = project.worker("P3")
     assert project.read("SELECT promised, promised_votes FROM annotator WHERE id = ?", three) == [(0.6, 3)]

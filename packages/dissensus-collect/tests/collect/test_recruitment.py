@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dissensus.errors import InputError
-from dissensus_collect.work.participants import External
+from dissensus_collect.project.reading import read_project
+from dissensus_collect.project.tables import ENDINGS
+from dissensus_collect.results.pay import pay_sheet
+from dissensus_collect.web.security import ANNOTATOR_COOKIE
+from dissensus_collect.work.participants import External, codes_of
 from dissensus_collect.work.recruitment import NotInvited, Preview, external_of, read_key_set, way_back
-from tests.collect.web import visited, web_project
+from tests.collect.web import legal_values, visited, web_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,16 +173,118 @@ def test_who_joins_again_from_prolific_is_the_same_participant(tmp_path: Path) -
     with visited(project) as site:
         first = site.visitor().work(project, link=link)
         item = first.next()
-        second = site.visitor()
-        assert second.open(link).url.path == "/work"
-        assert second.next(tab=first.tab)["assignment"] == item["assignment"]
+        assert first.open(link).url.path == "/work"
+        assert first.next()["assignment"] == item["assignment"]
         assert site.read("SELECT count(*) FROM annotator") == [(1,)]
         refused = site.visitor().open("/")
         assert (refused.status_code, "from Prolific" in refused.text) == (403, True)
-        second.finish(project) if second.tab == first.tab else first.finish(project)
+        first.finish(project)
         page = first.open("/finish")
         code = project.recruitment.codes["complete"]
         assert f"https://app.prolific.com/submissions/complete?cc={code}" in page.text
+
+
+@pytest.mark.parametrize("given", ["{}", '{ complete = "C1", full = "F1" }'])
+@pytest.mark.parametrize("kind", ["plain", "prolific"])
+def test_codes_of_endings_without_one_are_random_and_stay_the_same(tmp_path: Path, kind: str, given: str) -> None:
+    changes = {"recruitment.kind": f'"{kind}"', "recruitment.codes": given}
+    for place in ("one", "other"):
+        web_project(tmp_path / place, items=1, k=9, changes=changes)
+    link = LINKS.get(kind, "/")
+    first, again, other = [codes_shown(tmp_path / place, link.format(place)) for place in ("one", "one", "other")]
+    assert first == again, "after a restart"
+    assert list(first) == list(ENDINGS)
+    made = {ending for ending in ENDINGS if given == "{}" or ending not in ("complete", "full")}
+    assert {ending for ending in ENDINGS if first[ending] != other[ending]} == made, "each project has its own"
+    assert len(set(first.values())) == len(ENDINGS)
+    assert all(re.fullmatch("[0-9A-F]{8}", first[ending]) for ending in made)
+
+
+def codes_shown(folder: Path, link: str) -> dict[str, str]:
+    """The codes of a served project, of which participants and the researcher are shown the same."""
+    project = read_project(folder)
+    with visited(project) as site:
+        codes = site.database.read_now(lambda cursor: codes_of(cursor, project))
+        visitor = site.visitor().work(project, link=link) if not site.read("SELECT 1 FROM annotator") else None
+        if visitor is not None:
+            visitor.finish(project)
+            assert codes["complete"] in visitor.open("/finish").text
+        (line,) = site.database.read_now(lambda cursor: pay_sheet(cursor, project))
+        assert line.code == codes["complete"]
+        page = site.researcher().open("/researcher/").text
+        assert all(f"<code>{code}</code>" in page for code in codes.values())
+    return codes
+
+
+LINKS = {
+    "prolific": "/?PROLIFIC_PID={}&STUDY_ID=s1&SESSION_ID=x1",
+    "mturk": "/?workerId={}&hitId=h1&assignmentId=x1",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "cookie"),
+    [
+        ("prolific", "consented", "none"),
+        ("prolific", "working", "another person's"),
+        ("prolific", "finished", "none"),
+        ("mturk", "working", "made up"),
+    ],
+)
+def test_arrival_with_the_id_of_somebody_else_neither_resumes_nor_withdraws(
+    tmp_path: Path, kind: str, state: str, cookie: str
+) -> None:
+    project = web_project(tmp_path, changes={"recruitment.kind": f'"{kind}"'})
+    with visited(project) as site:
+        person, thief = site.visitor(), site.visitor()
+        if state == "consented":
+            person.open(LINKS[kind].format("p1"))
+            person.form("/consent", agreed="yes")
+        else:
+            person.work(project, link=LINKS[kind].format("p1"))
+            person.save(person.next(), legal_values(project))
+        if state == "finished":
+            person.finish(project)
+        if cookie == "another person's":
+            thief.work(project, link=LINKS[kind].format("p2"))
+        elif cookie == "made up":
+            thief.client.cookies.set(ANNOTATOR_COOKIE, "made-up", domain="project.test")
+        whole = "SELECT state, done, withdrawn_at FROM annotator WHERE id = 1"
+        before, answers = site.read(whole), site.read("SELECT count(*) FROM judgement")
+        sessions = site.read("SELECT count(*) FROM session WHERE annotator = 1")
+        refused = thief.open(LINKS[kind].format("p1"))
+        assert (refused.status_code, "belongs to the browser" in refused.text) == (403, True)
+        thief.open("/withdraw")
+        thief.form("/withdraw", answers="delete")
+        assert (site.read(whole), site.read("SELECT count(*) FROM judgement")) == (before, answers)
+        assert site.read("SELECT count(*) FROM session WHERE annotator = 1") == sessions
+        due = {"consented": "/instructions", "working": "/work", "finished": "/finish"}[state]
+        assert person.open(LINKS[kind].format("p1")).url.path == due, "by their own cookie"
+
+
+def test_arrival_before_consent_may_move_to_another_device(tmp_path: Path) -> None:
+    project = web_project(tmp_path, changes={"recruitment.kind": '"prolific"'})
+    with visited(project) as site:
+        phone, computer = site.visitor(), site.visitor()
+        phone.open(LINKS["prolific"].format("p1"))
+        computer.work(project, link=LINKS["prolific"].format("p1"))
+        assert phone.form("/consent", agreed="no").status_code == 401, "there is one session"
+        assert computer.finish(project) == 3
+        assert site.read("SELECT state FROM annotator") == [("finished",)]
+
+
+def test_arrival_by_a_signed_link_goes_on_without_the_cookie(tmp_path: Path, key: Any) -> None:
+    folder = tmp_path / "project"
+    project = web_project(folder, changes={"recruitment.kind": '"prolific"\njwks = "jwks.json"'})
+    write_keys(folder / "jwks.json", key)
+    with visited(project, base_url=AUDIENCE) as site:
+        site.time[0] = now = time.time()
+        link = f"/?prolific_token={signed(key, exp=now + 60)}"
+        first, second = site.visitor(base_url=AUDIENCE), site.visitor(base_url=AUDIENCE)
+        first.open(link)
+        first.form("/consent", agreed="yes", origin=AUDIENCE)
+        assert second.open(link).url.path == "/instructions"
+        assert site.read("SELECT count(*) FROM annotator") == [(1,)]
 
 
 def test_a_project_with_a_key_set_lets_in_signed_links_only(tmp_path: Path, key: Any) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from dissensus_collect.work.assignment import Assigned
     from tests.collect.conftest import Collecting
+    from tests.collect.web import Visitor
 
     Make = Callable[..., Collecting]
 
@@ -79,6 +80,36 @@ def test_a_report_needs_an_answer_first_but_nobody_is_stuck_at_an_image_that_doe
     assert project.lease(who) == second
     project.save(who, second)
     report(project, who, project.lease(who))
+
+
+def report_by_browser(visitor: Visitor, *, failed: int | None) -> int:
+    """The status of a report of the item on the screen; `failed` is the place at which a picture did not load."""
+    item = visitor.next()
+    if failed is not None:
+        visitor.post("/api/event", kind="image-failed", detail={"number": item["number"] + failed})
+    return visitor.post("/api/problem", assignment=item["assignment"], reason="The image does not load").status_code
+
+
+@pytest.mark.parametrize("broken", [2, 3, 5])
+def test_report_problem_of_pictures_that_do_not_load_leads_on_to_one_that_does(tmp_path: Path, broken: int) -> None:
+    project = web_project(tmp_path, items=6)
+    with visited(project) as site:
+        visitor = site.annotator()
+        assert [report_by_browser(visitor, failed=0) for _ in range(broken)] == [200] * broken
+        assert visitor.finish(project) == 6 - broken, "a report uses up an item"
+        ends = "finished" if broken <= 3 else "technical"
+        assert site.read("SELECT state, reported FROM annotator") == [(ends, broken)]
+        assert site.read("SELECT count(*) FROM item WHERE retired_at IS NOT NULL") == [(0,)]
+
+
+@pytest.mark.parametrize(("texts", "failed"), [(None, None), (None, 9), (["a", "b", "c", "d"], 0)])
+def test_report_problem_before_an_answer_needs_a_picture_that_did_not_load(
+    tmp_path: Path, texts: list[str] | None, failed: int | None
+) -> None:
+    with visited(web_project(tmp_path, items=4, texts=texts)) as site:
+        visitor = site.annotator()
+        assert [report_by_browser(visitor, failed=failed) for _ in range(2)] == [200, 409]
+        assert site.read("SELECT reported FROM annotator") == [(1,)]
 
 
 @pytest.mark.parametrize(

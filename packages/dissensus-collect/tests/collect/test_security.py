@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,15 +17,17 @@ from dissensus_collect.web.security import (
     content_policy,
     csrf_token,
     new_token,
+    proxy_of,
     same_origin,
 )
+from dissensus_collect.work.participants import network_of
 from tests.collect.web import ORIGIN, visited, web_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.collect.web import Visited
+    from tests.collect.web import Visited, Visitor
 
 
 @pytest.fixture
@@ -196,19 +199,66 @@ def test_a_session_that_asks_too_fast_is_told_to_wait_and_others_are_not(site: V
     assert hurried.get("/api/session").status_code == 200
 
 
-def test_one_address_cannot_make_participants_without_end(site: Visited) -> None:
-    statuses = [site.visitor().get("/").status_code for _ in range(205)]
-    assert statuses.count(303) == 200
-    assert site.visitor(address="10.0.0.2").get("/").status_code == 303
+@pytest.mark.parametrize(
+    ("addresses", "together"),
+    [
+        (["10.0.0.1", "10.0.0.1"], True),
+        (["10.0.0.1", "10.0.0.2"], False),
+        (["2001:db8::1", "2001:db8::ffff:0:0:2"], True),
+        (["2001:db8::1", "2001:DB8:0:0:9::%eth0"], True),
+        (["2001:db8::1", "2001:db8:0:1::1"], False),
+        (["10.0.0.1", "::ffff:10.0.0.1"], True),
+        (["::ffff:10.0.0.1", "::ffff:10.0.0.2"], False),
+        (["unknown", "10.0.0.1"], False),
+    ],
+)
+def test_network_of_is_what_one_visitor_has_alone(addresses: list[str], together: bool) -> None:
+    assert (len({network_of(address) for address in addresses}) == 1) == together
 
 
-def test_one_address_cannot_guess_the_password_without_end(site: Visited) -> None:
-    statuses = []
-    for _ in range(10):
-        visitor = site.visitor()
-        visitor.open("/researcher/login")
-        statuses.append(visitor.form("/researcher/login", password="guess").status_code)
+def test_limits_count_a_network_and_not_an_address(site: Visited) -> None:
+    addresses = (f"2001:db8::{number:x}" for number in count(1))
+    statuses = [site.visitor(address=next(addresses)).get("/").status_code for _ in range(205)]
+    assert statuses == [303] * 200 + [429] * 5
+    assert site.visitor(address="2001:db8:0:1::1").get("/").status_code == 303
+    statuses = [guess(site.visitor(address=next(addresses)), f"somebody{n}") for n in range(10)]
     assert statuses == [403] * 8 + [429] * 2
+
+
+def test_limits_count_guesses_at_an_account_from_whatever_network(site: Visited) -> None:
+    networks = [f"10.0.{n}.1" if n % 2 else f"2001:db8:{n}::1" for n in range(10)]
+    statuses = [guess(site.visitor(address=network), "researcher") for network in networks]
+    assert statuses == [403] * 8 + [429] * 2
+    assert guess(site.visitor(address="10.1.0.1"), "another") == 403
+    site.researcher()  # by a link, which nobody can guess
+    site.time[0] += 30
+    assert guess(site.visitor(address="10.1.0.2"), "researcher") == 403
+
+
+def guess(visitor: Visitor, name: str) -> int:
+    visitor.open("/researcher/login")
+    return visitor.form("/researcher/login", username=name, password="guess").status_code
+
+
+@pytest.mark.parametrize(
+    ("address", "forwarded", "proxy"),
+    [
+        ("10.0.0.1", [], "none"),
+        ("10.0.0.1", ["10.0.0.12"], "untrusted"),
+        ("10.0.0.1", ["110.0.0.1, 81.2.69.142"], "untrusted"),
+        ("10.0.0.12", ["10.0.0.12"], "trusted"),
+        ("10.0.0.12", ["81.2.69.142,10.0.0.12"], "trusted"),
+        ("10.0.0.12", ["81.2.69.142", "10.0.0.12:443"], "trusted"),
+        ("2001:db8::1", ["2001:db8::12"], "untrusted"),
+        ("2001:db8::1", ["2001:DB8:0:0:0:0:0:1"], "trusted"),
+        ("2001:db8::1", ["[2001:db8::1]:443"], "trusted"),
+        ("::ffff:10.0.0.1", ["10.0.0.1"], "trusted"),
+        ("unknown", ["unknown"], "trusted"),
+    ],
+)
+def test_proxy_of_compares_addresses_and_not_text(address: str, forwarded: list[str], proxy: str) -> None:
+    headers = [(b"x-forwarded-for", each.encode()) for each in forwarded]
+    assert proxy_of({"type": "http", "client": (address, 1), "headers": headers}) == proxy
 
 
 def test_limits_can_be_switched_off_for_simulations(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def pay(
     groups |= {f"{name} {group}": part for name, parts in by_group.items() for group, part in parts.items()}
     _show_pay(plain(project.cost.currency), lines, groups)
     flagged = [line.pseudonym for line in lines if line.open and line.flags]
-    if "due" in (approve or ()) and flagged:
+    if flagged:
         note(f"left to decide, for their flags: {', '.join(flagged)}; approve or reject them by name")
     if write is not None:
         next_step(f"upload the files in {write}")
@@ -102,6 +102,8 @@ def pay(
         next_step(typed("collect", "pay", folder, "--approve", "due", database=stated(database)))
     elif project.recruitment.kind != "plain" and any(line.decision and line.sent_at is None for line in lines):
         next_step(typed("collect", "pay", folder, "--write", f"{folder.name}-pay", database=stated(database)))
+    else:
+        next_step(typed("collect", "export", folder, database=stated(database)))
 
 
 def _write_privately(folder: Path, files: dict[str, str]) -> None:

@@ -40,7 +40,7 @@ def init(
     classes: str | None = None,
     name: str | None = None,
     question: str | None = None,
-    layout: Layout = "rows",
+    layout: Layout | None = None,
     k: int = 6,
     items_per_annotator: int = 70,
     recruitment: Literal["plain", "prolific", "mturk"] = "plain",

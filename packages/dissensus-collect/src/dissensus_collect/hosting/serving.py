@@ -153,15 +153,17 @@ def serve_project(
 
 
 def checked_networks(addresses: Sequence[str]) -> list[str]:
-    """Addresses and networks of proxies, or a refusal."""
+    """Return addresses of proxies as networks; raise `InputError` for a text that is neither."""
+    networks = []
     for address in addresses:
         try:
-            ip_network(address, strict=False)
+            # uvicorn trusts nobody in a network with bits of a host in it, such as 172.18.0.2/16.
+            networks.append(str(ip_network(address, strict=False)))
         except ValueError:
             raise InputError(
                 f"trusted proxy '{address}': not an address or a network; write it like 172.18.0.2 or 172.16.0.0/12"
             ) from None
-    return list(addresses)
+    return networks
 
 
 def serving_warnings(*, host: str, base_url: str | None, password: str | None) -> list[str]:

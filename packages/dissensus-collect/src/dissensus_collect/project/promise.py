@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from dissensus_collect.project.reading import Project
+
+LONGEST_HOLD: Final = 3.0
+"""Times the planned seconds that a session may hold a place; signs of life alone would hold it for ever."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,11 @@ def promise_of(project: Project, vote_items: int) -> Promise:
     votes, gold = min(project.items_per_annotator, vote_items), project.gold_shown
     seconds = (votes + gold) * project.cost.seconds_per_item
     return Promise(round(seconds / 3600 * project.cost.pay_per_hour, 2), votes, gold)
+
+
+def held_until(project: Project, consented_at: float, items: int) -> float:
+    """Return when a session of so many items holds no place and no item any more, whatever signs of life it gives."""
+    return consented_at + LONGEST_HOLD * max(items * project.cost.seconds_per_item, project.lease.seconds)
 
 
 def share_of_pay(promised: float, done: int, items: int) -> float:

@@ -16,7 +16,7 @@ from dissensus_collect.project.language import NAMES, language
 from dissensus_collect.project.tables import Gold, ItemQuestion, PracticeItem, ProjectFile, Scale, Texts, known_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dissensus.evaluation.probabilities import Predictions
 
@@ -201,11 +201,17 @@ def _filled_in(read: ProjectFile, given: Mapping[str, Any], path: Path) -> dict[
             replace(asked, classes=asked.classes or read.classes.names, scale=scale(asked.scale, written))
             for asked, written in zip(read.item_questions, given.get("item_questions", ()), strict=True)
         ),
+        "order": filled(read.order, given.get("order", {}), classes=usual_order(read.classes.names)),
         "texts": filled(read.texts, given.get("texts", {}), title=name, finish=own.new["finish"]),
         "recruitment": replace(read.recruitment, jwks=str(path.parent / jwks) if jwks else None),
         "adaptive": filled(adaptive, given.get("adaptive", {}), max_k=2 * read.k),
         "prescreening": {key: str(value) for key, value in read.prescreening.items()},
     }
+
+
+def usual_order(names: Iterable[str]) -> str:
+    """Return the order of classes of a project that states none."""
+    return "rotated" if all(name.isdigit() for name in names) else "shuffled-per-annotator"
 
 
 def _check_translations(file: TomlFile, read: ProjectFile) -> None:

@@ -13,7 +13,7 @@ from dissensus.shipped import shipped_toml
 from dissensus_collect.project import language as languages
 from dissensus_collect.project.items import classes_of, project_items
 from dissensus_collect.project.language import NAMES
-from dissensus_collect.project.reading import FILE, USUAL, read_project
+from dissensus_collect.project.reading import FILE, USUAL, read_project, usual_order
 from dissensus_collect.project.tables import ENDINGS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def init_project(
     classes: Sequence[str] | None = None,
     name: str | None = None,
     question: str | None = None,
-    layout: str = "rows",
+    layout: str | None = None,
     k: int = 6,
     items_per_annotator: int = 70,
     recruitment: str = "plain",
@@ -49,7 +49,7 @@ def init_project(
             without sub-folders the ten digits.
         name: of the project; by default the folder's name.
         question: asked about every class.
-        layout: one of `LAYOUTS`.
+        layout: one of `LAYOUTS`; by default rows, or of pairs single-choice, which is the only one.
         k: votes per item.
         items_per_annotator: the most items that one annotator is asked about.
         recruitment: one of `PLATFORMS`.
@@ -70,10 +70,11 @@ def init_project(
     if language not in NAMES:
         raise InputError(f"collect init: there is no language '{language}'{choices(language, NAMES)}")
     own = languages.language(language)
-    layout = "single-choice" if what == "pair" else layout
+    layout = layout or ("single-choice" if what == "pair" else "rows")
+    if what == "pair" and layout != "single-choice":
+        raise InputError(f"collect init: pairs are a single choice, and the layout is '{layout}'; leave layout out")
     usual = own.new["sides"] if what == "pair" else None
     names = list(classes or usual or classes_of(source, is_table=what == "text"))
-    numbers = all(name.isdigit() for name in names)
     folder_is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     new = shipped_toml(__package__, "new_project.toml")
@@ -89,7 +90,7 @@ def init_project(
         seed=secrets.randbelow(2**31),
         source=f"{what}s = {_toml(_from(folder, source))}",
         names="[" + ", ".join(map(_toml, names)) + "]",
-        class_order=_toml("rotated" if numbers else "shuffled-per-annotator"),
+        class_order=_toml(usual_order(names)),
         language=_toml(language),
         **{name: _toml(own.say(USUAL[name])) for name in USUAL},
         consent=own.new["consent"].format(what=what),
@@ -97,6 +98,7 @@ def init_project(
         finish=_toml(own.new["finish"]),
         kind=_toml(recruitment),
         adaptive="false" if model is None else "true",
+        max_k=2 * k,
         budget=budget,
         model=_toml("" if model is None else _from(folder, Path(model))),
         codes="{ " + ", ".join(f"{ending} = {_toml(code)}" for ending, code in codes.items()) + " }",

@@ -168,9 +168,14 @@ class ItemQuestion(TomlTable):
 
 
 class DisplayOrder(TomlTable):
-    """In which order classes and items are shown."""
+    """The order in which classes and items are shown.
 
-    classes: Literal["fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item"] = "fixed"
+    Attributes:
+        classes: of a question; rotated where it is not given and all names are numbers.
+        items: of a session.
+    """
+
+    classes: Literal["fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item"] = "shuffled-per-annotator"
     items: Literal["random", "fixed"] = "random"
 
 
@@ -332,7 +337,7 @@ class Recruitment(TomlTable):
         study: the platform's id of the study, which a signed link must name.
         jwks: a file with the platform's public keys; if given, links must be signed.
         return_url: where the finish page leads; "{code}" in it stands for the code.
-        codes: the code for each ending.
+        codes: the code for each ending; a random one, which stays the same, where none is given.
     """
 
     kind: Literal["plain", "prolific", "mturk"] = "plain"
@@ -349,8 +354,6 @@ class Recruitment(TomlTable):
 
     def __post_init__(self) -> None:
         known_keys("codes", self.codes, ENDINGS)
-        # Endings without a code get one each: a code that means two things tells the platform nothing.
-        force_setattr(self, "codes", {ending: ending.upper() for ending in ENDINGS} | self.codes)
         if len(set(self.codes.values())) < len(self.codes):
             raise TableError("codes", "gives two endings the same code; give each its own")
         for key in ("study", "jwks", "return_url"):
@@ -379,7 +382,7 @@ class Cost(TomlTable):
     pay_per_hour: Number = 12.0
     currency: str = "GBP"
     seconds_per_item: Above0 = 12.5
-    platform_fee: Number = 0.0
+    platform_fee: Number = 0.33
 
 
 class ProjectFile(TomlTable, kw_only=True):

@@ -18,7 +18,7 @@ from dissensus_collect.project.promise import share_of_pay
 from dissensus_collect.results.quality import MANY_REPORTS
 from dissensus_collect.store.events import is_simulated, log_event
 from dissensus_collect.work.attributes import final_answers
-from dissensus_collect.work.participants import ending_of
+from dissensus_collect.work.participants import codes_of, ending_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,9 +94,8 @@ class Realised:
 def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
     """A line for everybody who consented, by rising id.
 
-    Whoever finished is due all that was promised, whether or not others left something to do for them. Whoever withdrew
-    is due the share that was done, to the next whole cent; and so is whoever ended early for a technical reason, once a
-    researcher approves it.
+    A person has earned the promised pay times the share of the items that the person has done, to the next whole cent.
+    The share is due to everybody who finished or withdrew, and after a technical end once a researcher approves it.
     """
     rows = cursor.execute(
         "SELECT annotator.id, pseudonym, annotator.state, eligible, withdrawn_at IS NOT NULL, paid, annotator.counts, "
@@ -110,7 +109,7 @@ def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
         "WHERE cancelled_at IS NULL GROUP BY annotator) AS ledger ON ledger.who = annotator.id "
         "LEFT JOIN payment AS last ON last.id = ledger.last WHERE consented_at IS NOT NULL ORDER BY annotator.id"
     ).fetchall()
-    answers = final_answers(cursor)
+    answers, codes = final_answers(cursor), codes_of(cursor, project)
     free_text = {asked.name for asked in project.questions if not asked.options}
     out, timed = [], not is_simulated(cursor)
     for (
@@ -118,13 +117,12 @@ def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
         active, approved, bonus, decision, reason, sent_at,
     ) in rows:  # fmt: skip
         ending = ending_of(state, eligible, withdrawn=bool(withdrawn))
-        owed = promised if state == "finished" or (paid and not withdrawn) else share_of_pay(promised, items, of)
-        approved = round(approved, 2)
+        approved, owed = round(approved, 2), share_of_pay(promised, items, of)
         line = PayLine(
             annotator=who,
             pseudonym=pseudonym,
             state="withdrawn" if ending == "withdrawn" else state,
-            code=None if ending is None else project.recruitment.codes[ending],
+            code=None if ending is None else codes[ending],
             due=bool(paid),
             items=items,
             of=of,
@@ -153,8 +151,8 @@ def _flagged(line: PayLine, project: Project, *, missed: int, excluded: bool, ti
         flags.append(f"missed {missed} gold item{'s' if missed > 1 else ''}")
     if excluded:
         flags.append("does not count")
-    if line.state == "finished" and not line.items:
-        flags.append("let in, and found nothing left")
+    if line.due and line.items < line.of:
+        flags.append(f"{line.items} of {line.of} items")
     if line.minutes and line.due and line.owed / line.minutes * 60 < LEAST_SHARE * project.cost.pay_per_hour:
         flags.append(f"took {line.minutes:.1f} min: less than half the planned pay per hour")
     if line.minutes and timed and line.minutes * 60 < LEAST_TIME * line.items * project.cost.seconds_per_item:

@@ -65,8 +65,8 @@ class Simulation:
         folder: of the simulated project.
         truth: (items, classes) the label distributions that bots perceived.
         items: their names, in the same order.
-        outcomes: how many finished, left, came late, were turned away at the door, found nothing left (and are paid),
-            were screened out, were excluded; how many judgements were voided and items retired.
+        outcomes: how many finished, left, came late, were turned away at the door, found nothing left, were
+            screened out, were excluded; how many judgements were voided and items retired.
         acknowledged: the UUIDs of all answers that the server said it had saved.
         sent_twice: saves that were sent a second time.
         retries: requests that were sent again because the server had gone away.

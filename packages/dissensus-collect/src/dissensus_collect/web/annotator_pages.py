@@ -110,7 +110,9 @@ async def arrival(request: Request) -> Response:
         known_screen = await site.database.read(came_before)
         if known_screen is not None:
             return RedirectResponse(known_screen, 303)
-    if site.limits is not None and (wait := site.limits.arrivals.wait(address_of(request.scope), now)):
+    if site.limits is not None and (
+        wait := site.limits.arrivals.wait(participants.network_of(address_of(request.scope)), now)
+    ):
         raise too_many(wait)
     questions = {question.name for question in project.eligibility}
     groups = {name: query.get(name, "") for name in project.quotas if name not in questions}
@@ -121,11 +123,20 @@ async def arrival(request: Request) -> Response:
 
     def arrive(cursor: Cursor) -> tuple[str, str]:
         who = external or invited(cursor, query.get("code", ""))
-        token = participants.arrive(cursor, now=now, external=who, parameters=parameters, **origin).token
-        annotator = participants.annotator_of(cursor, token)
+        own = participants.annotator_of(cursor, session or "")
+        came = participants.arrive(cursor, now=now, external=who, parameters=parameters, **origin)
+        annotator = participants.annotator_of(cursor, came.token)
         if annotator is None or annotator.state == "deleted":
             raise NotInvited("Thank you for coming. There is no task for you in this project; you can close this page.")
-        return token, screens_of(cursor, project, annotator, now=now)[0]
+        # Anybody can write an id into a link without a signature.
+        if came.returning and external and site.keys is None and (own is None or own.id != annotator.id):
+            if annotator.state != "arrived":
+                raise NotInvited(
+                    "Your session belongs to the browser in which it began; please carry on there. If you cannot, "
+                    "write to the researchers."
+                )
+            participants.end_other_sessions(cursor, annotator.id, came.token)
+        return came.token, screens_of(cursor, project, annotator, now=now)[0]
 
     token, screen_due = await site.database.write(arrive)
     response = RedirectResponse(screen_due, 303)
@@ -220,7 +231,8 @@ async def at_the_door(request: Request) -> Response:
     found = await visit.record(wait)
     if found.shut is None:
         return RedirectResponse("/consent", 303)
-    code = project.recruitment.codes["full"] if project.recruitment.kind != "plain" else None
+    codes = await visit.site.database.read(lambda cursor: participants.codes_of(cursor, project))
+    code = codes["full"] if project.recruitment.kind != "plain" else None
     return await _last_page(visit, found.shut, code, line=found.line)
 
 
@@ -367,13 +379,12 @@ async def finish(request: Request) -> Response:
     visit = await due(request)
     project, annotator = visit.project, visit.annotator
     code = await visit.site.database.read(lambda cursor: participants.finish_code(cursor, project, annotator.id))
-    pay, ended = None, "ineligible" if annotator.eligible is False else annotator.state
-    if annotator.withdrawn:
-        ended = "withdrawn"
-        if annotator.promised:
-            _, _, earned = await visit.site.database.read(lambda cursor: participants.earned(cursor, annotator.id))
-            pay = visit.money(earned)
-    return await _last_page(visit, ended, code, text=visit.text("finish"), pay=pay)
+    pay, done, of = None, 0, 0
+    ended = "ineligible" if annotator.eligible is False else "withdrawn" if annotator.withdrawn else annotator.state
+    if annotator.promised and ended in ("finished", "withdrawn"):
+        done, of, earned = await visit.site.database.read(lambda cursor: participants.earned(cursor, annotator.id))
+        pay = visit.money(earned)
+    return await _last_page(visit, ended, code, text=visit.text("finish"), pay=pay, done=done, of=of)
 
 
 async def _last_page(visit: Visit, ended: str, code: str | None, **words: Any) -> Response:

@@ -25,6 +25,7 @@ from dissensus_collect.web.security import (
 )
 from dissensus_collect.web.site import Site, draw, posted_form, researcher_of, site_of
 from dissensus_collect.work.door import shut_by_researcher
+from dissensus_collect.work.participants import network_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -218,10 +219,10 @@ async def login(request: Request) -> Response:
     site = site_of(request)
     if request.method == "POST":
         form = await _guess(request)
+        name = str(form.get("username") or RESEARCHER)
+        _count_attempt(site, f"account {name[:80]}")
         # Hashing takes 50 ms on purpose; other people's requests do not wait for it.
-        session = await asyncio.to_thread(
-            site.logins.enter_by_password, str(form.get("username") or RESEARCHER), str(form.get("password", ""))
-        )
+        session = await asyncio.to_thread(site.logins.enter_by_password, name, str(form.get("password", "")))
         return await _let_in(site, session, wrong="The name or the password is wrong.")
     if researcher_of(request):
         return RedirectResponse("/researcher/progress", 303)
@@ -239,11 +240,16 @@ async def enter(request: Request) -> Response:
 
 
 async def _guess(request: Request) -> FormData:
-    """The form of somebody who wants to log in; too many of them from one address are refused."""
-    form, site = await posted_form(request, request.cookies.get(DOOR_COOKIE)), site_of(request)
-    if site.limits is not None and site.limits.logins.wait(address_of(request.scope), site.now()):
-        raise Refusal("Too many attempts from your network; wait a minute and try again.", 429, "rate")
+    """Return the form of somebody who wants to log in; too many of them from one network are refused."""
+    form = await posted_form(request, request.cookies.get(DOOR_COOKIE))
+    _count_attempt(site_of(request), network_of(address_of(request.scope)))
     return form
+
+
+def _count_attempt(site: Site, key: str) -> None:
+    if site.limits is not None and site.limits.logins.wait(key, site.now()):
+        sentence = "Too many attempts; wait a minute, or log in by a new link from 'dissensus collect login FOLDER'."
+        raise Refusal(sentence, 429, "rate")
 
 
 async def _let_in(site: Site, session: str | None, *, wrong: str) -> Response:

@@ -174,13 +174,15 @@ async def decide_on_pay(request: Request) -> Response:
     """Approve or reject the pay of everybody who was ticked."""
     desk = await desk_of(request, role="owner")
     lines = await desk.study(lambda cursor: pay_sheet(cursor, desk.project))
-    undecided = (line for line in PAY.listed(lines, _asked_for(desk)).chosen if line.decision is None or line.open)
+    decision = "rejected" if desk.form.get("decision") == "rejected" else "approved"
+    listed = PAY.listed(lines, _asked_for(desk))
+    flags = decision == "rejected" or listed.show == "flagged"
+    undecided = (line for line in listed.chosen if (line.decision is None or line.open) and (flags or not line.flags))
     people = _chosen(desk, "chosen", undecided)
     try:
         bonus = float(str(desk.form.get("bonus", "")) or 0)
     except ValueError:
         raise Refusal("A bonus is a number.", 422, "illegal") from None
-    decision = "rejected" if desk.form.get("decision") == "rejected" else "approved"
     about: dict[str, Any] = {"decision": decision, "bonus": bonus, "reason": desk.reason(), "by": desk.account.name}
     await desk.write(lambda cursor: decide_pay(cursor, desk.project, people, now=desk.now, **about))
     return RedirectResponse("/researcher/pay", 303)

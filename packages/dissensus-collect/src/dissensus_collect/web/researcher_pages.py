@@ -26,6 +26,7 @@ from dissensus_collect.web.listing import LongList
 from dissensus_collect.web.people_pages import zip_file
 from dissensus_collect.web.security import Refusal, keyed_name
 from dissensus_collect.web.site import draw
+from dissensus_collect.work.participants import codes_of
 from dissensus_collect.work.recruitment import codes_made
 from dissensus_collect.work.reports import use_again
 
@@ -59,13 +60,13 @@ async def setup(request: Request) -> Response:
     desk = await desk_of(request)
     people = request.query_params.get("annotators", "")
     expected = int(people) if people.isascii() and people.isdigit() and len(people) < 8 else None
-    codes = await desk.read(codes_made)
-    findings = await asyncio.to_thread(check_setup, desk.project, annotators=expected, codes=codes)
+    invited, codes = await desk.read(lambda cursor: (codes_made(cursor), codes_of(cursor, desk.project)))
+    findings = await asyncio.to_thread(check_setup, desk.project, annotators=expected, codes=invited)
     try:
         budget = await asyncio.to_thread(project_budget, desk.project)
     except InputError:
         budget = None
-    return await desk.page("setup", findings=findings, budget=budget, expected=expected)
+    return await desk.page("setup", findings=findings, budget=budget, expected=expected, codes=codes)
 
 
 async def progress(request: Request) -> Response:

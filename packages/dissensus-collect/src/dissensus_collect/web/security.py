@@ -15,6 +15,7 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
 from dissensus.errors import InputError
+from dissensus_collect.work.participants import network_of, parsed_address
 from dissensus_collect.work.recruitment import MTURK_FRAMES
 
 if TYPE_CHECKING:
@@ -124,9 +125,9 @@ class Limits:
 
     Attributes:
         session: requests from one annotator (an item is a save, its picture and now and then a heartbeat).
-        address: requests from one network address.
-        arrivals: new participants from one network address, since each is a row in the database.
-        logins: guesses at the researcher's password from one network address.
+        address: requests from one network (`network_of`).
+        arrivals: new participants from one network, since each is a row in the database.
+        logins: guesses at a password, from one network and of one account.
     """
 
     session: Buckets = field(default_factory=lambda: Buckets(rate=10, burst=60))
@@ -226,14 +227,13 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > LARGEST_BODY:
             return too_large()
-        forwarded = headers.get("x-forwarded-for")
-        if forwarded is not None and self.site.settings.base_url is not None and address not in forwarded:
+        if self.site.settings.base_url is not None and proxy_of(scope) == "untrusted":
             # A proxy whose word on its visitors' addresses was not taken: to us they are all one visitor.
             self.site.untrusted = address
         if limits is None:
             return None
         now = self.site.now()
-        wait = limits.address.wait(address, now)
+        wait = limits.address.wait(network_of(address), now)
         session = cookie_parser(headers.get("cookie", "")).get(ANNOTATOR_COOKIE)
         if session is not None and not wait:
             wait = limits.session.wait(session, now)
@@ -244,3 +244,10 @@ def address_of(scope: Scope) -> str:
     """The network address of a request, as the server (or its trusted proxy) reports it."""
     client = scope.get("client")
     return str(client[0]) if client else "unknown"
+
+
+def proxy_of(scope: Scope) -> str:
+    """Return whether a proxy names its visitors: "none", "trusted", or "untrusted" if its word was not taken."""
+    named = ",".join(Headers(scope=scope).getlist("x-forwarded-for"))
+    visitors = {parsed_address(each) for each in named.split(",")}
+    return "none" if not named else "trusted" if parsed_address(address_of(scope)) in visitors else "untrusted"

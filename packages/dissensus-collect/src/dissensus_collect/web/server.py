@@ -20,7 +20,7 @@ from dissensus.errors import InputError
 from dissensus_collect.store.database import DiskFull
 from dissensus_collect.web import annotator_pages, item_calls, researcher_pages
 from dissensus_collect.web.logins import Logins
-from dissensus_collect.web.security import ANNOTATOR_COOKIE, Guard, Limits, Refusal, address_of
+from dissensus_collect.web.security import ANNOTATOR_COOKIE, Guard, Limits, Refusal, address_of, proxy_of
 from dissensus_collect.web.site import ServerSettings, Site, refuse, site_of
 from dissensus_collect.work.answers import Refused
 from dissensus_collect.work.door import shut_by_researcher
@@ -83,10 +83,9 @@ def one_time_link(app: Starlette) -> str:
 
 async def health(request: Request) -> Response:
     """For monitors and `collect doctor`: that the project is served, and whether a proxy is trusted."""
-    forwarded, address = request.headers.get("x-forwarded-for"), address_of(request.scope)
-    proxy = "none" if forwarded is None else "trusted" if address in forwarded else "untrusted"
+    proxy = proxy_of(request.scope)
     health = {"dissensus": "collect", "time": site_of(request).now(), "proxy": proxy}
-    return JSONResponse({**health, **({"from": address} if proxy == "untrusted" else {})})
+    return JSONResponse({**health, **({"from": address_of(request.scope)} if proxy == "untrusted" else {})})
 
 
 async def answer_to(request: Request, error: Exception) -> Response:

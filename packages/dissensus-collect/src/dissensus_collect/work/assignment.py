@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.responses import RESPONSES
 from dissensus_collect.project.orders import class_order
+from dissensus_collect.project.promise import held_until
 from dissensus_collect.store.events import log_bounded, log_event
 from dissensus_collect.store.slots import free_slot, take_slot
 from dissensus_collect.work.answers import Answer, Refused, amounts_of, responses_of
@@ -97,8 +98,8 @@ class Receipt:
 
 _LEASE: Final = (
     "SELECT assignment.id, assignment.token, assignment.number, assignment.class_order, assignment.expires, "
-    "assignment.draft, item.id, item.media, item.text, item.role, assignment.state, item.retired_at "
-    "FROM assignment JOIN item ON item.id = assignment.item "
+    "assignment.draft, item.id, item.media, item.text, item.role, assignment.state, item.retired_at, "
+    "assignment.leased_at FROM assignment JOIN item ON item.id = assignment.item "
 )
 
 
@@ -132,32 +133,36 @@ def next_item(
 
 
 def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, tab: str) -> LeaseState:
-    """A sign of life: prolongs a lease, or renews one that ran out if its slot is still free."""
-    number, item, state, expires, holds, role, retired_at, counts, owner = _mine(
+    """Prolong a lease by a sign of life, or renew one that ran out if its slot is free; `held_until` ends both."""
+    number, item, state, expires, holds, role, retired_at, counts, owner, since, items = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.expires, "
-        "assignment.holds, item.role, item.retired_at, annotator.counts, annotator.tab",
+        "assignment.holds, item.role, item.retired_at, annotator.counts, annotator.tab, annotator.consented_at, "
+        "annotator.promised_votes + annotator.promised_gold",
     )  # fmt: skip
     if owner not in (None, tab):
         return LeaseState(expires=expires, mine=False, held=state == "open")
     _seen(cursor, annotator, now=now, tab=tab)
+    until = min(now + project.lease.seconds, held_until(project, since, items))
     if state not in ("open", "expired"):
         # While somebody looks at an earlier item again, the lease of their next one is prolonged.
-        expires = now + project.lease.seconds
-        cursor.execute("UPDATE assignment SET expires = ? WHERE annotator = ? AND state = 'open'", (expires, annotator))
-        return LeaseState(expires=expires, mine=True, held=state == "done")
+        cursor.execute(
+            "UPDATE assignment SET expires = ? WHERE annotator = ? AND state = 'open' AND expires < ?",
+            (until, annotator, until),
+        )
+        return LeaseState(expires=now + project.lease.seconds, mine=True, held=state == "done")
     busy = cursor.execute(
         "SELECT 1 FROM assignment WHERE annotator = ? AND state = 'open' AND id <> ?", (annotator, number)
     ).fetchone()
-    if state == "expired" and busy is None and retired_at is None:
+    if state == "expired" and until > now and busy is None and retired_at is None:
         takes = role == "vote" and bool(counts)
         if not takes or take_slot(cursor, item):
             state, holds = "open", int(takes)
     if state == "open":
-        expires = now + project.lease.seconds
+        expires = max(expires, until)
         cursor.execute(
             "UPDATE assignment SET state = 'open', holds = ?, expires = ? WHERE id = ?", (holds, expires, number)
         )
-    return LeaseState(expires=expires, mine=True, held=state == "open")
+    return LeaseState(expires=expires, mine=True, held=state == "open" and expires > now)
 
 
 def keep_draft(cursor: Cursor, annotator: int, *, assignment: str, values: Mapping[str, Any]) -> None:
@@ -244,20 +249,20 @@ def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Ass
 def report_problem(
     cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, reason: str
 ) -> None:
-    """Gives an item back without a vote; the annotator is not shown it again.
+    """Give an item back without a vote; the annotator is not shown it again.
 
     It uses up one of the items that they may be asked about. A gold item is replaced by another at a later place, so
-    that nothing tells it from others; where no other or no place is left, it counts as missed. Before the
-    first answer, one item can be passed over like this, so that nobody is stuck.
+    that nothing tells it from others; where no other or no place is left, it counts as missed. Before the first answer,
+    one item can be passed over like this, and any item whose picture did not load, so that nobody is stuck.
     """
-    number, item, role, state, holds, answered, passed_over, gold_due, total = _mine(
-        cursor, annotator, assignment, "assignment.id, item.id, item.role, assignment.state, assignment.holds, "
-        "annotator.done + annotator.gold_done, annotator.reported + annotator.gold_reported, "
+    number, place, item, role, state, holds, answered, passed_over, gold_due, total = _mine(
+        cursor, annotator, assignment, "assignment.id, assignment.number, item.id, item.role, assignment.state, "
+        "assignment.holds, annotator.done + annotator.gold_done, annotator.reported + annotator.gold_reported, "
         "annotator.promised_gold - annotator.gold_done, annotator.promised_votes + annotator.promised_gold",
     )  # fmt: skip
     if state not in ("open", "expired"):
         raise Refused("closed", "this item is closed; ask for the next one")
-    if passed_over and not answered:
+    if passed_over and not answered and not (project.media_folder and _image_failed(cursor, annotator, place)):
         raise Refused("closed", "please answer an item before you report another one")
     column = "gold_reported" if role == "gold" else "reported"
     cursor.execute(f"UPDATE annotator SET {column} = {column} + 1, seen_at = ? WHERE id = ?", (now, annotator))
@@ -267,6 +272,14 @@ def report_problem(
         missed = int(gold_due > left)
         cursor.execute("UPDATE assignment SET missed = ? WHERE id = ?", (missed, number))
         apply_gold_rule(cursor, project, annotator, now=now)
+
+
+def _image_failed(cursor: Cursor, annotator: int, place: int) -> bool:
+    """Return whether the browser has told that the picture at a place of the session did not load."""
+    told = cursor.execute(
+        "SELECT detail FROM event WHERE kind = 'browser image-failed' AND annotator = ?", (annotator,)
+    ).fetchall()
+    return any(json.loads(detail).get("number") == place for (detail,) in told)
 
 
 def take_over(cursor: Cursor, annotator: int, *, now: float, tab: str) -> None:
@@ -318,12 +331,14 @@ def _resumed(cursor: Cursor, project: Project, worker: Worker, *, now: float) ->
         "CASE WHEN assignment.state = 'open' THEN 0 ELSE 1 END, assignment.leased_at DESC",
         (worker.id,),
     ).fetchall()
-    expires = now + project.lease.seconds
+    held, expires = held_until(project, worker.consented_at, worker.total), now + project.lease.seconds
     for row in rows:
-        assignment, item, role, state, retired_at = row[0], row[6], row[9], row[10], row[11]
-        if retired_at is not None:
+        assignment, item, (role, state, retired_at, leased_at) = row[0], row[6], row[9:]
+        # After the longest hold, asking again neither prolongs a lease nor brings it back.
+        if retired_at is not None or (state == "expired" and leased_at > held):
             continue
         if state == "open":
+            expires = max(row[4], min(expires, held))
             cursor.execute("UPDATE assignment SET expires = ? WHERE id = ?", (expires, assignment))
             return _assigned(worker, row, expires=expires)
         takes = role == "vote" and bool(worker.counts)
@@ -377,8 +392,7 @@ def _finished_or_waiting(cursor: Cursor, project: Project, worker: Worker, *, no
         if may_come_back:
             cursor.execute("UPDATE annotator SET waiting_since = ? WHERE id = ?", (since, worker.id))
             return Nothing(min(RETRY_SECONDS, project.lease.patience))
-    # Whoever was let in is paid, even if others took what was left. But reporting problems is not the task: whoever
-    # reported more items than they answered ends with the code for technical problems, and a researcher decides.
+    # Reporting problems is not the task: more reports than answers end with the code for technical problems.
     state = "finished" if worker.reported <= worker.done else "technical"
     cursor.execute(
         "UPDATE annotator SET state = CASE WHEN paid = 1 THEN 'finished' ELSE ? END, "

@@ -47,6 +47,7 @@ class Worker:
     gold: int
     tab: str | None
     seen_at: float
+    consented_at: float
     waiting_since: float | None
     next_expiry: float | None
     has_lease: bool
@@ -90,7 +91,7 @@ def worker_of(cursor: Cursor, annotator: int) -> Worker:
     """All that the choice needs, in one question to the database; refused where the session is over."""
     row = cursor.execute(
         "SELECT id, state, counts, done, gold_done, reported, gold_reported, CASE WHEN gold_reported = 0 THEN 0 ELSE "
-        f"(SELECT count(*) {_REPLACED} annotator.id) END, promised_votes, promised_gold, tab, seen_at, "
+        f"(SELECT count(*) {_REPLACED} annotator.id) END, promised_votes, promised_gold, tab, seen_at, consented_at, "
         "waiting_since, (SELECT expires FROM assignment WHERE assignment.state = 'open' ORDER BY expires LIMIT 1), "
         "EXISTS (SELECT 1 FROM assignment WHERE assignment.annotator = annotator.id "
         "AND assignment.state IN ('open', 'expired')), (SELECT coalesce(max(assignment.id), 0) + 1 FROM assignment) "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from dissensus_collect.project.promise import LONGEST_HOLD
 from dissensus_collect.work.attributes import final_answers
 
 if TYPE_CHECKING:
@@ -50,14 +51,21 @@ def away_since(project: Project, *, now: float) -> tuple[float, float]:
 
 _INSIDE: Final = (
     "((annotator.state IN ('consented', 'practised') AND annotator.seen_at >= ?) "
-    "OR (annotator.state = 'working' AND annotator.seen_at >= ?))"
+    "OR (annotator.state = 'working' AND annotator.seen_at >= ?)) "
+    "AND (annotator.consented_at > ? OR annotator.consented_at + ? * (promised_votes + promised_gold) > ?)"
 )
+
+
+def _inside_since(project: Project, *, now: float) -> tuple[float, ...]:
+    """Return the parameters of `_INSIDE`: signs of life, and the longest hold as `held_until` has it."""
+    least, each = LONGEST_HOLD * project.lease.seconds, LONGEST_HOLD * project.cost.seconds_per_item
+    return *away_since(project, now=now), now - least, each, now
 
 
 def places_left(cursor: Cursor, project: Project, *, now: float) -> int:
     """How many votes are left that nobody in a session is expected to give.
 
-    Everybody who consented holds as many votes as they may still give, until they finish or leave.
+    Everybody who consented holds as many votes as they may still give, until they finish or leave, or `held_until`.
     """
     items, free = cursor.execute("SELECT count(*), coalesce(sum(free), 0) FROM item WHERE free > 0").fetchone()
     # What somebody has on the screen is not free any more.
@@ -68,7 +76,7 @@ def places_left(cursor: Cursor, project: Project, *, now: float) -> int:
     (held,) = cursor.execute(
         f"SELECT coalesce(sum(CASE WHEN {left} > {items} THEN {items} WHEN {left} > 0 THEN {left} ELSE 0 END), 0) "
         f"FROM annotator WHERE counts = 1 AND {_INSIDE}",
-        away_since(project, now=now),
+        _inside_since(project, now=now),
     ).fetchone()
     return max(0, int(free) - int(held))
 
@@ -129,7 +137,7 @@ def quotas_so_far(cursor: Cursor, project: Project, *, now: float) -> list[Quota
         f"sum(CASE WHEN {_INSIDE} THEN 1 ELSE 0 END) "
         "FROM final_answer JOIN annotator ON annotator.id = final_answer.annotator WHERE counts = 1 "
         "GROUP BY name, answer",
-        away_since(project, now=now),
+        _inside_since(project, now=now),
     ).fetchall()
     so_far = {(name, answer): (int(finished), int(inside)) for name, answer, finished, inside in rows}
     return [

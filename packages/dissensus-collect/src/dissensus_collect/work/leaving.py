@@ -39,7 +39,7 @@ def withdraw(cursor: Cursor, annotator: int, *, now: float, keep: bool) -> None:
         return
     if person.state != "finished":
         break_off(cursor, annotator, now=now, reason="withdrew")
-    # Whoever had finished once, and came back for more, has done a whole session.
+    # Somebody who had finished once keeps the code for that.
     state = "CASE WHEN paid = 1 THEN 'finished' ELSE state END"
     cursor.execute(f"UPDATE annotator SET state = {state}, withdrawn_at = ?, paid = 1 WHERE id = ?", (now, annotator))
     if not keep:
@@ -94,7 +94,7 @@ def delete_participant(cursor: Cursor, annotator: int, *, now: float, by: str = 
     """
     _check_there(cursor, annotator)
     mine = cursor.execute(
-        "SELECT platform, external, pseudonym, paid = 1 AND promised > 0 FROM identity "
+        "SELECT platform, external, pseudonym, paid = 1 AND promised * (done + gold_done) > 0 FROM identity "
         "JOIN annotator ON annotator.id = identity.annotator "
         "WHERE identity.annotator = ? AND platform IN ('prolific', 'mturk')",
         (annotator,),
@@ -117,8 +117,8 @@ def delete_participant(cursor: Cursor, annotator: int, *, now: float, by: str = 
     for table in ("final_answer", "session"):
         cursor.execute(f"DELETE FROM {table} WHERE annotator = ?", (annotator,))
     cursor.execute(
-        "UPDATE annotator SET state = 'deleted', tab = NULL, address = NULL, device = NULL, done = 0, gold_done = 0, "
-        "gold_missed = 0, reported = 0, gold_reported = 0 WHERE id = ?",
+        "UPDATE annotator SET state = 'deleted', tab = NULL, address = NULL, device = NULL, gold_missed = 0, "
+        "reported = 0, gold_reported = 0 WHERE id = ?",
         (annotator,),
     )
     log_event(cursor, "deleted", annotator, {"by": by}, now=now)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass, fields
-from ipaddress import ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
 from dissensus_collect.project.promise import share_of_pay
+from dissensus_collect.project.tables import ENDINGS
 from dissensus_collect.store.events import is_simulated, log_event
 from dissensus_collect.work.attributes import remember
 
@@ -132,14 +133,34 @@ def arrive(
     return Arrival(annotator=annotator, token=token, returning=known is not None)
 
 
+def end_other_sessions(cursor: Cursor, annotator: int, token: str) -> None:
+    """End all sessions of an annotator except for the one with a token."""
+    cursor.execute("DELETE FROM session WHERE annotator = ? AND hash <> ?", (annotator, token_hash(token)))
+
+
 def _origin(cursor: Cursor, address: str | None, device: str) -> tuple[str | None, str | None]:
     """Keyed hashes of a network address, and of it together with a device."""
     if address is None:
         return None, None
-    if ":" in address:
-        # A household has 64 bits of IPv6 to itself, of which a device may use any.
-        address = str(ip_network((address.partition("%")[0], 64), strict=False))
-    return keyed(cursor, address), keyed(cursor, address, device)
+    return keyed(cursor, network_of(address)), keyed(cursor, network_of(address), device)
+
+
+def parsed_address(text: str) -> IPv4Address | IPv6Address | str:
+    """Return a network address without port and scope; a text that is no address is returned as it is."""
+    text = text.strip()
+    host = text[1:].partition("]")[0] if text.startswith("[") else text
+    try:
+        found = ip_address((host.partition(":")[0] if host.count(":") == 1 else host).partition("%")[0])
+    except ValueError:
+        return text
+    # A socket for both versions writes 10.0.0.1 as ::ffff:10.0.0.1.
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def network_of(address: str) -> str:
+    """Return the network that one visitor has alone: an IPv4 address, or 64 bits of IPv6 with any device in them."""
+    found = parsed_address(address)
+    return str(ip_network((found, 64), strict=False) if isinstance(found, IPv6Address) else found)
 
 
 def keyed(cursor: Cursor, *what: str) -> str:
@@ -178,11 +199,16 @@ def annotator_by_id(cursor: Cursor, annotator: int) -> Annotator:
     return _annotator(row)
 
 
+def codes_of(cursor: Cursor, project: Project) -> dict[str, str]:
+    """Return the code for each ending: that of the project's file, or one that only the project's secret gives."""
+    return {each: keyed(cursor, "code", each)[:8].upper() for each in ENDINGS} | project.recruitment.codes
+
+
 def finish_code(cursor: Cursor, project: Project, annotator: int) -> str | None:
     """The code for how the session ended; None as long as it has not."""
     person = annotator_by_id(cursor, annotator)
     ending = ending_of(person.state, person.eligible, withdrawn=person.withdrawn)
-    return None if ending is None or questions_due(project, person) else project.recruitment.codes[ending]
+    return None if ending is None or questions_due(project, person) else codes_of(cursor, project)[ending]
 
 
 def ending_of(state: str, eligible: bool | None, *, withdrawn: bool) -> str | None:
@@ -198,12 +224,11 @@ def questions_due(project: Project, annotator: Annotator) -> bool:
 
 
 def earned(cursor: Cursor, annotator: int) -> tuple[int, int, float]:
-    """The items that somebody has done, those of a whole session, and what is due for that."""
-    done, items, pay, state = cursor.execute(
-        "SELECT done + gold_done, promised_votes + promised_gold, promised, state FROM annotator WHERE id = ?",
-        (annotator,),
+    """Return the items that somebody has done, those of a whole session, and what is due for that."""
+    done, items, pay = cursor.execute(
+        "SELECT done + gold_done, promised_votes + promised_gold, promised FROM annotator WHERE id = ?", (annotator,)
     ).fetchone()
-    return done, items, pay if state == "finished" else share_of_pay(pay, done, items)
+    return done, items, share_of_pay(pay, done, items)
 
 
 def _annotator(row: Any) -> Annotator:

@@ -175,8 +175,8 @@ function warn(state) {
   at("lease-keep").hidden = state === "over";
   at("lease-text").textContent = {
     held: "",
-    ending: say("Are you still there? In a minute this item may go to somebody else; any key, touch or movement keeps it."),
-    over: say("You were away for a while, so this item may have gone to somebody else. You can still answer: your answer is kept, and marked as late."),
+    ending: say("Are you still there? In a minute this item may go to somebody else; any key, touch or movement keeps it, until three times the planned time is over."),
+    over: say("You were away, or three times the planned time is over, so this item may have gone to somebody else. You can still answer: your answer is kept, and marked as late."),
   }[state];
 }
 
