@@ -15,7 +15,6 @@ from dissensus_collect.work.door import door, places_left, quotas_so_far
 from dissensus_collect.work.leaving import exclude
 from dissensus_collect.work.participants import annotator_by_id, arrive, finish_code
 from dissensus_collect.work.steps import consent, practised, screen
-from tests.collect.test_assignment import HOLDS
 from tests.collect.web import legal_values, visited, web_project
 
 if TYPE_CHECKING:
@@ -67,8 +66,11 @@ def test_a_place_is_held_from_consent_until_the_end_or_until_somebody_leaves(col
     assert project.write(consent, third, agreed=True) == "consented"
 
 
-@pytest.mark.parametrize("state", ["consented", "working"])
-@pytest.mark.parametrize(("seconds", "longest"), HOLDS)
+# Four items of so many seconds, and leases of 600: three times the longer of both.
+@pytest.mark.parametrize(
+    ("seconds", "longest", "state"),
+    [("12.5", 1800, "consented"), ("150", 1800, "working"), ("300", 3600, "consented")],
+)
 def test_places_left_counts_nobody_beyond_three_times_the_plan(
     collecting: Make, seconds: str, longest: int, state: str
 ) -> None:

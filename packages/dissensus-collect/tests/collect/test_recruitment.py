@@ -184,8 +184,7 @@ def test_who_joins_again_from_prolific_is_the_same_participant(tmp_path: Path) -
         assert f"https://app.prolific.com/submissions/complete?cc={code}" in page.text
 
 
-@pytest.mark.parametrize("given", ["{}", '{ complete = "C1", full = "F1" }'])
-@pytest.mark.parametrize("kind", ["plain", "prolific"])
+@pytest.mark.parametrize(("kind", "given"), [("plain", "{}"), ("prolific", '{ complete = "C1", full = "F1" }')])
 def test_codes_of_endings_without_one_are_random_and_stay_the_same(tmp_path: Path, kind: str, given: str) -> None:
     changes = {"recruitment.kind": f'"{kind}"', "recruitment.codes": given}
     for place in ("one", "other"):
