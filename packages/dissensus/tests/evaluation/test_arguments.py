@@ -151,8 +151,6 @@ def test_named_systems_columns_may_be_called_like_items() -> None:
 
 CONSUMERS: dict[str, Callable[[Any], Any]] = {
     "evaluate": lambda given: evaluate(VOTES, given, resamples=0).to_dict(),
-    "combine": lambda given: dis.combine(VOTES, given, resamples=0).labels.probabilities.tolist(),
-    "defer": lambda given: dis.defer(VOTES, given, resamples=0).gain.tolist(),
     "prediction_sets": lambda given: dis.prediction_sets(VOTES, given, resamples=0).thresholds.tolist(),
     "stand_in": lambda given: dis.stand_in(VOTES, given, least_items=2, resamples=0).to_dict(),
     "plan_with_model": lambda given: dis.plan_with_model(VOTES, given, resamples=2).records(),
@@ -161,10 +159,9 @@ CONSUMERS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("consumer", CONSUMERS)
-def test_records_and_dictionaries_are_taken_wherever_predictions_are(consumer: str) -> None:
-    expected = CONSUMERS[consumer](MODEL)
-    for kind in ("records", "by class"):
-        assert CONSUMERS[consumer](shaped(kind, NAMES, MODEL)) == expected
+def test_records_are_taken_wherever_predictions_are(consumer: str) -> None:
+    expected = CONSUMERS[consumer]({"model": MODEL})
+    assert CONSUMERS[consumer]({"model": shaped("records", NAMES, MODEL)}) == expected
 
 
 def test_stand_in_and_combine_take_a_judge_of_many_unjudged_items() -> None:

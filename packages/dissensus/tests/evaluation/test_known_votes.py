@@ -319,7 +319,7 @@ PEOPLE = dis.simulate_votes(CROWD[:JUDGED], 3, annotators=40, seed=0)
 HONEST = np.random.default_rng(1).dirichlet([1.0, 1.0], JUDGED + NEW) / 2 + CROWD / 2
 NAMED = dict(enumerate(HONEST.tolist()))
 TOGETHER = dis.combine(PEOPLE, NAMED, resamples=0).labels
-"""What a model and the votes say together, also of items without votes; closeness does not give it away."""
+"""Labels of a model and the votes together, also of items without votes; closeness does not give them away."""
 
 
 def as_file(ending: str) -> Callable[[Any, Path], Any]:

@@ -137,7 +137,8 @@ def command(
 
         @functools.wraps(function)
         def called(**values: Any) -> None:
-            mode = next((name for name in modes if values.get(name) is not None), None)
+            values = {one.name: one.default for one in parameters if one.default is not one.empty} | values
+            mode = next((name for name in modes if values[name] is not None), None)
             runs = function if mode is None else modes[mode]
             takes = inspect.signature(runs).parameters
             read = READING if "reading" in takes else ()

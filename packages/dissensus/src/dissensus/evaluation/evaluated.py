@@ -68,7 +68,7 @@ class Evaluation(Framed):
         second_ruler: the ruler by that metric; None without one.
         second_worth: by system, how many people it is worth by that metric; empty where there is no such ruler.
         of_seeds: by model with two seeds or more, what these disagree about and are unsure of beside people.
-        trained_on: by system, how many of these items were used to train or choose it, where any were.
+        trained_on: by system, how many of these items, or of their votes, trained, chose or made it, where any did.
         knowing: by model that seems to know the votes that it is scored on, why.
         warnings: sentences without which the numbers mislead; that models were trained on these items, or know
             their votes, comes first.

@@ -57,6 +57,7 @@ SECOND: Final[Ruled] = "rps"
 """The second headline, where classes are ordered: of wrong classes it holds near ones for less wrong."""
 
 TAKEN: Final = "evaluation: '{}' is the name of a baseline; call the system something else"
+"""Refusal of a system that is called like a baseline."""
 
 LEGEND: Final = (
     "score: mean over items and seeds, with its 95 % interval; corrected: the score against everybody, of whom the "
