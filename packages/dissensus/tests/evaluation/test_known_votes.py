@@ -379,7 +379,7 @@ def test_labels_made_of_the_votes_are_told_wherever_predictions_are_taken(tmp_pa
             refusing(PEOPLE, given)
     judged = dis.stand_in(PEOPLE, given, least_items=2, resamples=0).models["model"]
     assert judged.knowing == f"it was made of the votes on {JUDGED} of {JUDGED} (its judgements)"
-    assert "cannot be told" in judged.verdict
+    assert "cannot tell here" in judged.verdict
     assert dis.stand_in(PEOPLE, NAMED, least_items=2, resamples=0).models["model"].knowing == ""
     planned = dis.plan(PEOPLE, systems={"together": TOGETHER.take(np.arange(JUDGED))}, budget=20).notes
     assert f"Warning: together was made of the votes on {JUDGED} of {JUDGED} (its judgements)." in planned

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from dissensus.planning.fitted import fit_panel
 from dissensus.planning.planned import _without_people, delivery_advice
 from dissensus.planning.predicted import predict
 from dissensus.votes import simulate_votes, write_votes
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
 from tests.evaluation.coverage import shared_panel
 
 RNG = np.random.default_rng
@@ -313,7 +314,8 @@ def test_a_pilot_by_the_same_five_people_holds_what_everybody_would_agree_on() -
 def test_few_shared_people_are_warned_of_and_people_of_their_own_are_not() -> None:
     votes = shared_pilot(0)
     assert any("Warning: the same 5 people judged the pilot" in note for note in plan(votes, budget=500).notes)
-    assert not any("Warning" in note for note in plan(votes_from_counts(votes.counts), budget=500).notes)
+    own = replace(votes, annotators=Annotators(np.arange(len(votes), dtype=np.int32), np.arange(len(votes))))
+    assert not any("Warning" in note for note in plan(own, budget=500).notes)
 
 
 def test_without_each_person_are_the_votes_of_the_others() -> None:
