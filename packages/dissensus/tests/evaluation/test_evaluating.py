@@ -452,7 +452,7 @@ def test_answers_without_probabilities_are_not_scored_by_a_floor(kind: str) -> N
         assert result.overall.get("truth", metric).value is not None
     assert "answers" not in result.worth
     assert "truth" in result.worth
-    assert sum(warning.startswith(INFINITE) for warning in result.warnings) == 1
+    assert sum(warning.endswith(INFINITE) for warning in result.warnings) == 1
     shares = votes.counts / votes.counts.sum(axis=1, keepdims=True)
     alone = evaluate(votes, {"answers": model["answers"]}, classes=named, resamples=50)
     if kind == "one-hot":

@@ -138,3 +138,11 @@ def test_one_system_is_held_against_the_baselines(plain: Subject) -> None:
     wild = np.roll(plain.systems["near"], 1, axis=2)
     far = made(plain.people, {"wild": wild}, question="Is wild closer than the baselines?")
     assert said(far)[0].startswith("No: wild is not closer to people than every baseline: soft NLL ")
+
+
+def test_answer_says_that_the_worth_of_answers_is_withheld() -> None:
+    truth, counts = panel(200)
+    answers = np.eye(truth.shape[1])[truth.argmax(axis=1)][None]
+    told = said(made(people_of(counts), {"answers": answers, "near": blurred(truth, weight=0.9, seeds=1)}))
+    assert "answers of a worth that is withheld" in told[0]
+    assert "Brier" in told[1]

@@ -240,13 +240,12 @@ def evaluate(
         second_ruler = _ruler(panel, labels, score=second, **measured)
     linear: tuple[Ruled, ...] = ("soft_nll", second) if second else ("soft_nll",)
     corrected_entce = {row.system: row.corrected for row in overall if row.metric == "entce"}
-    of_data = [*warnings, *_of_votes(panel, why, ruler)]
+    of_data = [*warnings, *_of_votes(panel, why, ruler), *_undefined(overall, models)]
     knowing = {name: why for name, runs in models.items() if panel and (why := knows_the_votes(panel, runs))}
     warnings = [
         *_in_sample(systems),
         *(f"{name}: {why}" for name, why in knowing.items()),
         *of_data,
-        *_undefined(overall, models),
         *_of_one_seed({name: systems[name] for name in models}),
     ]
     return Evaluation(
@@ -384,7 +383,7 @@ def _undefined(rows: Sequence[Score], models: Mapping[str, Runs]) -> list[str]:
     for row in rows:
         if row.notes and row.system in models:
             reasons.setdefault(row.notes[0], []).append(f"{row.system}, {METRICS[row.metric].short}")
-    return [f"{why} ({'; '.join(where)})" for why, where in reasons.items()]
+    return [f"{'; '.join(where)}: {why}" for why, where in reasons.items()]
 
 
 def _any_rules_out(labels: LabelDistribution, runs: Runs) -> bool:

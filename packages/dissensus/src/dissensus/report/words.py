@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 YES_OR_NO: Final = re.compile(r"(?i)^(is|are|do|does|did|can|could|will|would|has|have|should)\b")
 """How a question begins that is answered by yes or no."""
 
+WITHHELD: Final = "of a worth that is withheld"
+"""What is said of a system whose worth is withheld, beside one whose worth is known."""
+
 
 def answer(subject: Subject) -> list[str]:
     """Sentences: yes or no, what that is worth in people, and the but; then the numbers behind it."""
@@ -74,13 +77,13 @@ def _sentence(subject: Subject, model: str, *, opening: str, explained: set[str]
     if best == reference:
         core = f"{where}no method came closer to people than {called(reference)}"
         if _worth(subject, reference) and rival is not None:
-            follows = _worth(subject, rival.reference).removeprefix("worth ")
+            follows = _worth(subject, rival.reference).removeprefix("worth ") or WITHHELD
             core += f": it is {_worth(subject, reference)}, and the next, {called(rival.reference)}, {follows}"
     else:
         verb = "comes closer" if rival is not None and rival.mark == BETTER else "scores closer"
         core = f"{where}{called(best)} {verb} to people than {called(reference)}"
         if _worth(subject, best):
-            other = _worth(subject, reference).removeprefix("worth ")
+            other = _worth(subject, reference).removeprefix("worth ") or WITHHELD
             core += f": it is {_worth(subject, best)}, {called(reference)} {other}"
     return _opened(opening, f"{core}{_but(speaks_against(subject.evaluation, best, rival))}.")
 
