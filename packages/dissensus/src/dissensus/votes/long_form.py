@@ -29,6 +29,7 @@ from dissensus.votes.rows import votes_from_rows
 from dissensus.votes.scales import binned, refuse_labels
 from dissensus.votes.several_labels import choose_separator, sets_or_lists
 from dissensus.votes.summaries import without_headers, without_summary_rows
+from dissensus.votes.unused import refuse_other_uses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,6 +100,10 @@ def read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
             )
     if columns.annotator is None:
         notes.insert(0, Plain("no column names the annotators; the votes are anonymous"))
+    sets = separator is not None or rows.table.schema[columns.label] == pl.List
+    name = "lists" if lists else "sets" if sets else "long"
+    if own is None:
+        refuse_other_uses(table, columns, options, format=name)
     if options.bins is not None:
         cells = binned(rows.table[columns.label], options.bins, where=rows.where, notes=notes)
         rows = replace(rows, table=rows.table.with_columns(cells))
@@ -123,8 +128,6 @@ def read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
         if options.format is None and not options.given(*LONG_COLUMNS):
             _refuse_people_beside(table, columns, votes)
         _look_at_row_numbers(table, rows, columns, votes, guessed=options.item is None, notes=notes)
-    sets = separator is not None or dtype == pl.List
-    name = "lists" if lists else "sets" if sets else "long"
     return Reading(votes=votes, format=name, columns=columns.roles(), notes=tuple(notes))
 
 

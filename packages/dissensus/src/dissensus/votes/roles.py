@@ -27,7 +27,7 @@ from dissensus.votes.lists import holds_several, with_lists
 from dissensus.votes.scales import MANY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from dissensus.table_file import OpenTable, Rows
     from dissensus.votes.formats import Options
@@ -61,8 +61,6 @@ def choose_columns(table: OpenTable, options: Options, own: Own | None, notes: l
         chosen["response"] = None
     if chosen["label"] is None:
         chosen["label"], chosen["response"] = chosen["response"], None
-        if own is None and options.response is None:
-            refuse_responses_of_a_model(table, chosen)
     label = require("label", chosen["label"], available, path=path)
     if own is None and options.item is None:
         roles = {name for role, name in chosen.items() if role != "item"}
@@ -157,18 +155,19 @@ def item_by_values(
         if others := [name for name in apart if name != chosen]:
             notes.append(Plain(f"items are named by '{chosen}', not by {listed(others)}: so nobody judges one twice"))
         return chosen
-    once = {name: {} if repeated[name] <= FEW * n else {"duplicates": "last", "force": True} for name in apart}
-    raise InputError(
-        f"{rows.path}: the columns {listed(apart)} may each name the item; choose one with item=",
-        readings={
-            f"{size[name]:,} items, {n / size[name]:.1f} rows each"
-            + (f"; of {repeated[name]:,} repeated rows the last counts" if once[name] else ""): {
-                "item": name,
-                **once[name],
-            }
-            for name in apart
-        },
-    )
+    together = ",".join(apart)
+    size[together] = table.n_unique(apart)
+    repeated[together] = 0 if annotator is None else n - table.n_unique([*apart, annotator])
+    names = [*apart, *([together] if len(apart) > 1 and 3 * size[together] <= 2 * n else [])]
+    # Votes are thrown away only where no column, and not all of them together, would keep them.
+    names = [name for name in names if repeated[name] <= FEW * n] or names
+    ways: Readings = {}
+    for name in names:
+        again = repeated[name] > FEW * n
+        lost = f"; of {repeated[name]:,} repeated rows the last counts" if again else ""
+        meaning = f"'{name}': {size[name]:,} items, {n / size[name]:.1f} rows each{lost}"
+        ways[meaning] = {"item": name, **({"duplicates": "last", "force": True} if again else {})}
+    raise InputError(f"{rows.path}: the columns {listed(apart)} may each name the item; choose one", readings=ways)
 
 
 def _planned(table: pl.DataFrame, item: str, annotator: str) -> bool:
@@ -201,13 +200,15 @@ def finer_items(table: pl.DataFrame, item: Sequence[str], annotator: str, taken:
     return alone[:1]
 
 
-def label_columns(table: pl.DataFrame, item: str | None, annotator: str, taken: Collection[str | None]) -> list[str]:
-    """The columns that may hold labels: few values, which differ within an item and within an annotator."""
+def label_columns(
+    table: pl.DataFrame, item: str | None, annotator: str | None, taken: Collection[str | None], *, most: int = MANY
+) -> list[str]:
+    """The columns that may hold labels: at most so many values, which differ within an item and an annotator."""
     return [
         name
         for name, dtype in table.schema.items()
         if name not in (item, annotator, *taken) and not dtype.is_nested() and dtype != pl.Binary
-        if 2 <= table[name].drop_nulls().n_unique() <= MANY
+        if 2 <= table[name].drop_nulls().n_unique() <= most
         if all(of is None or table.n_unique([of, name]) > table[of].n_unique() for of in (item, annotator))
     ][:_SHOWN]
 
@@ -243,20 +244,6 @@ def label_readings(table: pl.DataFrame, labels: Sequence[str]) -> Readings:
     ]
     together = {"columns of 0 and 1 are the classes": {"format": "flags", "classes": flags}} if len(flags) > 1 else {}
     return {f"the labels are in '{name}'": {"label": name} for name in labels} | together
-
-
-def refuse_responses_of_a_model(table: OpenTable, chosen: Mapping[str, str | None]) -> None:
-    """Refuse a column called `response` that describes items, where others differ within them as labels do."""
-    item, annotator, response = (chosen[role] for role in ("item", "annotator", "label"))
-    if response is None or item is None or annotator is None:
-        return
-    whole = table.rows().table
-    labels = label_columns(whole, item, annotator, (chosen["seconds"], chosen["time"]))
-    if labels and response not in labels:
-        raise InputError(
-            f"{table.path}: column '{response}' does not differ within items as labels do; name theirs with label=",
-            readings=label_readings(whole, labels),
-        )
 
 
 def finer(table: OpenTable, columns: Columns) -> list[str]:
