@@ -116,7 +116,7 @@ QUESTIONS: dict[str, tuple[pd.DataFrame, Counter[tuple[str, str]]]] = {
     **{
         f"a column called '{called}'": (
             table(item=list("abcdef"), Anna=list("xyxyxy"), Ben=list("xyxxxy"), **{called: list(said)}),
-            Counter(zip("abcdef" * 2, "xyxyxy" "xyxxxy", strict=True)),
+            Counter(zip("abcdef" * 2, "xyxyxyxyxxxy", strict=True)),
         )
         for called in (
             "final_code", "agreed", "resolved_label", "consensus_final", "label_final", "agreed_code", "previous_label",
@@ -161,7 +161,7 @@ def test_read_votes_takes_what_the_question_about_numbers_advises() -> None:
     with pytest.raises(InputError) as refusal:
         dis.read_votes(frame)
     advice = refusal.value.sentence.partition("(pandas: ")[2].partition("), or")[0]
-    counts = eval(advice, {"frame": frame})  # noqa: S307 - the sentence says to type it
+    counts = eval(advice, {"frame": frame})
     assert dis.read_votes(counts).counts.tolist() == [[1, 9], [8, 2], [0, 5]]
 
 

@@ -28,9 +28,9 @@ from dissensus.votes.encoding import first_appearances, to_names
 from dissensus.votes.formats import Options
 from dissensus.votes.grid import NPY
 from dissensus.votes.own import read_own
+from dissensus.votes.roles import refuse_other_uses
 from dissensus.votes.rows import is_scale
 from dissensus.votes.scales import refuse_names
-from dissensus.votes.unused import refuse_other_uses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -24,12 +24,11 @@ from dissensus.votes.columns import (
 from dissensus.votes.echo import Plain, number
 from dissensus.votes.formats import LONG_COLUMNS, Reading, unclear
 from dissensus.votes.lists import one_row_a_vote, with_lists
-from dissensus.votes.roles import as_cells_say, choose_columns, finer, other_labels
+from dissensus.votes.roles import as_cells_say, choose_columns, finer, other_labels, refuse_other_uses
 from dissensus.votes.rows import votes_from_rows
 from dissensus.votes.scales import binned, refuse_labels
 from dissensus.votes.several_labels import choose_separator, sets_or_lists
 from dissensus.votes.summaries import without_headers, without_summary_rows
-from dissensus.votes.unused import refuse_other_uses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
