@@ -257,7 +257,7 @@ def _with_losses(rows: Rows, item: str | None, panel: list[str], options: Option
     if not lost:
         return rows
     names = rows.table[item] if item is not None else pl.Series(np.arange(rows.table.height))
-    notes += drop_notes({why: names.filter(mask).to_list() for why, mask in lost.items()}, options.dropped)
+    notes += drop_notes({why: names.filter(mask).to_list() for why, mask in lost.items()})
     return rows.without(pl.DataFrame(lost).select(pl.any_horizontal(pl.all())).to_series())
 
 
