@@ -6,6 +6,7 @@ import errno
 import re
 import shlex
 import sys
+import warnings
 from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -14,7 +15,7 @@ import typer
 
 from dissensus.cli.joining import joined_group
 from dissensus.cli.options import option_words
-from dissensus.errors import InputError, choices, commented
+from dissensus.errors import InputError, VotesWarning, choices, commented
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -181,6 +182,8 @@ _NOT_WRITTEN: Final = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG)
 
 def main() -> None:
     """Run the command line; bad input is one sentence on standard error and exit code 2."""
+    # What is odd about votes is a note of the command.
+    warnings.simplefilter("ignore", VotesWarning)
     try:
         arguments = with_json_to(sys.argv[1:])
         _refuse_repeated(arguments)

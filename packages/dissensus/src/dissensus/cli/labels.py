@@ -50,7 +50,7 @@ def labels(
 ) -> None:
     """Label distributions from votes, by a weighting scheme or an annotator model."""
     from dissensus.datasets import DATASETS
-    from dissensus.labels.labelling import ANNOTATOR_MODELS, find_scheme, label
+    from dissensus.labels.labelling import ANNOTATOR_MODELS, ONE_VOTE, find_scheme
     from dissensus.labels.reading import read_classes, read_labels
     from dissensus.labels.release import write_release
     from dissensus.labels.schemes import UNSURE_WEIGHT
@@ -77,7 +77,7 @@ def labels(
         "max_iterations": max_iterations,
     }
     options |= {name: value for name, value in chosen.items() if value is not None}
-    find_scheme(scheme, options)
+    chosen_scheme = find_scheme(scheme, options)
     if skills is not None:
         writable_kind(skills)
     if skills is not None and scheme not in ANNOTATOR_MODELS:
@@ -126,7 +126,9 @@ def labels(
             write_table(judgement_table(everybody if with_models else votes, weighting), output)
             note(f"{votes.n_judgements:,} judgements, {weighting}, written to {output}")
             return
-        made = label(votes, scheme, **options)
+        made = chosen_scheme.make(votes, **options)
+    if made.panel_size.max(initial=0) == 1:
+        note(ONE_VOTE)
     if json is not None:
         json_to(json, {**_facts(made), **({"models": of_models} if of_models else {})})
     if "-" not in (str(json), str(output)):

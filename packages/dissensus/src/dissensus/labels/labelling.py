@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.errors import InputError, choices
+from dissensus.errors import InputError, VotesWarning, choices
 from dissensus.labels.dawid_skene import dawid_skene, one_coin
 from dissensus.labels.glad import glad
 from dissensus.labels.mace import mace
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
     from dissensus.labels.annotator_models import AnnotatorModel
     from dissensus.labels.distribution import LabelDistribution
+
+
+ONE_VOTE: Final = "no item has two judgements: each label distribution is one vote, and says nothing of disagreement"
+"""The warning on labels made of one judgement per item."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,10 @@ def label(votes: Votes | Any, scheme: str = "frequency", **options: Any) -> Labe
 
         named = inspect.signature(read_votes).parameters
         votes = read_votes(votes, **{name: options.pop(name) for name in [*options] if name in named})
-    return find_scheme(scheme, options).make(votes, **options)
+    made = find_scheme(scheme, options).make(votes, **options)
+    if made.panel_size.max(initial=0) == 1:
+        warnings.warn(ONE_VOTE, VotesWarning, stacklevel=2)
+    return made
 
 
 def find_scheme(name: str, options: Collection[str] = ()) -> Scheme:

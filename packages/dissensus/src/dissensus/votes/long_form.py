@@ -9,7 +9,7 @@ import polars as pl
 
 from dissensus.errors import InputError
 from dissensus.table_file import refuse_short_rows
-from dissensus.votes.cells import MISSING, is_missing, missing_words
+from dissensus.votes.cells import MISSING, is_missing, missing_words, name_like
 from dissensus.votes.columns import (
     RATING,
     SYNONYMS,
@@ -69,6 +69,8 @@ def read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     columns = choose_columns(table, options, own, notes)
     rows = _rows_with_item(table, columns, own)
     rows, columns = as_cells_say(rows, columns, options, notes)
+    if rows.table.schema[columns.label] != pl.List:
+        name_like(rows.table[columns.label].head(1), where=rows.where)
     if unused := [name for name in table.columns if name not in rows.table.columns]:
         notes.append(Plain(f"not used: {listed(unused)}"))
     if own is None and columns.response is None:
