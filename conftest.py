@@ -53,6 +53,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return LoadFileScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
+# A variable that is set to nothing counts as not set, as it does for `dissensus`.
+if not os.environ.get("DISSENSUS_DATA"):
+    os.environ.pop("DISSENSUS_DATA", None)
+
+
+@pytest.fixture(autouse=True)
+def _doctests_write_elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run each doctest in an empty folder: what it writes there is not left where the tests were started."""
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.chdir(request.getfixturevalue("tmp_path"))
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what imports have made: millions of objects, looked at again and again."""
     gc.collect()

@@ -1,4 +1,4 @@
-"""Speed and honesty claims, each a script: `python -m benchmarks.NAME`, or `python benchmarks/NAME.py`."""
+"""Speed and honesty claims, each a script: `python -m benchmarks.NAME` in the folder of the repository."""
 
 import sys
 from pathlib import Path

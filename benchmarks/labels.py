@@ -28,6 +28,9 @@ import numpy as np
 if TYPE_CHECKING:
     from dissensus.votes.table import Votes
 
+# The simulation that is shared with the tests of the core is not installed.
+sys.path.append(str(Path(__file__).parents[1] / "packages" / "dissensus"))
+
 CLASSES = 10
 ITERATIONS = 20
 BARS = {

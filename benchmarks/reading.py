@@ -68,7 +68,7 @@ def main() -> None:
     checkouts = {"here": here} if options.against is None else {"here": here, "against": options.against}
     with tempfile.TemporaryDirectory() as folder:
         paths = written(Path(folder), options.votes)
-        if "DISSENSUS_DATA" in os.environ:
+        if os.environ.get("DISSENSUS_DATA"):
             paths["ImageNet-ReaL"] = Path(os.environ["DISSENSUS_DATA"]) / "imagenet-real" / "raters.npz"
         for name, path in paths.items():
             runs: dict[str, list[list[float]]] = {which: [] for which in checkouts}

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dissensus.errors import InputError
-from dissensus.whole_file import whole_file, whole_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from dissensus.whole_file import check_place, whole_file, whole_folder
 
 
 def half_written(part: Path, error: BaseException) -> None:
@@ -55,6 +53,34 @@ def test_a_place_that_cannot_hold_a_file_is_refused_before_anything_is_written(t
         raise AssertionError("the block must not run")
     with pytest.raises(InputError, match="this is a folder"), whole_file(tmp_path):
         raise AssertionError("the block must not run")
+
+
+@pytest.mark.parametrize("write", [whole_file, whole_folder])
+def test_whole_file_on_a_read_only_file_system(write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(self))
+
+    # Such a file system refuses to remove what is not there, too.
+    for name in ("unlink", "mkdir", "write_text", "replace"):
+        monkeypatch.setattr(Path, name, refuse)
+    with (
+        pytest.raises(InputError, match=r"a\.csv: the (file|folder) cannot be written \(Read-only"),
+        write(tmp_path / "a.csv") as part,
+    ):
+        part.write_text("x")
+
+
+@pytest.mark.parametrize("name", ["votes.csv", "./votes.csv", "link.csv", "hard.csv"])
+def test_check_place_refuses_what_is_read_by_any_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "votes.csv").write_text("x")
+    (tmp_path / "link.csv").symlink_to("votes.csv")
+    (tmp_path / "hard.csv").hardlink_to("votes.csv")
+    check_place(Path("other.csv"), "votes.csv")
+    with pytest.raises(InputError, match="is read, and would be written over"):
+        check_place(Path(name), "texts.csv", "votes.csv")
 
 
 def test_unfinished_work_lies_where_it_is_told_to(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ import numpy as np
 from dissensus.errors import InputError, meant_path
 from dissensus.parquet_probe import is_harmless
 from dissensus.parts import installed
-from dissensus.whole_file import whole_file
+from dissensus.whole_file import check_place, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -536,9 +536,10 @@ def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str,
 
 
 def writable_kind(path: Path, *, also: Sequence[str] = ()) -> str:
-    """The kind of a file to be written; refuses those that are only read."""
+    """Return the kind of a file to be written; raise if it is only read, or has no place."""
     if str(path) == "-":
         return "CSV"
+    check_place(path)
     kind = kind_of(path, also=also)
     compressed = path.suffix.lower() == ".gz" and kind in ("CSV", "TSV", "JSONL")
     if kind in ("text", "JSON", "Excel") or (path.suffix.lower() in COMPRESSIONS and not compressed):

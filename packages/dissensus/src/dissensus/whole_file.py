@@ -6,16 +6,33 @@ import hashlib
 import os
 import shutil
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-__all__ = ["sha256_of", "whole_file", "whole_folder"]
+__all__ = ["check_place", "same_file", "sha256_of", "whole_file", "whole_folder"]
+
+
+def check_place(path: Path, *read: str | Path) -> None:
+    """Raise if no file can be written to `path`: its folder is missing, or it is a folder, or one of the files read."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise InputError(f"{path}: this is a folder; give the name of a file")
+    if any(same_file(path, each) for each in read):
+        raise InputError(f"{path}: this file is read, and would be written over; give another name")
+
+
+def same_file(one: str | Path, other: str | Path) -> bool:
+    """Return whether two paths are one file, by whatever names."""
+    with suppress(OSError):
+        return Path(one).samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 @contextmanager
@@ -29,10 +46,7 @@ def whole_file(
     Raises:
         InputError: where the file cannot be written, ending with the remedy; what was there before is unharmed.
     """
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise InputError(f"{path}: this is a folder; give the name of a file")
+    check_place(path)
     part = _unfinished(path, within)
     try:
         yield part
@@ -40,7 +54,9 @@ def whole_file(
     except OSError as error:
         raise _cannot_write("file", path, error, remedy) from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            # A file system that is read-only refuses to remove even what is not there.
+            part.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +20,6 @@ from dissensus.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +46,49 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(*words: str) -> Any:
     return CliRunner().invoke(app, list(words), catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("labels VOTES -o x.foo", "unknown extension '.foo'"),
+        ("labels VOTES -o x.xlsx", "can be read but not written"),
+        ("labels VOTES -o nowhere/x.csv", "no folder nowhere"),
+        ("labels VOTES -o folder", "this is a folder|unknown extension"),
+        ("labels VOTES --per judgement -o x.npz", "unknown extension '.npz'"),
+        ("labels VOTES --per judgement", "name the file with -o"),
+        ("labels VOTES --scheme foo", "'foo' is not a scheme"),
+        ("labels VOTES --scheme majority --smoothing 3", "has no option 'smoothing'"),
+        ("labels VOTES --scheme mace --stream", "needs to; leave it out"),
+        ("labels VOTES --skills x.csv", "no annotators to write"),
+        ("labels VOTES --scheme mace --skills x.foo", "unknown extension '.foo'"),
+        ("votes convert VOTES -o x.foo", "unknown extension '.foo'"),
+        ("votes convert VOTES -o nowhere/x.csv", "no folder nowhere"),
+        ("votes convert VOTES -o x.csv --to foo", "cannot be written as 'foo'"),
+        ("votes convert VOTES -o x.npy --to long", "cannot be written as 'long'"),
+    ],
+)
+def test_a_command_looks_at_its_outputs_before_it_reads_votes(words: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        run(*words.replace("VOTES", "there-is-none.csv").split())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize(
+    "words", ["labels votes.csv -o -", "votes inspect votes.csv", "votes inspect votes.csv --json"]
+)
+def test_a_full_standard_output_is_a_sentence(words: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dissensus", *words.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("dissensus: standard output: cannot be written (No space")
+    assert "Traceback" not in done.stderr
 
 
 EVALUATE = ("evaluate", "--votes", "votes.csv", "--predictions", "model.csv", "--resamples", "5")

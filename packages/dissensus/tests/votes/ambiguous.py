@@ -41,5 +41,19 @@ AMBIGUOUS: Final[list[tuple[str, str, list[str]]]] = [
         [],
     ),
     ("blanks.csv", "item,worker,label\na,x,yes\na,y,NA\nb,x,no\nb,y,\nc,x,None\n", []),
+    ("percent.csv", "item,yes,no\na,80 %,20 %\nb,60 %,40 %\nc,20 %,80 %\n", []),
+    (
+        "criterion.csv",
+        "item,criterion,score\n"
+        + "".join(f"{k // 6},{('fluent', 'true')[k % 2]},{k * k % 7 % 5 + 1}\n" for k in range(48)),
+        [],
+    ),
+    (
+        "gold.csv",
+        "item,worker,answer,label\n"
+        + "".join(f"{k // 3},w{k % 3},{'xy'[k % 2]},{'xy'[k // 3 % 2]}\n" for k in range(24)),
+        [],
+    ),
+    ("milliseconds.csv", "item,worker,label,rt\na,x,yes,640\na,y,no,712\nb,x,no,598\nb,y,no,903\n", []),
     ("a word.csv", "item,worker,rating\na,x,4\na,y,NA\nb,x,5\n", []),
 ]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import io
+import json
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import dissensus as dis
+from dissensus.errors import InputError
 from dissensus.labels.labelling import label
 from dissensus.votes.reading import read_votes
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROWS = [
     {"item": 7, "annotator": "ann", "label": "good"},
@@ -108,3 +114,20 @@ def test_splits_of_a_dataset_are_asked_about() -> None:
     part = datasets.Dataset.from_pandas(FRAME)
     with pytest.raises(dis.InputError, match=r"splits train, test; give one, as dataset\['train'\]"):
         dis.read_votes(datasets.DatasetDict(train=part, test=part))
+
+
+@pytest.mark.parametrize("named", [None, "sets", "lists", "long"])
+@pytest.mark.parametrize("second", [{"yes": 5}, {"yes": 5, "no": 1}])
+def test_read_votes_refuses_objects_as_labels(named: str | None, second: dict[str, int], tmp_path: Path) -> None:
+    rows = [{"id": "a", "labels": {"yes": 4, "no": 1}}, {"id": "b", "labels": second}]
+    (tmp_path / "v.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for source in (rows, tmp_path / "v.jsonl"):
+        with pytest.raises(InputError, match="column 'labels' holds lists, objects or bytes"):
+            dis.read_votes(source, format=named)
+
+
+@pytest.mark.parametrize("name", [3, b"votes.csv", None])
+def test_read_votes_takes_an_open_file_whose_name_is_no_text(name: Any) -> None:
+    file = io.BytesIO(b"item,annotator,label\na,x,yes\na,y,no\n")
+    file.name = name
+    assert dis.read_votes(file).counts.tolist() == [[1, 1]]

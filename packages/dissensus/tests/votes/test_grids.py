@@ -159,7 +159,7 @@ class TestSummaryColumns:
 
     def test_numbers_of_labels_are_no_single_votes(self) -> None:
         tidy = "item,label,count\na,x,3\na,y,2\nb,x,5\n"
-        with pytest.raises(InputError, match="'count' may say how many people gave a label"):
+        with pytest.raises(InputError, match="'count' may say how many people gave it"):
             read(tidy)
         assert formats(obeyed(tidy)) == ["long"]
 

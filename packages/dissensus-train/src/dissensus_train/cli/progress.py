@@ -49,7 +49,7 @@ def train_with_progress(plan: StudyPlan) -> None:
         note(opened.study.left_out)
     if not plan.waiting:
         return
-    columns = (BarColumn(12), TaskProgressColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(12), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
     terminal = sys.stderr.isatty()
     with Bar(*columns, console=Console(stderr=True), disable=not terminal) as bar:
         task = bar.add_task("", total=1.0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shlex
 import sys
+import warnings
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -12,7 +15,7 @@ import typer
 
 from dissensus.cli.joining import joined_group
 from dissensus.cli.options import option_words
-from dissensus.errors import InputError, choices, commented
+from dissensus.errors import InputError, VotesWarning, choices, commented
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -174,12 +177,19 @@ def _refuse_repeated(arguments: Sequence[str]) -> None:
             raise InputError(f"{name} is given {names.count(name)} times, and takes one value; give it once")
 
 
+_NOT_WRITTEN: Final = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG)
+
+
 def main() -> None:
     """Run the command line; bad input is one sentence on standard error and exit code 2."""
+    # What is odd about votes is a note of the command.
+    warnings.simplefilter("ignore", VotesWarning)
     try:
         arguments = with_json_to(sys.argv[1:])
         _refuse_repeated(arguments)
-        raise SystemExit(app(args=arguments, standalone_mode=False))
+        code = app(args=arguments, standalone_mode=False)
+        sys.stdout.flush()
+        raise SystemExit(code)
     except InputError as error:
         sentence, *ways = _refusal(error, sys.argv[1:])
         sys.stderr.write("\n".join([f"dissensus: {as_typed(sentence, sys.argv[1:])}", *ways, ""]))
@@ -196,3 +206,14 @@ def main() -> None:
         # The reader of a pipe went away (`dissensus ... | head`): that is no error, and nothing more can be said.
         sys.stderr.close()
         raise SystemExit(0) from None
+    except OSError as error:
+        if error.errno not in _NOT_WRITTEN:
+            raise
+        with suppress(OSError):
+            # What is left of the output is not written once more when Python ends.
+            sys.stdout.close()
+        place = error.filename or "standard output"
+        sys.stderr.write(
+            f"dissensus: {place}: cannot be written ({error.strerror}); choose another place, or make room\n"
+        )
+        raise SystemExit(2) from None

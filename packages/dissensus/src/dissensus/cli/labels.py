@@ -50,14 +50,16 @@ def labels(
 ) -> None:
     """Label distributions from votes, by a weighting scheme or an annotator model."""
     from dissensus.datasets import DATASETS
-    from dissensus.labels.labelling import label
+    from dissensus.labels.labelling import ANNOTATOR_MODELS, ONE_VOTE, find_scheme
     from dissensus.labels.reading import read_classes, read_labels
     from dissensus.labels.release import write_release
     from dissensus.labels.schemes import UNSURE_WEIGHT
     from dissensus.labels.writing import annotator_table, judgement_table, write_labels
-    from dissensus.table_file import write_table
+    from dissensus.table_file import writable_kind, write_table
     from dissensus.votes.kinds import people_alone, share_of_models
 
+    if output is not None:
+        writable_kind(output, also=(".npz",) if per == "item" else ())
     if model:
         if stream or probabilities or release is not None or per != "item" or gold is not None or scheme != "frequency":
             raise InputError(
@@ -75,6 +77,13 @@ def labels(
         "max_iterations": max_iterations,
     }
     options |= {name: value for name, value in chosen.items() if value is not None}
+    chosen_scheme = find_scheme(scheme, options)
+    if skills is not None:
+        writable_kind(skills)
+    if skills is not None and scheme not in ANNOTATOR_MODELS:
+        raise InputError(f"scheme {scheme} has no annotators to write; choose {', '.join(ANNOTATOR_MODELS)}")
+    if per == "judgement" and output is None:
+        raise InputError("--per judgement writes a row per judgement; name the file with -o")
     published = is_known(source) and DATASETS[source].holds == "labels"
     if probabilities or published:
         if release is not None or per != "item" or gold is not None or scheme != "frequency":
@@ -113,17 +122,13 @@ def labels(
             paths = write_release(everybody, release, name=Path(source).stem, licence=licence)
             note(*(f"{path} written" for path in paths))
         if per == "judgement":
-            if output is None:
-                raise InputError("--per judgement writes a row per judgement; name the file with -o")
             weighting = "equal-weighted" if scheme == "frequency" else scheme
             write_table(judgement_table(everybody if with_models else votes, weighting), output)
             note(f"{votes.n_judgements:,} judgements, {weighting}, written to {output}")
             return
-        made = label(votes, scheme, **options)
-    if skills is not None and made.model is None:
-        raise InputError(
-            f"scheme {scheme} has no annotators to write; choose dawid-skene, one-coin, mace, glad or wawa"
-        )
+        made = chosen_scheme.make(votes, **options)
+    if made.panel_size.max(initial=0) == 1:
+        note(ONE_VOTE)
     if json is not None:
         json_to(json, {**_facts(made), **({"models": of_models} if of_models else {})})
     if "-" not in (str(json), str(output)):
@@ -132,7 +137,7 @@ def labels(
         write_labels(made, output, tie=tie, seed=seed)
         if str(output) != "-":
             note(f"label distributions of {len(made):,} items written to {output}")
-    if skills is not None:
+    if skills is not None and made.model is not None:
         write_table(annotator_table(made.model, by_model=models_among), skills)
         note(f"{len(made.model.annotators):,} annotators written to {skills}")
     next_step(typed("evaluate", "--votes", source, "--predictions", "FILE", reading=reading), "or study init, to train")
@@ -184,6 +189,8 @@ def _streamed(
     from dissensus.labels.schemes import label_counts
     from dissensus.votes.counting import count_votes
 
+    if scheme not in ("frequency", "dirichlet", "majority"):
+        raise InputError(f"--stream counts votes without looking at who voted, and {scheme} needs to; leave it out")
     if reading.models:
         raise InputError("--stream counts votes without looking at who voted; mark models in a column 'kind' (--kind)")
     used = ("item", "label", "kind", "classes", "ordered", "force", "annotator", "attributes", "seconds", "time")
@@ -199,8 +206,6 @@ def _streamed(
         raise InputError(f"{error.sentence} (without --stream)") from None
     if counted.left_out:
         note(f"{counted.left_out:,} votes are from models: left out")
-    if scheme not in ("frequency", "dirichlet", "majority"):
-        raise InputError(f"--stream counts votes without looking at who voted, and {scheme} needs to; leave it out")
     return label_counts(counted, scheme, **options)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dissensus.errors import InputError
+from dissensus.whole_file import same_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ def refuse_one_place(context: Any) -> None:
         if writes and command == "report" and written == "--output" and _inside(its, filled):
             raise InputError(f"{other} {its} lies in {filled}, which the report fills; choose another place")
         if writes and too and not Path(place).is_dir():
-            if _same(place, its) or (command == "convert" and _same(place, f"{its}.json")):
+            if same_file(place, its) or (command == "convert" and same_file(place, f"{its}.json")):
                 whither = "go to standard output; give one of them the name of a file"
                 told = whither if place == "-" else f"write {place}; give one of them another name"
                 raise InputError(f"{written} and {other} both {told}")
@@ -51,7 +52,7 @@ def refuse_one_place(context: Any) -> None:
             raise InputError(f"{written} {place} lies in {its}, whose parts are checked; choose another place")
         elif writes and not too and Path(place).is_file():
             within = (Path(place).suffix not in _TEXTS or other == "--store") and Path(its).is_dir()
-            if any(_same(place, read) for read in _read(its)) or (within and _inside(place, its)):
+            if any(same_file(place, read) for read in _read(its)) or (within and _inside(place, its)):
                 raise InputError(f"{written} would write over {place}, which {other} reads; give it another name")
 
 
@@ -65,13 +66,6 @@ def _read(place: str) -> Iterator[str | Path]:
         for each in (path, *(path.parent / value for value in named)):
             yield each
             yield Path(f"{each}.json")
-
-
-def _same(one: str | Path, other: str | Path) -> bool:
-    """Whether two places are one file, by whatever names."""
-    with suppress(OSError):
-        return Path(one).samefile(other)
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _inside(place: str, folder: str | Path) -> bool:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.errors import InputError
+from dissensus.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ def console() -> Console:
 
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() and int(columns) > 0 else 120
-    return Console(highlight=False, width=None if sys.stdout.isatty() else width)
+    return Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else width)
 
 
 def note(*sentences: str) -> None:
@@ -86,7 +86,9 @@ def progress_bar(*columns: Any) -> Iterator[Progress]:
     """
     from rich.console import Console
     from rich.progress import Progress as Bar
+    from rich.progress import TextColumn
 
+    columns = columns or (TextColumn("{task.description}", markup=False), *Bar.get_default_columns()[1:])
     with Bar(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bar:
         task = bar.add_task("", total=None, visible=False)
         yield lambda step: bar.update(task, description=step.what, completed=step.done, total=step.total, visible=True)
@@ -149,7 +151,5 @@ def text_to(path: Path, text: str) -> None:
     if str(path) == "-":
         sys.stdout.write(text)
         return
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another place") from error
+    with whole_file(path) as part:
+        part.write_text(text, encoding="utf-8")

@@ -161,8 +161,9 @@ def convert(
     from dissensus.votes.echo import number
     from dissensus.votes.kinds import share_of_models
     from dissensus.votes.own import side_file
-    from dissensus.votes.writing import write_votes
+    from dissensus.votes.writing import check_target, write_votes
 
+    check_target(output, to)
     votes, how = votes_named(source, reading)
     write_votes(votes, output, format=to)
     to_file = str(output) != "-"

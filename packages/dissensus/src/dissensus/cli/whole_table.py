@@ -53,7 +53,7 @@ class WholeTable(Table):
     def _wanted(self, console: Console, column: Column) -> Measurement:
         """The least width of a column, for which its heading may wrap, and the one in which nothing wraps."""
         heading, *cells = (
-            Measurement.get(console, console.options, Text.from_markup(str(cell)))
+            Measurement.get(console, console.options, Text.from_markup(str(cell), emoji=False))
             for cell in (column.header, *column.cells)
         )
         words = (cell.maximum if column.no_wrap else cell.minimum for cell in cells)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from dissensus.errors import InputError, choices
+from dissensus.errors import InputError, VotesWarning, choices
 from dissensus.labels.dawid_skene import dawid_skene, one_coin
 from dissensus.labels.glad import glad
 from dissensus.labels.mace import mace
@@ -16,10 +17,14 @@ from dissensus.labels.wawa import wawa
 from dissensus.votes.table import Votes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from dissensus.labels.annotator_models import AnnotatorModel
     from dissensus.labels.distribution import LabelDistribution
+
+
+ONE_VOTE: Final = "no item has two judgements: each label distribution is one vote, and says nothing of disagreement"
+"""The warning on labels made of one judgement per item."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +51,26 @@ def label(votes: Votes | Any, scheme: str = "frequency", **options: Any) -> Labe
         >>> label(votes).probabilities.tolist()
         [[0.5, 0.5], [0.0, 1.0]]
     """
+    find_scheme(scheme)
     if not isinstance(votes, Votes):
         from dissensus.votes.reading import read_votes
 
         named = inspect.signature(read_votes).parameters
         votes = read_votes(votes, **{name: options.pop(name) for name in [*options] if name in named})
-    if scheme not in SCHEMES:
-        raise InputError(f"'{scheme}' is not a scheme{choices(scheme, SCHEMES)}")
-    chosen = SCHEMES[scheme]
-    if unknown := [name for name in options if name not in chosen.options]:
-        known = ", ".join(chosen.options) or "none"
-        raise InputError(f"scheme {scheme}: it has no option '{unknown[0]}'; its options: {known}")
-    return chosen.make(votes, **options)
+    made = find_scheme(scheme, options).make(votes, **options)
+    if made.panel_size.max(initial=0) == 1:
+        warnings.warn(ONE_VOTE, VotesWarning, stacklevel=2)
+    return made
+
+
+def find_scheme(name: str, options: Collection[str] = ()) -> Scheme:
+    """Return the scheme of this name; raise if there is none, or it has no such options."""
+    if name not in SCHEMES:
+        raise InputError(f"'{name}' is not a scheme{choices(name, SCHEMES)}")
+    if unknown := [option for option in options if option not in SCHEMES[name].options]:
+        known = ", ".join(SCHEMES[name].options) or "none"
+        raise InputError(f"scheme {name}: it has no option '{unknown[0]}'; its options: {known}")
+    return SCHEMES[name]
 
 
 ANNOTATOR_MODELS: Final[Mapping[str, Callable[..., AnnotatorModel]]] = {

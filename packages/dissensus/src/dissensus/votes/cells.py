@@ -46,6 +46,7 @@ _NO_ANSWER: Final = r"(?i)^\s*(none|n/?a|missing|skip(ped)?|no answer|refused|[-
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 _WHOLE: Final = re.compile(r"([+-]?[0-9]+)(\.0*)?")
+_SHARE: Final = r"^\s*(\d+(?:\.\d+)?)\s*(?:%|/\s*(\d+))\s*$"
 
 
 def encode_names(cells: pl.Series, *, where: Where) -> tuple[Codes, Names]:
@@ -424,6 +425,22 @@ def missing_words(cells: pl.Series) -> list[str]:
 def with_points(cells: pl.Series) -> pl.Series:
     """Text with a point for the comma of each cell that is a number with one: 0,25 is a quarter."""
     return cells.str.replace(r"^\s*([+-]?\d+),(\d+(?:[eE][+-]?\d+)?)\s*$", "$1.$2")
+
+
+def numbers_of(table: pl.DataFrame) -> pl.DataFrame:
+    """Read cells as numbers, null where a cell is none; `80 %` is 0.8, and `3/5` is 0.6.
+
+    >>> numbers_of(pl.DataFrame({"share": ["80 %", "3/5", "12,5%", "2", "x"]}))["share"].to_list()
+    [0.8, 0.6, 0.125, 2.0, None]
+    """
+    numbers = []
+    for cells in table:
+        number = cells.cast(pl.Float64, strict=False)
+        if cells.dtype == pl.String and number.has_nulls():
+            part, whole = cells.str.replace(",", ".").str.extract_groups(_SHARE).struct.unnest().cast(pl.Float64)
+            number = number.fill_null(part / whole.fill_null(100))
+        numbers.append(number)
+    return pl.DataFrame(numbers)
 
 
 def separator_mark(distinct: pl.Series) -> str | None:

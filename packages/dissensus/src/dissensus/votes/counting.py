@@ -23,10 +23,12 @@ from dissensus.table_file import (
     whole_numbers,
 )
 from dissensus.votes.cells import encode_classes, holds_kinds, name_like, parse_kinds, refuse_missing, separator_of
-from dissensus.votes.columns import guess, kind_column, require
+from dissensus.votes.columns import Columns, guess, kind_column, require
 from dissensus.votes.encoding import first_appearances, to_names
+from dissensus.votes.formats import Options
 from dissensus.votes.grid import NPY
 from dissensus.votes.own import read_own
+from dissensus.votes.roles import refuse_other_uses
 from dissensus.votes.rows import is_scale
 from dissensus.votes.scales import refuse_names
 
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from dissensus.votes.cells import Where
 
 _SHORT: Final = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
+
+_HEAD: Final = 100_000
+"""Number of rows by which the use of a column is judged."""
 
 _ROW: Final = "\0row"
 """The column that numbers the rows of a file."""
@@ -119,6 +124,7 @@ def count_votes(
             raise InputError(f"{path}: the file holds {own.format}, not one row per vote; read it without streaming")
         classes = own.classes if classes is None else classes
         ordered = own.ordered if ordered is None else ordered
+    given = Options(item=item, label=label, format=None if label is None else "long")
     item = require("item", item, available, path=path)
     label = require("label", label, available, path=path)
     response = guess("response", available)
@@ -129,6 +135,12 @@ def count_votes(
         )
     taken = {item, label, *(() if own is None else (*own.attributes, *own.item_attributes))}
     column = kind_column(kind, available, taken=taken, path=path)
+    if own is None:
+        with explained(path):
+            head = OpenTable(path, available, held=scan(path).head(_HEAD).collect())
+        roles = {role: guess(role, available) for role in ("annotator", "seconds", "time")}
+        columns = Columns(item=item, label=label, kind=column, **roles)
+        refuse_other_uses(head, columns, given, format="long")
     with explained(path):
         names = list(dict.fromkeys((item, label, *([] if column is None else [column]))))
         rows = scan(path).select(pl.selectors.by_name(*names)).with_row_index(_ROW)

@@ -6,6 +6,8 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dissensus.whole_file import whole_file
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -61,13 +63,30 @@ def number(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}{'es' if what.endswith('s') else 's'}"
 
 
-def drop_notes(lost: Mapping[str, Sequence[object]], path: str | None) -> list[str]:
-    """Notes on items that were left out, by why; where a CSV file is named, it says which."""
-    if path is not None:
-        with Path(path).open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([("item", "why"), *((item, why) for why in lost for item in lost[why])])
-    shown = {why: ", ".join(map(str, items[:_NAMED])) + ", ..." * (len(items) > _NAMED) for why, items in lost.items()}
-    return [f"{number(len(items), 'item')} {why} left out ({shown[why]})" for why, items in lost.items()]
+class Dropped(str):
+    """A note on items that were left out; `rows` are these items, each with the reason."""
+
+    rows: Sequence[tuple[object, str]] = ()
+
+
+def drop_notes(lost: Mapping[str, Sequence[object]], path: str | None = None) -> list[str]:
+    """Return notes on items that were left out, by reason; with a path, write them to a CSV file as well."""
+    notes: list[str] = []
+    for why, items in lost.items():
+        shown = ", ".join(map(str, items[:_NAMED])) + ", ..." * (len(items) > _NAMED)
+        note = Dropped(f"{number(len(items), 'item')} {why} left out ({shown})")
+        note.rows = [(item, why) for item in items]
+        notes.append(note)
+    write_dropped(notes, path)
+    return notes
+
+
+def write_dropped(notes: Sequence[str], path: str | None) -> None:
+    """Write which items the notes say were left out, if there are any and a CSV file is named."""
+    rows = [row for note in notes if isinstance(note, Dropped) for row in note.rows]
+    if path is not None and rows:
+        with whole_file(Path(path)) as part, part.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("item", "why"), *rows])
 
 
 def _spread(size: Ints, what: str) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 from dissensus.array_file import read_npy
 from dissensus.errors import InputError
 from dissensus.table_file import refuse_short_rows, whole_numbers
-from dissensus.votes.cells import MISSING, distinct_names, encode_classes, is_missing, name_like
+from dissensus.votes.cells import MISSING, distinct_names, encode_classes, is_missing, name_like, numbers_of
 from dissensus.votes.echo import Plain
 from dissensus.votes.encoding import to_names
 from dissensus.votes.scales import binned
@@ -217,7 +217,7 @@ def votes_from_parts(
     """
     if panel not in rows.table.columns and not panel.isdecimal():
         raise InputError(f"{rows.path}: panel='{panel}' is neither a number of people nor a column; correct it")
-    numbers = rows.table.select(pl.all().cast(pl.Float64, strict=False).fill_null(np.nan))
+    numbers = numbers_of(rows.table).fill_null(np.nan)
     size = numbers[panel].to_numpy() if panel in numbers.columns else np.full(numbers.height, float(panel))
     # Zeros and ones alone are shares where the columns beside them are.
     beside = [column for column in numbers if column.name != panel and column.is_between(0, 1).all()]

@@ -9,7 +9,7 @@ import polars as pl
 
 from dissensus.errors import InputError
 from dissensus.table_file import refuse_short_rows
-from dissensus.votes.cells import MISSING, is_missing, missing_words
+from dissensus.votes.cells import MISSING, is_missing, missing_words, name_like
 from dissensus.votes.columns import (
     RATING,
     SYNONYMS,
@@ -24,7 +24,7 @@ from dissensus.votes.columns import (
 from dissensus.votes.echo import Plain, number
 from dissensus.votes.formats import LONG_COLUMNS, Reading, unclear
 from dissensus.votes.lists import one_row_a_vote, with_lists
-from dissensus.votes.roles import as_cells_say, choose_columns, finer, other_labels
+from dissensus.votes.roles import as_cells_say, choose_columns, finer, other_labels, refuse_other_uses
 from dissensus.votes.rows import votes_from_rows
 from dissensus.votes.scales import binned, refuse_labels
 from dissensus.votes.several_labels import choose_separator, sets_or_lists
@@ -69,6 +69,8 @@ def read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     columns = choose_columns(table, options, own, notes)
     rows = _rows_with_item(table, columns, own)
     rows, columns = as_cells_say(rows, columns, options, notes)
+    if rows.table.schema[columns.label] != pl.List:
+        name_like(rows.table[columns.label].head(1), where=rows.where)
     if unused := [name for name in table.columns if name not in rows.table.columns]:
         notes.append(Plain(f"not used: {listed(unused)}"))
     if own is None and columns.response is None:
@@ -99,6 +101,10 @@ def read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
             )
     if columns.annotator is None:
         notes.insert(0, Plain("no column names the annotators; the votes are anonymous"))
+    sets = separator is not None or rows.table.schema[columns.label] == pl.List
+    name = "lists" if lists else "sets" if sets else "long"
+    if own is None:
+        refuse_other_uses(table, columns, options, format=name)
     if options.bins is not None:
         cells = binned(rows.table[columns.label], options.bins, where=rows.where, notes=notes)
         rows = replace(rows, table=rows.table.with_columns(cells))
@@ -123,8 +129,6 @@ def read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
         if options.format is None and not options.given(*LONG_COLUMNS):
             _refuse_people_beside(table, columns, votes)
         _look_at_row_numbers(table, rows, columns, votes, guessed=options.item is None, notes=notes)
-    sets = separator is not None or dtype == pl.List
-    name = "lists" if lists else "sets" if sets else "long"
     return Reading(votes=votes, format=name, columns=columns.roles(), notes=tuple(notes))
 
 

@@ -18,7 +18,7 @@ from dissensus.errors import InputError, VotesWarning, choices
 from dissensus.table_file import extension, kind_of, open_file, open_table, open_text, other_sheets, table_in_memory
 from dissensus.votes.cells import MERGED
 from dissensus.votes.columns import guess, listed, plain
-from dissensus.votes.echo import Plain, echo, number
+from dissensus.votes.echo import Plain, echo, number, write_dropped
 from dissensus.votes.flags import read_flags
 from dissensus.votes.formats import FORMATS as FORMATS
 from dissensus.votes.formats import LONG_COLUMNS, PREFERENCES, in_formats
@@ -34,6 +34,7 @@ from dissensus.votes.remarks import remarks
 from dissensus.votes.rows import Duplicates
 from dissensus.votes.table import Votes, votes_from_counts
 from dissensus.votes.wide_form import read_wide
+from dissensus.whole_file import check_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,6 +155,10 @@ def understand(source: Any, options: Options | None = None) -> Reading:
         raise InputError(f"{shown}: duplicates= cannot be '{options.duplicates}'; choose refuse, first or last")
     if unknown := [what for what in options.merge_spellings if what not in MERGED]:
         raise InputError(f"{shown}: merge_spellings= cannot be '{unknown[0]}'{choices(unknown[0], MERGED)}")
+    if options.dropped is not None:
+        origin = source if isinstance(source, str | Path) else getattr(source, "name", None)
+        beside = (origin, f"{origin}.json", *Path(origin).glob("*")) if isinstance(origin, str | Path) else ()
+        check_place(Path(options.dropped), *beside)
     if options.format == PREFERENCES:
         options = replace(options, format=None, sides=options.sides or ())
     elif options.sides is not None:
@@ -177,12 +182,15 @@ def understand(source: Any, options: Options | None = None) -> Reading:
         reading = _understand_table(table_in_memory(source), replace(options, format="wide") if wide else options)
     votes = mark_models(reading.votes, options.models) if options.models else reading.votes
     notes = (echo(votes, reading.format, reading.columns), *reading.notes)
+    write_dropped(notes, options.dropped)
     return replace(reading, votes=replace(votes, notes=notes))
 
 
 def _understand_open_file(file: Any, options: Options) -> Reading:
     """Read what an open file still holds, through a file on disk: the readers look at a file more than once."""
-    name = Path(str(getattr(file, "name", "votes.csv"))).name
+    called = getattr(file, "name", None)
+    # A temporary file is called by a number.
+    name = Path(called).name if isinstance(called, str) else "votes.csv"
     content = file.read()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name

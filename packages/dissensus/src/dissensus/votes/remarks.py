@@ -10,7 +10,7 @@ import polars as pl
 
 from dissensus.errors import InputError
 from dissensus.votes.cells import MISSING, are_numbers, variants
-from dissensus.votes.columns import listed
+from dissensus.votes.columns import AUTHORS, listed, plain
 from dissensus.votes.echo import Plain
 from dissensus.votes.preferences import NAMES_SIDES, names_sides
 
@@ -75,6 +75,9 @@ def _on_votes(reading: Reading, options: Options) -> list[str]:
         names = pl.Series(votes.annotators.names.tolist())
         if models := names.filter(names.str.contains(_CALLED_LIKE_MODELS)).to_list():
             told.append(f"{listed(models)} may be no people; models= says which annotators are models")
+    who = reading.columns.get("annotator", "")
+    if options.annotator is None and plain(who) in AUTHORS and votes.n_judgements == len(votes.items):
+        told.append(f"no item has two judgements: '{who}' may say who wrote it; annotator= says who judged it")
     told += [NAMES_SIDES] if names_sides(votes.classes) else []
     if not votes.ordered and options.ordered is None and len(votes.classes) > 2 and votes.none is None:
         if are_numbers(votes.classes):

@@ -9,25 +9,30 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from dissensus.errors import InputError
-from dissensus.votes.cells import holds_kinds, holds_no_times, holds_responses, holds_times, not_seconds
+from dissensus.votes.cells import holds_kinds, holds_no_times, holds_responses, holds_times, not_seconds, numbers_of
 from dissensus.votes.columns import (
+    ABOUT_ITEMS,
+    ITEM_PARTS,
     KIND,
     SYNONYMS,
+    WITHOUT_UNIT,
     Columns,
     choose,
     item_parts,
     kind_column,
     listed,
+    names_rows,
     people_column,
     plain,
     require,
 )
 from dissensus.votes.echo import Plain
+from dissensus.votes.grid import are_counts
 from dissensus.votes.lists import holds_several, with_lists
 from dissensus.votes.scales import MANY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from dissensus.table_file import OpenTable, Rows
     from dissensus.votes.formats import Options
@@ -61,8 +66,6 @@ def choose_columns(table: OpenTable, options: Options, own: Own | None, notes: l
         chosen["response"] = None
     if chosen["label"] is None:
         chosen["label"], chosen["response"] = chosen["response"], None
-        if own is None and options.response is None:
-            refuse_responses_of_a_model(table, chosen)
     label = require("label", chosen["label"], available, path=path)
     if own is None and options.item is None:
         roles = {name for role, name in chosen.items() if role != "item"}
@@ -157,18 +160,19 @@ def item_by_values(
         if others := [name for name in apart if name != chosen]:
             notes.append(Plain(f"items are named by '{chosen}', not by {listed(others)}: so nobody judges one twice"))
         return chosen
-    once = {name: {} if repeated[name] <= FEW * n else {"duplicates": "last", "force": True} for name in apart}
-    raise InputError(
-        f"{rows.path}: the columns {listed(apart)} may each name the item; choose one with item=",
-        readings={
-            f"{size[name]:,} items, {n / size[name]:.1f} rows each"
-            + (f"; of {repeated[name]:,} repeated rows the last counts" if once[name] else ""): {
-                "item": name,
-                **once[name],
-            }
-            for name in apart
-        },
-    )
+    together = ",".join(apart)
+    size[together] = table.n_unique(apart)
+    repeated[together] = 0 if annotator is None else n - table.n_unique([*apart, annotator])
+    names = [*apart, *([together] if len(apart) > 1 and 3 * size[together] <= 2 * n else [])]
+    # Votes are thrown away only where no column, and not all of them together, would keep them.
+    names = [name for name in names if repeated[name] <= FEW * n] or names
+    ways: Readings = {}
+    for name in names:
+        again = repeated[name] > FEW * n
+        lost = f"; of {repeated[name]:,} repeated rows the last counts" if again else ""
+        meaning = f"'{name}': {size[name]:,} items, {n / size[name]:.1f} rows each{lost}"
+        ways[meaning] = {"item": name, **({"duplicates": "last", "force": True} if again else {})}
+    raise InputError(f"{rows.path}: the columns {listed(apart)} may each name the item; choose one", readings=ways)
 
 
 def _planned(table: pl.DataFrame, item: str, annotator: str) -> bool:
@@ -201,13 +205,15 @@ def finer_items(table: pl.DataFrame, item: Sequence[str], annotator: str, taken:
     return alone[:1]
 
 
-def label_columns(table: pl.DataFrame, item: str | None, annotator: str, taken: Collection[str | None]) -> list[str]:
-    """The columns that may hold labels: few values, which differ within an item and within an annotator."""
+def label_columns(
+    table: pl.DataFrame, item: str | None, annotator: str | None, taken: Collection[str | None], *, most: int = MANY
+) -> list[str]:
+    """The columns that may hold labels: at most so many values, which differ within an item and an annotator."""
     return [
         name
         for name, dtype in table.schema.items()
         if name not in (item, annotator, *taken) and not dtype.is_nested() and dtype != pl.Binary
-        if 2 <= table[name].drop_nulls().n_unique() <= MANY
+        if 2 <= table[name].drop_nulls().n_unique() <= most
         if all(of is None or table.n_unique([of, name]) > table[of].n_unique() for of in (item, annotator))
     ][:_SHOWN]
 
@@ -245,17 +251,77 @@ def label_readings(table: pl.DataFrame, labels: Sequence[str]) -> Readings:
     return {f"the labels are in '{name}'": {"label": name} for name in labels} | together
 
 
-def refuse_responses_of_a_model(table: OpenTable, chosen: Mapping[str, str | None]) -> None:
-    """Refuse a column called `response` that describes items, where others differ within them as labels do."""
-    item, annotator, response = (chosen[role] for role in ("item", "annotator", "label"))
-    if response is None or item is None or annotator is None:
+def refuse_other_uses(table: OpenTable, columns: Columns, options: Options, *, format: str) -> None:  # noqa: A002
+    """Raise where an unused column may be a time, a part of the item, the label, or a number of votes.
+
+    `format` is the format that was found. Naming it says that such a time or number is not used.
+    """
+    item, label, who = columns.item, columns.label, columns.annotator
+    parts = item_parts(item, table.columns) or [item]
+    unused = {name: plain(name) for name in table.columns if name not in (*columns.names(), *parts)}
+
+    def cells(names: Sequence[str]) -> pl.DataFrame:
+        held = table.rows(list(dict.fromkeys([*parts, *([who] if who else []), label, *names]))).table
+        flat = held.select(name for name, dtype in held.schema.items() if name == label or not dtype.is_nested())
+        return flat if item in flat.columns else flat.with_columns(pl.struct(parts).alias(item))
+
+    times = [name for name, called in unused.items() if called in WITHOUT_UNIT]
+    if times and not (columns.seconds or options.format or options.label):
+        ways: Readings = {"seconds": {"seconds": times[0]}, "anything else: it is not used": {"format": format}}
+        raise InputError(f"{table.path}: '{times[0]}' may hold seconds or milliseconds; choose", readings=ways)
+    named = [name for name, called in unused.items() if called in ITEM_PARTS or called in SYNONYMS["item"]]
+    if not unused or columns.response is not None or (format == "lists" and not named):
         return
-    whole = table.rows().table
-    labels = label_columns(whole, item, annotator, (chosen["seconds"], chosen["time"]))
-    if labels and response not in labels:
+    whole = cells(named)
+    items, rows = whole[item].n_unique(), whole.height
+    # Where people seem to judge items twice, the refusal of that names finer items.
+    if options.item is None and (who not in whole.columns or rows - whole.n_unique([item, who]) <= FEW * rows):
+        # An id that differs in most rows numbers the judgements.
+        most = {name: rows if unused[name] in ITEM_PARTS else 2 * rows // 3 for name in named if name in whole.columns}
+        if finer := [name for name in most if items < whole.n_unique([item, name]) <= most[name]]:
+            together = [[item, *more] for more in (*([name] for name in finer), finer)]
+            ways = {f"{listed(names)} together": {"item": ",".join(names)} for names in together}
+            raise InputError(
+                f"{table.path}: {listed(finer)} differs within '{item}'; choose what names the item",
+                readings=ways | {f"'{item}' alone": {"item": item}},
+            )
+    if format != "long":
+        return
+    # A user may name the item's column as that of the label.
+    distinct, numbers = whole.n_unique([*{item, label}]), []
+    if who is None and distinct == rows and not (options.format and options.label):
+        free = [name for name, called in unused.items() if called not in ABOUT_ITEMS and not names_rows(name)]
+        held = cells([name for name in free if name not in item_columns(free)])
+        held = numbers_of(held.select(pl.selectors.by_name(*free, require_all=False) - pl.selectors.boolean()))
+        # A null is no number, and its comparison is ignored.
+        varied = (column for column in held if not column.has_nulls() and column.n_unique() > 1)
+        numbers = [c.name for c in varied if (c >= 0).all() and ((c % 1 == 0).all() or (c <= 1).all())]
+    # Labels that never differ within an item describe it, where others differ.
+    named = [name for name, called in unused.items() if called in SYNONYMS["label"]]
+    rivals = [] if options.label is not None else [*unused] if distinct == items < rows else named
+    if rivals:
+        whole = cells(rivals)
+        found = label_columns(whole, None if items == rows else item, who, (item, *parts, label), most=rows)
+        many = {name: whole[name].n_unique() > MANY for name in found}
+        sliders = [name for name in named if many.get(name) and not numbers_of(whole[[name]])[name].has_nulls()]
+        others = [name for name in found if name in sliders or not many[name]]
+        if others:
+            ways = label_readings(whole, [label, *others])
+            start = {"format": "long"} if numbers else {}
+            bins = {name: {"bins": ["5"]} for name in sliders}
+            raise InputError(
+                f"{table.path}: the columns {listed([label, *others])} may each hold the label; choose",
+                readings={meaning: start | way | bins.get(way.get("label", ""), {}) for meaning, way in ways.items()},
+            )
+    if numbers:
+        ways = {"one row per vote, and the numbers are about something else": {"format": "long", "label": label}}
+        if len(numbers) > 1 and items == rows and are_counts(cells(numbers)[numbers]):
+            ways["one row per item, with numbers of votes"] = {"format": "counts", "classes": numbers}
+        remedy = f"pandas: frame.set_index(['{item}', '{label}'])['{numbers[0]}'].unstack(fill_value=0)"
         raise InputError(
-            f"{table.path}: column '{response}' does not differ within items as labels do; name theirs with label=",
-            readings=label_readings(whole, labels),
+            f"{table.path}: each item and label has one row, and {listed(numbers)} may say how many people gave it; "
+            f"write one column per class ({remedy}), or choose",
+            readings=ways,
         )
 
 

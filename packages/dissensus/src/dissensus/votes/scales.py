@@ -106,14 +106,14 @@ def refuse_names(
 ) -> None:
     """The same for the names alone; `codes` and `parts` say whether codes for no answer, and several labels, may be."""
     if parts:
-        _refuse_composites(labels, long=bool(column), path=path)
+        refuse_composites(labels, long=bool(column), path=path)
     if not force:
         _refuse_sliders(labels, votes=votes, column=column, path=path)
     if codes:
         _refuse_codes(labels, path=path)
 
 
-def _refuse_composites(labels: Sequence[str], *, long: bool, path: object) -> None:
+def refuse_composites(labels: Sequence[str], *, long: bool, path: object) -> None:
     """Refuse labels that are other labels with a mark between them, decimal commas, and objects written as text."""
     one: dict[str, dict[str, Any]] = {"each of them is a class": {"classes": list(labels)}}
     decimal = [name for name in labels if re.fullmatch(r"[-+]?\d+,\d+", name)]
@@ -126,7 +126,7 @@ def _refuse_composites(labels: Sequence[str], *, long: bool, path: object) -> No
             f"{path}: '{odd}' is an object written as text; write one row per vote, or one column for each of its names"
         )
     known = set(labels)
-    for mark in (",", "/", "+", "\n", ";", "|"):
+    for mark in (",", "/", "+", "&", "\n", ";", "|", " "):
         parts = {name: [part.strip() for part in name.split(mark)] for name in labels if mark in name}
         several = next((name for name, some in parts.items() if len(some) > 1 and known.issuperset(some)), None)
         if several is not None:

@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 
 from dissensus.errors import InputError, choices
-from dissensus.votes.cells import MISSING, describe, holds_times
+from dissensus.votes.cells import MISSING, describe, holds_times, numbers_of
 from dissensus.votes.columns import (
     ABOUT_ITEMS,
     ROW_NUMBERS,
+    SETTLED,
     choose,
     counts_people,
     guess,
@@ -90,7 +91,9 @@ def read_wide(table: OpenTable, options: Options, own: Own | None) -> Reading:
     cells = named or [name for name in beside if name not in (*about, options.panel)]
     chosen = options.format or ("wide" if annotators else "counts" if named or options.panel else None)
     if chosen is None:
-        _refuse_numbers_of_labels(rows, item)
+        if item is not None and guess("label", available) and not rows.table[item].is_unique().all():
+            # A row per item and label, and how many people gave it.
+            return read_long(table, options, own)
         label = _unnamed_label(table, rows, item, options)
         if label is not None:
             return read_long(table, replace(options, label=label), own)
@@ -172,17 +175,6 @@ def _votes_of_annotators(
     return votes
 
 
-def _refuse_numbers_of_labels(rows: Rows, item: str | None) -> None:
-    """Refuse a table with a row per item and label, and how often it was given."""
-    people = [name for name in rows.table.columns if counts_people(name)]
-    if people and guess("label", rows.table.columns) and item is not None and not rows.table[item].is_unique().all():
-        raise InputError(
-            f"{rows.path}: '{people[0]}' may say how many people gave a label; write these numbers in one column per "
-            "class (pandas: pivot), or choose",
-            readings={"one row per vote, and the number is about something else": {"format": "long"}},
-        )
-
-
 def _without_summaries(
     rows: Rows, columns: list[str], item: str | None, options: Options, notes: list[str]
 ) -> tuple[list[str], bool]:
@@ -191,13 +183,16 @@ def _without_summaries(
     notes.extend(f"left out: column '{name}', {HOLDS[kind]}" for name, kind in held.items() if kind is not None)
     votes = [name for name in columns if name not in held]
     doubtful = [name for name, kind in held.items() if kind is None] or sums_of_others(rows.table[votes])
+    if options.format == "wide" or not all(rows.table.schema[name].is_numeric() for name in votes):
+        settled = [name for name in votes if SETTLED.intersection(plain(name).split("_"))]
+        doubtful += settled if len(settled) <= len(votes) - 2 else []
     votes = [name for name in votes if name not in doubtful]
     if doubtful:
         both = [name for name in columns if name in (*votes, *doubtful)]
         people = {"no annotator": {"annotators": votes}, "an annotator": {"annotators": both}}
         classes = {"no class of a table of counts": votes, "a class of a table of counts": both}
         raise InputError(
-            f"{rows.path}: {listed(doubtful)} is called like a summary of the others or adds them up; choose one",
+            f"{rows.path}: {listed(doubtful)} is called like a summary of the others, or adds them up; choose one",
             readings=(people if options.format != "counts" and item is not None and votes else {})
             | {
                 meaning: {"format": "counts", "classes": names}
@@ -262,7 +257,7 @@ def _with_losses(rows: Rows, item: str | None, panel: list[str], options: Option
     if not lost:
         return rows
     names = rows.table[item] if item is not None else pl.Series(np.arange(rows.table.height))
-    notes += drop_notes({why: names.filter(mask).to_list() for why, mask in lost.items()}, options.dropped)
+    notes += drop_notes({why: names.filter(mask).to_list() for why, mask in lost.items()})
     return rows.without(pl.DataFrame(lost).select(pl.any_horizontal(pl.all())).to_series())
 
 
@@ -290,7 +285,7 @@ def _wide_or_counts(panel: pl.DataFrame, table: OpenTable, item: str | None) -> 
     named = [column for column in panel.columns if is_annotator(column)]
     if len(named) == panel.width or (table.across is not None and guess("annotator", [table.across])):
         return "wide"
-    numbers = panel.select(pl.all().cast(pl.Float64, strict=False))
+    numbers = numbers_of(panel)
     _refuse_shares(numbers, table)
     if numbers.null_count().sum_horizontal().item() == 0 and not named:
         other = other_meanings(numbers, wide=item is not None)

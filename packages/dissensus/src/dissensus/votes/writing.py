@@ -58,11 +58,9 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
         Votes(6 votes, 2 items, 2 classes, anonymous)
     """
     path = Path(path)
-    kind = writable_kind(path, also=(NPY,))
+    kind = check_target(path, format)
     if format is None:
         format = "counts" if kind == "npy" else "sets" if _needs_sets(votes) else "long"  # noqa: A001
-    if format not in WRITABLE or (kind == "npy" and format != "counts"):
-        raise InputError(f"{path}: {kind} cannot be written as '{format}'{choices(format, WRITABLE)}")
     if kind == "npy":
         _require_countable(votes, path)
         with whole_file(path) as part, part.open("wb") as file:
@@ -79,6 +77,15 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
     write_table(table, path, metadata={OWN: own.to_json()})
     if kind != "Parquet" and str(path) != "-":
         write_side_file(None if format == "long" and _is_plain(votes, own) else own, path)
+
+
+def check_target(path: Path, format: str | None) -> str:  # noqa: A002
+    """Return the kind of file that votes are written to; raise if it cannot be written, or not in this format."""
+    kind = writable_kind(path, also=(NPY,))
+    fit = ("counts",) if kind == "npy" else WRITABLE
+    if format not in (None, *fit):
+        raise InputError(f"{path}: {kind} cannot be written as '{format}'{choices(format, fit)}")
+    return kind
 
 
 def votes_table(votes: Votes) -> pl.DataFrame:

@@ -21,6 +21,7 @@ from dissensus.votes.cells import times_of
 from dissensus.votes.columns import Columns
 from dissensus.votes.official.opening import Format, official_file, read_json
 from dissensus.votes.rows import votes_from_rows
+from dissensus.votes.scales import refuse_composites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -153,7 +154,7 @@ def read_export(
     annotator_column, seconds, time = (
         None if table[role].is_null().all() else role for role in ("annotator", "seconds", "time")
     )
-    return votes_from_rows(
+    votes = votes_from_rows(
         pl.DataFrame(table),
         Columns(item="item", label=name, annotator=annotator_column, seconds=seconds, time=time),
         where=lambda row: kept[row].row(),
@@ -162,6 +163,9 @@ def read_export(
         duplicates=duplicates,
         notes=notes,
     )
+    if classes is None and votes.judgement is None and votes.none is None:
+        refuse_composites(votes.classes, long=False, path=path)
+    return votes
 
 
 def labels_of(value: Any) -> list[str] | None:
