@@ -4,7 +4,7 @@ Votes:     read_votes, write_votes, votes_from_counts, inspect, agreement, load,
            subsample, count_votes, swap_sides, Votes
 Labels:    label, expand (to rows with weights, for scikit-learn), LabelDistribution
 Training:  deliver, loader, losses, hf, lightning, sklearn; whole studies: run, open_study, load_model
-Scores:    evaluate, Evaluator, metrics, report, plot; where a run ended: basins
+Scores:    evaluate, metrics, report, plot; where a run ended: basins
 Questions: plan (how many items and votes?), stand_in (may a model take a person's place?), ranking (who wins?)
 Together:  combine (predictions and votes), plan_with_model (how many votes beside it?), prediction_sets (which classes
            hold a person's answer?), defer (when to ask people)
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from dissensus import plot as plot
     from dissensus.datasets import load as load
     from dissensus.errors import InputError as InputError
-    from dissensus.evaluation import Evaluator as Evaluator
     from dissensus.evaluation import evaluate as evaluate
     from dissensus.evaluation import metrics as metrics
     from dissensus.evaluation.stand_in import stand_in as stand_in

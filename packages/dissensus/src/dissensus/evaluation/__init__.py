@@ -35,6 +35,5 @@ if TYPE_CHECKING:
     from dissensus.evaluation.predictions import align_predictions as align_predictions
     from dissensus.evaluation.predictions import read_predictions as read_predictions
     from dissensus.evaluation.probabilities import Predictions as Predictions
-    from dissensus.evaluation.streaming import Evaluator as Evaluator
 
 __getattr__, __dir__ = lazy_names(__name__)
