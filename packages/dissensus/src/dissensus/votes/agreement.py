@@ -10,15 +10,17 @@ Where all votes name one class, chance alone would agree as well, and alpha and 
 is no variation that a panel could agree on. AC1 is 1.0 there, because its chance counts the classes that nobody chose;
 of a single class it is 0 / 0 too.
 
-Intervals are percentile bootstrap intervals over items.
+Intervals are percentile bootstrap intervals over items. Where three annotators or more are known, the intervals are over
+annotators as well: the same few people may have judged all items, and other people may agree less or more.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
+from scipy.special import stdtrit
 
 from dissensus.arrays import cross_counts
 from dissensus.bootstrap import Estimate, Seed, distinct_rows, percentile_estimate, resampled_sums, resampled_weights
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
 Level = Literal["nominal", "ordinal", "interval"]
 """What the classes are to Krippendorff's alpha: names, ranks, or numbers on a scale."""
+
+GROUPS: Final = 20
+"""Maximum number of groups of annotators that are left out in turn."""
 
 TITLES: Final = {
     "krippendorff_alpha_nominal": "Krippendorff's alpha, nominal",
@@ -76,18 +81,12 @@ def krippendorff_alpha(
     """
     if level not in ("nominal", "ordinal", "interval"):
         raise InputError(f"alpha: unknown level '{level}'; choose nominal, ordinal or interval")
-    rows, seed = _rows(votes), _replayable(seed)
-    if level == "nominal":
-        recipe = _nominal(rows)
-    else:
-        if isinstance(votes, Votes) and not single_choice(votes):
-            raise InputError(
-                f"alpha: judgements with several votes or none have no single place on a scale, as level='{level}' "
-                "needs; use level='nominal', or class_alpha"
-            )
-        places = _places(votes, rows, scale)
-        recipe = _interval(rows, places) if level == "interval" else _ordinal(rows, resamples=resamples, seed=seed)
-    return _estimates(rows, [recipe], resamples=resamples, seed=seed)[f"krippendorff_alpha_{level}"]
+    if level != "nominal" and isinstance(votes, Votes) and not single_choice(votes):
+        raise InputError(
+            f"alpha: judgements with several votes or none have no single place on a scale, as level='{level}' "
+            "needs; use level='nominal', or class_alpha"
+        )
+    return _estimates(votes, [level], scale=scale, resamples=resamples, seed=seed)[f"krippendorff_alpha_{level}"]
 
 
 def fleiss_kappa(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0) -> Estimate:
@@ -97,7 +96,7 @@ def fleiss_kappa(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed 
     with p_k the share of class k among all votes of those items. With equally many votes per item this is Fleiss'
     formula.
     """
-    return _nominal_estimates(votes, resamples=resamples, seed=seed)["fleiss_kappa"]
+    return _estimates(votes, ["nominal"], resamples=resamples, seed=seed)["fleiss_kappa"]
 
 
 def gwet_ac1(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0) -> Estimate:
@@ -107,7 +106,7 @@ def gwet_ac1(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0)
     class k, and K the number of classes that could be chosen, voted for or not. Items with one judgement do not
     count, here as in the other statistics (Gwet's own programs let them count in q_k).
     """
-    return _nominal_estimates(votes, resamples=resamples, seed=seed)["gwet_ac1"]
+    return _estimates(votes, ["nominal"], resamples=resamples, seed=seed)["gwet_ac1"]
 
 
 def pairwise_agreement(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0) -> Estimate:
@@ -116,14 +115,18 @@ def pairwise_agreement(votes: Votes | ArrayLike, *, resamples: int = 1000, seed:
     Every pair weighs the same, so an item with m judgements weighs m (m - 1) / 2; the mean that weighs every item the
     same is the P_o of `fleiss_kappa`.
     """
-    return _nominal_estimates(votes, resamples=resamples, seed=seed)["pairwise_agreement"]
+    return _estimates(votes, ["nominal"], resamples=resamples, seed=seed)["pairwise_agreement"]
 
 
 class Agreement(Framed, dict[str, Estimate]):
-    """Statistics of agreement by their name in `TITLES`, in the order of a report."""
+    """Statistics of agreement by their name in `TITLES`, in the order of a report; `over` is what intervals are over."""
+
+    over: str = "items"
 
     def __repr__(self) -> str:
-        return "\n".join(f"{TITLES[name]}: {estimate}" for name, estimate in self.items())
+        known = any(estimate.low is not None for estimate in self.values())
+        lines = [f"{TITLES[name]}: {estimate}" for name, estimate in self.items()]
+        return "\n".join(lines + [f"(95 % intervals over {self.over})"] * known)
 
     def records(self) -> list[dict[str, Any]]:
         """A row per statistic."""
@@ -139,7 +142,7 @@ def agreement(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0) -> A
     Args:
         votes: votes, or what `read_votes` reads, or an (items, classes) array of counts.
         resamples: bootstrap resamples of items for the intervals; 0 for none.
-        seed: of the bootstrap.
+        seed: of the bootstrap, and of the groups of annotators that are left out in turn.
 
     Examples:
         >>> import dissensus as dis
@@ -157,13 +160,11 @@ def agreement(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0) -> A
         from dissensus.votes.reading import votes_in
 
         votes = votes_in(votes)
-    rows, seed = _rows(votes), _replayable(seed)
-    recipes = [_nominal(rows)]
-    if votes.ordered and single_choice(votes):
-        recipes.append(_interval(rows, _places(votes, rows, None)))
-        recipes.append(_ordinal(rows, resamples=resamples, seed=seed))
-    result = _estimates(rows, recipes, resamples=resamples, seed=seed)
-    return Agreement({name: result[name] for name in TITLES if name in result})
+    levels: tuple[Level, ...] = get_args(Level) if votes.ordered and single_choice(votes) else ("nominal",)
+    result = _estimates(votes, levels, resamples=resamples, seed=seed)
+    agreed = Agreement({name: result[name] for name in TITLES if name in result})
+    agreed.over = interval_over(votes)
+    return agreed
 
 
 @dataclass(frozen=True)
@@ -185,10 +186,9 @@ def class_alpha(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> dict[
 
     A class that a judgement does not vote for was answered with no. The class `none` is not a question and is left out.
     """
-    unsure = np.zeros_like(votes.counts)
-    if votes.unsure is not None:
-        unsure = cross_counts(votes.item[votes.unsure], votes.label[votes.unsure], votes.counts.shape)
-    yes = votes.counts - unsure
+    who, said = votes.judgement_annotator, np.ones(votes.n_judgements, dtype=np.int32)
+    panel = None if votes.annotators is None or who is None else replace(votes.annotators, code=who)
+    answered = Votes(votes.judgement_item, said, items=votes.items, classes=("yes", "no", "unsure"), annotators=panel)
     out = {}
     for k, name in enumerate(votes.classes):
         if k == votes.none:
@@ -199,12 +199,15 @@ def class_alpha(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> dict[
                 f"votes: item {votes.items[no.argmin()]} has more votes for class '{name}' than judgements; "
                 "a judgement answers each class once"
             )
-        alpha = krippendorff_alpha(np.column_stack([yes[:, k], no, unsure[:, k]]), resamples=resamples, seed=seed)
-        sure = np.column_stack([yes[:, k], no])
+        mine, label = votes.label == k, said.copy()
+        label[votes.judgement_of_vote[mine]] = 0 if votes.unsure is None else 2 * votes.unsure[mine]
+        answers = replace(answered, label=label)
+        sure = answers.take_judgements(np.flatnonzero(label < 2))
+        alpha = krippendorff_alpha(answers, resamples=resamples, seed=seed)
         without: Estimate | None = None
-        if not unsure[:, k].any():
+        if len(sure) == len(answers):
             without = alpha
-        elif (sure.sum(axis=1) >= 2).any():
+        elif (sure.panel_size >= 2).any():
             without = krippendorff_alpha(sure, resamples=resamples, seed=seed)
         out[name] = ClassAlpha(alpha, without)
     return out
@@ -310,22 +313,93 @@ class _Recipe:
     values: Callable[[Table], dict[str, Floats]]
 
 
-def _estimates(rows: _PairableItems, recipes: Sequence[_Recipe], *, resamples: int, seed: Seed) -> dict[str, Estimate]:
+def interval_over(votes: Votes | ArrayLike) -> str:
+    """Return what the intervals of these votes are over: with three annotators or more, over these too."""
+    people = 0 if not isinstance(votes, Votes) or votes.annotators is None else np.unique(votes.annotators.code).size
+    return "items and annotators" if people > 2 else "items"
+
+
+def _estimates(
+    votes: Votes | ArrayLike,
+    levels: Sequence[Level],
+    *,
+    scale: ArrayLike | None = None,
+    resamples: int,
+    seed: Seed,
+) -> dict[str, Estimate]:
+    """Return the statistics of each level, with intervals over what `interval_over` says."""
+    seed = _replayable(seed)
+    drawn = _resampled(votes, levels, scale, resamples=resamples, seed=seed)
+    estimates = {name: percentile_estimate(values) for name, values in drawn.items()}
+    if not resamples or not isinstance(votes, Votes) or interval_over(votes) == "items":
+        return estimates
+    try:
+        reach = _reach_of_annotators(
+            votes, lambda part: _resampled(part, levels, scale, resamples=0, seed=seed), seed=seed
+        )
+    except InputError:
+        # Without some of the annotators no item has two judgements, and what others would say is not known.
+        reach = dict.fromkeys(estimates, (np.nan, np.nan))
+    least = {"pairwise_agreement": 0.0}
+    return {name: _widened(each, *reach[name], least=least.get(name, -1.0)) for name, each in estimates.items()}
+
+
+def _resampled(
+    votes: Votes | ArrayLike, levels: Sequence[Level], scale: ArrayLike | None, *, resamples: int, seed: int
+) -> dict[str, Floats]:
+    """Return by name the (1 + resamples,) statistics of the votes and of bootstrap resamples of their items."""
+    rows, recipes = _rows(votes), []
+    if "nominal" in levels:
+        recipes.append(_nominal(rows))
+    if "interval" in levels:
+        recipes.append(_interval(rows, _places(votes, rows, scale)))
+    if "ordinal" in levels:
+        recipes.append(_ordinal(rows, resamples=resamples, seed=seed))
+
     def contributions(block: slice) -> Table:
         return np.hstack([recipe.columns(rows[block]) for recipe in recipes])
 
     sums = resampled_sums(rows.times, contributions, resamples=resamples, seed=seed)
     parts = np.split(sums, np.cumsum([recipe.width for recipe in recipes])[:-1], axis=1)
-    return {
-        name: percentile_estimate(values)
-        for recipe, part in zip(recipes, parts, strict=True)
-        for name, values in recipe.values(part).items()
-    }
+    values = (recipe.values(part) for recipe, part in zip(recipes, parts, strict=True))
+    return {name: of_one for each in values for name, of_one in each.items()}
 
 
-def _nominal_estimates(votes: Votes | ArrayLike, *, resamples: int, seed: Seed) -> dict[str, Estimate]:
-    rows = _rows(votes)
-    return _estimates(rows, [_nominal(rows)], resamples=resamples, seed=seed)
+def _reach_of_annotators(
+    votes: Votes, statistics: Callable[[Votes], dict[str, Floats]], *, seed: int
+) -> dict[str, tuple[float, float]]:
+    """Return by name how far other annotators would move a statistic at 95 %, and how far beyond the noise of votes.
+
+    The variance is the jackknife's (Tukey 1958): annotators, or groups of them at random, are left out in turn. Groups
+    to which votes are dealt by chance show the noise of single votes, which the bootstrap over items holds already.
+    """
+    who, rng = votes.judgement_annotator, np.random.default_rng(seed)
+    assert who is not None
+    judged = np.bincount(who)
+    people = rng.permutation(np.flatnonzero(judged))
+    groups = min(people.size, GROUPS)
+    group = np.zeros(judged.size, dtype=np.int64)
+    group[people] = np.arange(people.size) % groups
+
+    def variances(of: Ints) -> dict[str, float]:
+        left = [statistics(votes.take_judgements(np.flatnonzero(of != one))) for one in range(groups)]
+        return {name: (groups - 1) * float(np.var([each[name][0] for each in left])) for name in left[0]}
+
+    every, chance = variances(group[who]), variances(rng.permutation(group[who]))
+    # So many annotators with equal shares of the judgements would stand for as many.
+    equal = judged.sum() ** 2 / (judged**2).sum()
+    t = -float(stdtrit(max(1, round(min(groups, equal)) - 1), 0.025))
+    beyond = {name: max(every[name] - chance[name], 0.0) for name in every}
+    return {name: (t * every[name] ** 0.5, t * beyond[name] ** 0.5) for name in every}
+
+
+def _widened(estimate: Estimate, every: float, beyond: float, *, least: float) -> Estimate:
+    """Return an estimate whose interval over items holds the reach of other annotators as well."""
+    value, low, high = estimate.value, estimate.low, estimate.high
+    if low is None or high is None or np.isnan(every):
+        return replace(estimate, low=None, high=None)
+    below, above = (max(every, float(np.hypot(end - value, beyond))) for end in (low, high))
+    return replace(estimate, low=min(low, max(least, value - below)), high=max(high, min(1.0, value + above)))
 
 
 def _nominal(rows: _PairableItems) -> _Recipe:
