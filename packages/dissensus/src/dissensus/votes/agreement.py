@@ -10,7 +10,7 @@ Where all votes name one class, chance alone would agree as well, and alpha and 
 is no variation that a panel could agree on. AC1 is 1.0 there, because its chance counts the classes that nobody chose;
 of a single class it is 0 / 0 too.
 
-Intervals are percentile bootstrap intervals over items. Where three annotators or more are known, the intervals are over
+Intervals are percentile bootstrap intervals over items. If three annotators or more are named, the intervals are over
 annotators as well: the same few people may have judged all items, and other people may agree less or more.
 """
 
@@ -119,7 +119,7 @@ def pairwise_agreement(votes: Votes | ArrayLike, *, resamples: int = 1000, seed:
 
 
 class Agreement(Framed, dict[str, Estimate]):
-    """Statistics of agreement by their name in `TITLES`, in the order of a report; `over` is what intervals are over."""
+    """Statistics of agreement by their name in `TITLES`, in the order of a report, with intervals over `over`."""
 
     over: str = "items"
 
@@ -188,7 +188,9 @@ def class_alpha(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> dict[
     """
     who, said = votes.judgement_annotator, np.ones(votes.n_judgements, dtype=np.int32)
     panel = None if votes.annotators is None or who is None else replace(votes.annotators, code=who)
-    answered = Votes(votes.judgement_item, said, items=votes.items, classes=("yes", "no", "unsure"), annotators=panel)
+    answered = Votes(
+        item=votes.judgement_item, label=said, items=votes.items, classes=("yes", "no", "unsure"), annotators=panel
+    )
     out = {}
     for k, name in enumerate(votes.classes):
         if k == votes.none:
@@ -314,34 +316,53 @@ class _Recipe:
 
 
 def interval_over(votes: Votes | ArrayLike) -> str:
-    """Return what the intervals of these votes are over: with three annotators or more, over these too."""
-    people = 0 if not isinstance(votes, Votes) or votes.annotators is None else np.unique(votes.annotators.code).size
-    return "items and annotators" if people > 2 else "items"
+    """Return what the intervals of these votes are over: over annotators as well, if there are three or more."""
+    who = votes.annotators if isinstance(votes, Votes) else None
+    return "items" if who is None or np.unique(who.code).size < 3 else "items and annotators"
 
 
 def _estimates(
-    votes: Votes | ArrayLike,
-    levels: Sequence[Level],
-    *,
-    scale: ArrayLike | None = None,
-    resamples: int,
-    seed: Seed,
+    votes: Votes | ArrayLike, levels: Sequence[Level], *, scale: ArrayLike | None = None, resamples: int, seed: Seed
 ) -> dict[str, Estimate]:
-    """Return the statistics of each level, with intervals over what `interval_over` says."""
+    """Return by name the statistics of these levels, with intervals over what `interval_over` says.
+
+    The variance between annotators is the jackknife's (Tukey 1958): they, or groups of them at random, are left out in
+    turn. Groups to which votes are dealt by chance show the part of it that is the noise of single votes, which the
+    bootstrap over items holds already. An interval reaches as far as both parts together, or the annotators' alone.
+    """
     seed = _replayable(seed)
     drawn = _resampled(votes, levels, scale, resamples=resamples, seed=seed)
     estimates = {name: percentile_estimate(values) for name, values in drawn.items()}
     if not resamples or not isinstance(votes, Votes) or interval_over(votes) == "items":
         return estimates
+    rng = np.random.default_rng(seed)
+    _, who = np.unique(votes.judgement_annotator, return_inverse=True)
+    judged = np.bincount(who)
+    groups = min(judged.size, GROUPS)
+    group = (rng.permutation(judged.size) % groups)[who]
+
+    def variances(group: Ints) -> dict[str, float]:
+        parts = (votes.take_judgements(np.flatnonzero(group != one)) for one in range(groups))
+        left = [_resampled(part, levels, scale, resamples=0, seed=seed) for part in parts]
+        return {name: (groups - 1) * float(np.var([each[name][0] for each in left])) for name in drawn}
+
     try:
-        reach = _reach_of_annotators(
-            votes, lambda part: _resampled(part, levels, scale, resamples=0, seed=seed), seed=seed
-        )
+        every, chance = variances(group), variances(rng.permutation(group))
     except InputError:
-        # Without some of the annotators no item has two judgements, and what others would say is not known.
-        reach = dict.fromkeys(estimates, (np.nan, np.nan))
-    least = {"pairwise_agreement": 0.0}
-    return {name: _widened(each, *reach[name], least=least.get(name, -1.0)) for name, each in estimates.items()}
+        # Without some of the annotators no item has two judgements.
+        every = chance = dict.fromkeys(drawn, np.nan)
+    # So many annotators with equal shares of the judgements would weigh as much.
+    equal = judged.sum() ** 2 / (judged**2).sum()
+    t = -float(stdtrit(max(1, round(min(groups, equal)) - 1), 0.025))
+    for name, each in estimates.items():
+        ends = None, None
+        if each.low is not None and each.high is not None and not np.isnan(every[name]):
+            alone, more = t * np.sqrt([every[name], max(every[name] - chance[name], 0.0)])
+            below, above = (max(alone, np.hypot(end - each.value, more)) for end in (each.low, each.high))
+            least = max(each.value - below, 0.0 if name == "pairwise_agreement" else -1.0)
+            ends = min(each.low, float(least)), max(each.high, min(1.0, float(each.value + above)))
+        estimates[name] = replace(each, low=ends[0], high=ends[1])
+    return estimates
 
 
 def _resampled(
@@ -363,43 +384,6 @@ def _resampled(
     parts = np.split(sums, np.cumsum([recipe.width for recipe in recipes])[:-1], axis=1)
     values = (recipe.values(part) for recipe, part in zip(recipes, parts, strict=True))
     return {name: of_one for each in values for name, of_one in each.items()}
-
-
-def _reach_of_annotators(
-    votes: Votes, statistics: Callable[[Votes], dict[str, Floats]], *, seed: int
-) -> dict[str, tuple[float, float]]:
-    """Return by name how far other annotators would move a statistic at 95 %, and how far beyond the noise of votes.
-
-    The variance is the jackknife's (Tukey 1958): annotators, or groups of them at random, are left out in turn. Groups
-    to which votes are dealt by chance show the noise of single votes, which the bootstrap over items holds already.
-    """
-    who, rng = votes.judgement_annotator, np.random.default_rng(seed)
-    assert who is not None
-    judged = np.bincount(who)
-    people = rng.permutation(np.flatnonzero(judged))
-    groups = min(people.size, GROUPS)
-    group = np.zeros(judged.size, dtype=np.int64)
-    group[people] = np.arange(people.size) % groups
-
-    def variances(of: Ints) -> dict[str, float]:
-        left = [statistics(votes.take_judgements(np.flatnonzero(of != one))) for one in range(groups)]
-        return {name: (groups - 1) * float(np.var([each[name][0] for each in left])) for name in left[0]}
-
-    every, chance = variances(group[who]), variances(rng.permutation(group[who]))
-    # So many annotators with equal shares of the judgements would stand for as many.
-    equal = judged.sum() ** 2 / (judged**2).sum()
-    t = -float(stdtrit(max(1, round(min(groups, equal)) - 1), 0.025))
-    beyond = {name: max(every[name] - chance[name], 0.0) for name in every}
-    return {name: (t * every[name] ** 0.5, t * beyond[name] ** 0.5) for name in every}
-
-
-def _widened(estimate: Estimate, every: float, beyond: float, *, least: float) -> Estimate:
-    """Return an estimate whose interval over items holds the reach of other annotators as well."""
-    value, low, high = estimate.value, estimate.low, estimate.high
-    if low is None or high is None or np.isnan(every):
-        return replace(estimate, low=None, high=None)
-    below, above = (max(every, float(np.hypot(end - value, beyond))) for end in (low, high))
-    return replace(estimate, low=min(low, max(least, value - below)), high=max(high, min(1.0, value + above)))
 
 
 def _nominal(rows: _PairableItems) -> _Recipe:

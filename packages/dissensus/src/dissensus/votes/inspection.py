@@ -452,8 +452,7 @@ def _change(inspection: Inspection) -> str:
 def _look(inspection: Inspection) -> str:
     if inspection.annotators is None:
         return (
-            "Who voted is not known: nobody can be looked at, and if the same few people judged all items, the "
-            "intervals are too narrow."
+            "Who voted is not known, so nobody can be looked at; if a few people judged all, intervals are too narrow."
         )
     if inspection.annotator_agreement is None:
         return "Nobody is listed beside groups."
