@@ -227,7 +227,7 @@ def test_votes_that_all_name_one_class_have_no_alpha_and_say_why(classes: list[s
         assert told["agreement"][name]["value"] is None
         assert told["agreement"][name]["reason"] == "no variation"
     assert told["split_half"]["probabilities"]["value"] is None
-    assert "agree in 100% of cases (100% to 100%); Krippendorff's alpha is not defined: no variation." in str(found)
+    assert "agree in 100% of cases (100% to 100%, over items); Krippendorff's alpha is not defined: no variation." in str(found)
     assert "Krippendorff's alpha, nominal   not defined: no variation" in str(found)
     write_page(found, votes, tmp_path / "page.html", title="all alike")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

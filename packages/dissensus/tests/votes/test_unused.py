@@ -160,7 +160,7 @@ def test_read_votes_takes_what_the_question_about_numbers_advises() -> None:
     frame = table(item=list("aabbc"), label=["yes", "no", "yes", "no", "yes"], freq=NUMBERS["frequencies"])
     with pytest.raises(InputError) as refusal:
         dis.read_votes(frame)
-    advice = refusal.value.sentence.partition("(pandas: ")[2].partition("), or")[0]
+    advice = refusal.value.sentence.partition("(pandas: ")[2].partition("); choose")[0]
     counts = eval(advice, {"frame": frame})
     assert dis.read_votes(counts).counts.tolist() == [[1, 9], [8, 2], [0, 5]]
 

@@ -187,9 +187,7 @@ def main() -> None:
     try:
         arguments = with_json_to(sys.argv[1:])
         _refuse_repeated(arguments)
-        code = app(args=arguments, standalone_mode=False)
-        sys.stdout.flush()
-        raise SystemExit(code)
+        raise SystemExit(app(args=arguments, standalone_mode=False) or sys.stdout.flush())
     except InputError as error:
         sentence, *ways = _refusal(error, sys.argv[1:])
         sys.stderr.write("\n".join([f"dissensus: {as_typed(sentence, sys.argv[1:])}", *ways, ""]))
@@ -209,11 +207,9 @@ def main() -> None:
     except OSError as error:
         if error.errno not in _NOT_WRITTEN:
             raise
+        what = f"{error.filename or 'standard output'}: cannot be written ({error.strerror})"
+        sys.stderr.write(f"dissensus: {what}; choose another place, or make room\n")
         with suppress(OSError):
             # What is left of the output is not written once more when Python ends.
             sys.stdout.close()
-        place = error.filename or "standard output"
-        sys.stderr.write(
-            f"dissensus: {place}: cannot be written ({error.strerror}); choose another place, or make room\n"
-        )
         raise SystemExit(2) from None

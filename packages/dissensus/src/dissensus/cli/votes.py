@@ -244,7 +244,8 @@ def _print_agreement(result: Inspection) -> None:
     rows |= {f"alpha of '{plain(name)}'": agreement.alpha for name, agreement in by_class[:SHOWN]}
     if not rows:
         return
-    lines = table("", ">value", ">95 % interval", title="Agreement")
+    title = f"Agreement (95 % intervals over {result.over}, of split-half over items)"
+    lines = table("", ">value", ">95 % interval", title=title)
     for title, estimate in rows.items():
         interval = "" if estimate.low is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
         lines.add_row(title, f"{estimate.value:.3f}" if estimate.defined else str(estimate), interval)

@@ -10,15 +10,17 @@ Where all votes name one class, chance alone would agree as well, and alpha and 
 is no variation that a panel could agree on. AC1 is 1.0 there, because its chance counts the classes that nobody chose;
 of a single class it is 0 / 0 too.
 
-Intervals are percentile bootstrap intervals over items.
+Intervals are percentile bootstrap intervals over items. If three annotators or more are named, the intervals are over
+annotators as well: the same few people may have judged all items, and other people may agree less or more.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
+from scipy.special import stdtrit
 
 from dissensus.arrays import cross_counts
 from dissensus.bootstrap import Estimate, Seed, distinct_rows, percentile_estimate, resampled_sums, resampled_weights
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
 Level = Literal["nominal", "ordinal", "interval"]
 """What the classes are to Krippendorff's alpha: names, ranks, or numbers on a scale."""
+
+GROUPS: Final = 20
+"""Maximum number of groups of annotators that are left out in turn."""
 
 TITLES: Final = {
     "krippendorff_alpha_nominal": "Krippendorff's alpha, nominal",
@@ -76,18 +81,12 @@ def krippendorff_alpha(
     """
     if level not in ("nominal", "ordinal", "interval"):
         raise InputError(f"alpha: unknown level '{level}'; choose nominal, ordinal or interval")
-    rows, seed = _rows(votes), _replayable(seed)
-    if level == "nominal":
-        recipe = _nominal(rows)
-    else:
-        if isinstance(votes, Votes) and not single_choice(votes):
-            raise InputError(
-                f"alpha: judgements with several votes or none have no single place on a scale, as level='{level}' "
-                "needs; use level='nominal', or class_alpha"
-            )
-        places = _places(votes, rows, scale)
-        recipe = _interval(rows, places) if level == "interval" else _ordinal(rows, resamples=resamples, seed=seed)
-    return _estimates(rows, [recipe], resamples=resamples, seed=seed)[f"krippendorff_alpha_{level}"]
+    if level != "nominal" and isinstance(votes, Votes) and not single_choice(votes):
+        raise InputError(
+            f"alpha: judgements with several votes or none have no single place on a scale, as level='{level}' "
+            "needs; use level='nominal', or class_alpha"
+        )
+    return _estimates(votes, [level], scale=scale, resamples=resamples, seed=seed)[f"krippendorff_alpha_{level}"]
 
 
 def fleiss_kappa(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0) -> Estimate:
@@ -97,7 +96,7 @@ def fleiss_kappa(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed 
     with p_k the share of class k among all votes of those items. With equally many votes per item this is Fleiss'
     formula.
     """
-    return _nominal_estimates(votes, resamples=resamples, seed=seed)["fleiss_kappa"]
+    return _estimates(votes, ["nominal"], resamples=resamples, seed=seed)["fleiss_kappa"]
 
 
 def gwet_ac1(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0) -> Estimate:
@@ -107,7 +106,7 @@ def gwet_ac1(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0)
     class k, and K the number of classes that could be chosen, voted for or not. Items with one judgement do not
     count, here as in the other statistics (Gwet's own programs let them count in q_k).
     """
-    return _nominal_estimates(votes, resamples=resamples, seed=seed)["gwet_ac1"]
+    return _estimates(votes, ["nominal"], resamples=resamples, seed=seed)["gwet_ac1"]
 
 
 def pairwise_agreement(votes: Votes | ArrayLike, *, resamples: int = 1000, seed: Seed = 0) -> Estimate:
@@ -116,14 +115,18 @@ def pairwise_agreement(votes: Votes | ArrayLike, *, resamples: int = 1000, seed:
     Every pair weighs the same, so an item with m judgements weighs m (m - 1) / 2; the mean that weighs every item the
     same is the P_o of `fleiss_kappa`.
     """
-    return _nominal_estimates(votes, resamples=resamples, seed=seed)["pairwise_agreement"]
+    return _estimates(votes, ["nominal"], resamples=resamples, seed=seed)["pairwise_agreement"]
 
 
 class Agreement(Framed, dict[str, Estimate]):
-    """Statistics of agreement by their name in `TITLES`, in the order of a report."""
+    """Statistics of agreement by their name in `TITLES`, in the order of a report, with intervals over `over`."""
+
+    over: str = "items"
 
     def __repr__(self) -> str:
-        return "\n".join(f"{TITLES[name]}: {estimate}" for name, estimate in self.items())
+        known = any(estimate.low is not None for estimate in self.values())
+        lines = [f"{TITLES[name]}: {estimate}" for name, estimate in self.items()]
+        return "\n".join(lines + [f"(95 % intervals over {self.over})"] * known)
 
     def records(self) -> list[dict[str, Any]]:
         """A row per statistic."""
@@ -139,7 +142,7 @@ def agreement(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0) -> A
     Args:
         votes: votes, or what `read_votes` reads, or an (items, classes) array of counts.
         resamples: bootstrap resamples of items for the intervals; 0 for none.
-        seed: of the bootstrap.
+        seed: of the bootstrap, and of the groups of annotators that are left out in turn.
 
     Examples:
         >>> import dissensus as dis
@@ -157,13 +160,11 @@ def agreement(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0) -> A
         from dissensus.votes.reading import votes_in
 
         votes = votes_in(votes)
-    rows, seed = _rows(votes), _replayable(seed)
-    recipes = [_nominal(rows)]
-    if votes.ordered and single_choice(votes):
-        recipes.append(_interval(rows, _places(votes, rows, None)))
-        recipes.append(_ordinal(rows, resamples=resamples, seed=seed))
-    result = _estimates(rows, recipes, resamples=resamples, seed=seed)
-    return Agreement({name: result[name] for name in TITLES if name in result})
+    levels: tuple[Level, ...] = get_args(Level) if votes.ordered and single_choice(votes) else ("nominal",)
+    result = _estimates(votes, levels, resamples=resamples, seed=seed)
+    agreed = Agreement({name: result[name] for name in TITLES if name in result})
+    agreed.over = interval_over(votes)
+    return agreed
 
 
 @dataclass(frozen=True)
@@ -185,10 +186,11 @@ def class_alpha(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> dict[
 
     A class that a judgement does not vote for was answered with no. The class `none` is not a question and is left out.
     """
-    unsure = np.zeros_like(votes.counts)
-    if votes.unsure is not None:
-        unsure = cross_counts(votes.item[votes.unsure], votes.label[votes.unsure], votes.counts.shape)
-    yes = votes.counts - unsure
+    who, said = votes.judgement_annotator, np.ones(votes.n_judgements, dtype=np.int32)
+    panel = None if votes.annotators is None or who is None else replace(votes.annotators, code=who)
+    answered = Votes(
+        item=votes.judgement_item, label=said, items=votes.items, classes=("yes", "no", "unsure"), annotators=panel
+    )
     out = {}
     for k, name in enumerate(votes.classes):
         if k == votes.none:
@@ -199,12 +201,15 @@ def class_alpha(votes: Votes, *, resamples: int = 1000, seed: Seed = 0) -> dict[
                 f"votes: item {votes.items[no.argmin()]} has more votes for class '{name}' than judgements; "
                 "a judgement answers each class once"
             )
-        alpha = krippendorff_alpha(np.column_stack([yes[:, k], no, unsure[:, k]]), resamples=resamples, seed=seed)
-        sure = np.column_stack([yes[:, k], no])
+        mine, label = votes.label == k, said.copy()
+        label[votes.judgement_of_vote[mine]] = 0 if votes.unsure is None else 2 * votes.unsure[mine]
+        answers = replace(answered, label=label)
+        sure = answers.take_judgements(np.flatnonzero(label < 2))
+        alpha = krippendorff_alpha(answers, resamples=resamples, seed=seed)
         without: Estimate | None = None
-        if not unsure[:, k].any():
+        if len(sure) == len(answers):
             without = alpha
-        elif (sure.sum(axis=1) >= 2).any():
+        elif (sure.panel_size >= 2).any():
             without = krippendorff_alpha(sure, resamples=resamples, seed=seed)
         out[name] = ClassAlpha(alpha, without)
     return out
@@ -310,22 +315,75 @@ class _Recipe:
     values: Callable[[Table], dict[str, Floats]]
 
 
-def _estimates(rows: _PairableItems, recipes: Sequence[_Recipe], *, resamples: int, seed: Seed) -> dict[str, Estimate]:
+def interval_over(votes: Votes | ArrayLike) -> str:
+    """Return what the intervals of these votes are over: over annotators as well, if there are three or more."""
+    who = votes.annotators if isinstance(votes, Votes) else None
+    return "items" if who is None or np.unique(who.code).size < 3 else "items and annotators"
+
+
+def _estimates(
+    votes: Votes | ArrayLike, levels: Sequence[Level], *, scale: ArrayLike | None = None, resamples: int, seed: Seed
+) -> dict[str, Estimate]:
+    """Return by name the statistics of these levels, with intervals over what `interval_over` says.
+
+    The variance between annotators is the jackknife's (Tukey 1958): they, or groups of them at random, are left out in
+    turn. Groups to which votes are dealt by chance show the part of it that is the noise of single votes, which the
+    bootstrap over items holds already. An interval reaches as far as both parts together, or the annotators' alone.
+    """
+    seed = _replayable(seed)
+    drawn = _resampled(votes, levels, scale, resamples=resamples, seed=seed)
+    estimates = {name: percentile_estimate(values) for name, values in drawn.items()}
+    if not resamples or not isinstance(votes, Votes) or interval_over(votes) == "items":
+        return estimates
+    rng = np.random.default_rng(seed)
+    _, who = np.unique(votes.judgement_annotator, return_inverse=True)
+    judged = np.bincount(who)
+    groups = min(judged.size, GROUPS)
+    group = (rng.permutation(judged.size) % groups)[who]
+
+    def variances(group: Ints) -> dict[str, float]:
+        parts = (votes.take_judgements(np.flatnonzero(group != one)) for one in range(groups))
+        left = [_resampled(part, levels, scale, resamples=0, seed=seed) for part in parts]
+        return {name: (groups - 1) * float(np.var([each[name][0] for each in left])) for name in drawn}
+
+    try:
+        every, chance = variances(group), variances(rng.permutation(group))
+    except InputError:
+        # Without some of the annotators no item has two judgements.
+        every = chance = dict.fromkeys(drawn, np.nan)
+    # So many annotators with equal shares of the judgements would weigh as much.
+    equal = judged.sum() ** 2 / (judged**2).sum()
+    t = -float(stdtrit(max(1, round(min(groups, equal)) - 1), 0.025))
+    for name, each in estimates.items():
+        ends = None, None
+        if each.low is not None and each.high is not None and not np.isnan(every[name]):
+            alone, more = t * np.sqrt([every[name], max(every[name] - chance[name], 0.0)])
+            below, above = (max(alone, np.hypot(end - each.value, more)) for end in (each.low, each.high))
+            least = max(each.value - below, 0.0 if name == "pairwise_agreement" else -1.0)
+            ends = min(each.low, float(least)), max(each.high, min(1.0, float(each.value + above)))
+        estimates[name] = replace(each, low=ends[0], high=ends[1])
+    return estimates
+
+
+def _resampled(
+    votes: Votes | ArrayLike, levels: Sequence[Level], scale: ArrayLike | None, *, resamples: int, seed: int
+) -> dict[str, Floats]:
+    """Return by name the (1 + resamples,) statistics of the votes and of bootstrap resamples of their items."""
+    rows, recipes = _rows(votes), []
+    if "nominal" in levels:
+        recipes.append(_nominal(rows))
+    if "interval" in levels:
+        recipes.append(_interval(rows, _places(votes, rows, scale)))
+    if "ordinal" in levels:
+        recipes.append(_ordinal(rows, resamples=resamples, seed=seed))
+
     def contributions(block: slice) -> Table:
         return np.hstack([recipe.columns(rows[block]) for recipe in recipes])
 
     sums = resampled_sums(rows.times, contributions, resamples=resamples, seed=seed)
     parts = np.split(sums, np.cumsum([recipe.width for recipe in recipes])[:-1], axis=1)
-    return {
-        name: percentile_estimate(values)
-        for recipe, part in zip(recipes, parts, strict=True)
-        for name, values in recipe.values(part).items()
-    }
-
-
-def _nominal_estimates(votes: Votes | ArrayLike, *, resamples: int, seed: Seed) -> dict[str, Estimate]:
-    rows = _rows(votes)
-    return _estimates(rows, [_nominal(rows)], resamples=resamples, seed=seed)
+    values = (recipe.values(part) for recipe, part in zip(recipes, parts, strict=True))
+    return {name: of_one for each in values for name, of_one in each.items()}
 
 
 def _nominal(rows: _PairableItems) -> _Recipe:

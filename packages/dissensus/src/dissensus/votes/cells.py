@@ -433,14 +433,11 @@ def numbers_of(table: pl.DataFrame) -> pl.DataFrame:
     >>> numbers_of(pl.DataFrame({"share": ["80 %", "3/5", "12,5%", "2", "x"]}))["share"].to_list()
     [0.8, 0.6, 0.125, 2.0, None]
     """
-    numbers = []
-    for cells in table:
-        number = cells.cast(pl.Float64, strict=False)
-        if cells.dtype == pl.String and number.has_nulls():
-            part, whole = cells.str.replace(",", ".").str.extract_groups(_SHARE).struct.unnest().cast(pl.Float64)
-            number = number.fill_null(part / whole.fill_null(100))
-        numbers.append(number)
-    return pl.DataFrame(numbers)
+    numbers = table.select(pl.all().cast(pl.Float64, strict=False))
+    for cells in table.select(pl.selectors.string()):
+        part, of = cells.str.replace(",", ".").str.extract_groups(_SHARE).struct.unnest().cast(pl.Float64)
+        numbers = numbers.with_columns(numbers[cells.name].fill_null(part / of.fill_null(100)))
+    return numbers
 
 
 def separator_mark(distinct: pl.Series) -> str | None:

@@ -135,13 +135,12 @@ def count_votes(
         )
     taken = {item, label, *(() if own is None else (*own.attributes, *own.item_attributes))}
     column = kind_column(kind, available, taken=taken, path=path)
-    if own is None:
-        with explained(path):
-            head = OpenTable(path, available, held=scan(path).head(_HEAD).collect())
-        roles = {role: guess(role, available) for role in ("annotator", "seconds", "time")}
-        columns = Columns(item=item, label=label, kind=column, **roles)
-        refuse_other_uses(head, columns, given, format="long")
+    roles = {role: guess(role, available) for role in ("annotator", "seconds", "time")}
+    columns = Columns(item=item, label=label, kind=column, **roles)
     with explained(path):
+        if own is None:
+            head = OpenTable(path, available, held=scan(path).head(_HEAD).collect())
+            refuse_other_uses(head, columns, given, found="long", notes=[])
         names = list(dict.fromkeys((item, label, *([] if column is None else [column]))))
         rows = scan(path).select(pl.selectors.by_name(*names)).with_row_index(_ROW)
         if is_text(path):

@@ -71,14 +71,13 @@ class Dropped(str):
 
 def drop_notes(lost: Mapping[str, Sequence[object]], path: str | None = None) -> list[str]:
     """Return notes on items that were left out, by reason; with a path, write them to a CSV file as well."""
-    notes: list[str] = []
+    notes = []
     for why, items in lost.items():
         shown = ", ".join(map(str, items[:_NAMED])) + ", ..." * (len(items) > _NAMED)
-        note = Dropped(f"{number(len(items), 'item')} {why} left out ({shown})")
-        note.rows = [(item, why) for item in items]
-        notes.append(note)
+        notes.append(Dropped(f"{number(len(items), 'item')} {why} left out ({shown})"))
+        notes[-1].rows = [(item, why) for item in items]
     write_dropped(notes, path)
-    return notes
+    return [*notes]
 
 
 def write_dropped(notes: Sequence[str], path: str | None) -> None:

@@ -19,6 +19,7 @@ from dissensus.votes.agreement import (
     agreement,
     class_alpha,
     class_mass,
+    interval_over,
     single_choice,
     vote_weights,
 )
@@ -175,6 +176,7 @@ class Inspection(Framed):
         models: the votes of models, which are in none of the numbers above; None where there are none.
         position: of preferences, the position bias of each annotator and model; else empty.
         added: that votes seem to have been added where people disagreed (`dissensus.votes.added`); else empty.
+        over: what the intervals of agreement are over.
     """
 
     votes: int
@@ -204,6 +206,7 @@ class Inspection(Framed):
     models: ModelVotes | None = None
     position: tuple[PositionBias, ...] = ()
     added: str = ""
+    over: str = "items"
 
     def __repr__(self) -> str:
         return f"Inspection({self.votes:,} votes, {self.items:,} items, {len(self.classes)} classes)"
@@ -340,6 +343,7 @@ def inspect(votes: Votes | Any, *, resamples: int = 1000, seed: Seed = 0, contes
         models=ModelVotes(everybody.n_model_votes, left_out, models_beside_people(everybody)) if left_out else None,
         position=position,
         added=added_to(votes),
+        over=interval_over(votes),
     )
 
 
@@ -417,7 +421,11 @@ def _agree(inspection: Inspection) -> str:
     alpha = inspection.agreement.get("krippendorff_alpha_nominal")
     if pairs is None:
         return "No item has two judgements that could be compared, so nothing can be said about agreement."
-    sure = "" if pairs.low is None or pairs.high is None else f" ({pairs.low:.0%} to {pairs.high:.0%})"
+    sure = (
+        ""
+        if pairs.low is None or pairs.high is None
+        else f" ({pairs.low:.0%} to {pairs.high:.0%}, over {inspection.over})"
+    )
     chance = ""
     if alpha is not None:
         what = f"{alpha.value:.2f}, where 1 is full agreement" if alpha.defined else str(alpha)
@@ -443,7 +451,9 @@ def _change(inspection: Inspection) -> str:
 
 def _look(inspection: Inspection) -> str:
     if inspection.annotators is None:
-        return "Who voted is not known, so nobody can be looked at."
+        return (
+            "Who voted is not known, so nobody can be looked at; if a few people judged all, intervals are too narrow."
+        )
     if inspection.annotator_agreement is None:
         return "Nobody is listed beside groups."
     rows = inspection.doubtful()

@@ -13,7 +13,6 @@ from dissensus.votes.cells import MISSING, is_missing, missing_words, name_like
 from dissensus.votes.columns import (
     RATING,
     SYNONYMS,
-    TEXTS,
     counts_people,
     guess,
     is_annotator,
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from dissensus.votes.formats import Options
     from dissensus.votes.own import Own
     from dissensus.votes.roles import Readings
-    from dissensus.votes.table import Votes
 
 
 def is_long(table: OpenTable, options: Options) -> bool:
@@ -104,7 +102,7 @@ def read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     sets = separator is not None or rows.table.schema[columns.label] == pl.List
     name = "lists" if lists else "sets" if sets else "long"
     if own is None:
-        refuse_other_uses(table, columns, options, format=name)
+        refuse_other_uses(table, columns, options, found=name, notes=notes)
     if options.bins is not None:
         cells = binned(rows.table[columns.label], options.bins, where=rows.where, notes=notes)
         rows = replace(rows, table=rows.table.with_columns(cells))
@@ -126,9 +124,6 @@ def read_long(table: OpenTable, options: Options, own: Own | None) -> Reading:
     dtype = rows.table.schema[columns.label]
     if own is None and not isinstance(getattr(dtype, "inner", dtype), pl.Enum):
         refuse_labels(votes, options, column=columns.label, path=rows.path)
-        if options.format is None and not options.given(*LONG_COLUMNS):
-            _refuse_people_beside(table, columns, votes)
-        _look_at_row_numbers(table, rows, columns, votes, guessed=options.item is None, notes=notes)
     return Reading(votes=votes, format=name, columns=columns.roles(), notes=tuple(notes))
 
 
@@ -208,54 +203,3 @@ def _may_be_missing(
         ways["; ".join(meaning)] = {"missing": [*blank, *told, *words] or [""], **nominal}
     more = others() if blank and not options.label else {}
     return InputError(f"{rows.where(row)}: {what}", readings=ways | more)
-
-
-def _refuse_people_beside(table: OpenTable, columns: Columns, votes: Votes) -> None:
-    """Refuse one label for each item where other columns, of people perhaps, hold the same labels."""
-    beside = [name for name in table.columns if name not in columns.names()]
-    if votes.annotators is not None or len(votes.items) < len(votes) or len(beside) < 2:
-        return
-    cells = table.rows(beside).table
-    alike = [
-        name
-        for name, dtype in cells.schema.items()
-        if not dtype.is_nested()
-        and 2 * cells[name].cast(pl.String).is_in(votes.classes).sum() > cells[name].is_not_null().sum()
-    ]
-    if len(alike) > 1:
-        raise InputError(
-            f"{table.path}: {listed(alike)} hold labels as '{columns.label}' does; choose",
-            readings={
-                f"each of them is an annotator, and '{columns.label}' is none": {"annotators": alike},
-                f"each row is one vote, '{columns.label}'": {"format": "long"},
-            },
-        )
-
-
-def _look_at_row_numbers(
-    table: OpenTable, rows: Rows, columns: Columns, votes: Votes, *, guessed: bool, notes: list[str]
-) -> None:
-    """Remark on items of one row each whose texts repeat, or refuse them where their column is a guess."""
-    if len(votes.items) < rows.table.height or rows.table.height < 2:
-        return
-    people = None if votes.annotators is None else len(votes.annotators)
-    # With people who judged several items, whatever nobody judged twice may be the items.
-    known = people is not None and people < rows.table.height
-    texts = [name for name in table.columns if name not in columns.names() and (known or plain(name) in TEXTS)]
-    if not texts:
-        return
-    beside = [name for name in (columns.annotator,) if name is not None]
-    cells = table.rows([*texts, *beside]).table
-    for text in texts:
-        if 5 * cells[text].n_unique() > 4 * cells.height or (beside and cells.n_unique([text, *beside]) < cells.height):
-            continue
-        sentence = f"each row has its own '{columns.item}', and '{text}' repeats"
-        if guessed:
-            raise InputError(
-                f"{table.path}: {sentence}; choose what names the items with item=",
-                readings={
-                    f"'{columns.item}' numbers the rows": {"item": text},
-                    "each row is an item of its own, with one vote": {"item": columns.item},
-                },
-            )
-        notes.append(f"{sentence}: it may number the rows")

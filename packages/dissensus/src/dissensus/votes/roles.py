@@ -15,6 +15,7 @@ from dissensus.votes.columns import (
     ITEM_PARTS,
     KIND,
     SYNONYMS,
+    TEXTS,
     WITHOUT_UNIT,
     Columns,
     choose,
@@ -32,7 +33,7 @@ from dissensus.votes.lists import holds_several, with_lists
 from dissensus.votes.scales import MANY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from dissensus.table_file import OpenTable, Rows
     from dissensus.votes.formats import Options
@@ -251,77 +252,95 @@ def label_readings(table: pl.DataFrame, labels: Sequence[str]) -> Readings:
     return {f"the labels are in '{name}'": {"label": name} for name in labels} | together
 
 
-def refuse_other_uses(table: OpenTable, columns: Columns, options: Options, *, format: str) -> None:  # noqa: A002
-    """Raise where an unused column may be a time, a part of the item, the label, or a number of votes.
+def refuse_other_uses(table: OpenTable, columns: Columns, options: Options, *, found: str, notes: list[str]) -> None:
+    """Raise if an unused column may be a time, the item or a part of it, the label, a person or a number of votes.
 
-    `format` is the format that was found. Naming it says that such a time or number is not used.
+    To name the format, which is `found`, is to say that such a time or number is not used.
     """
     item, label, who = columns.item, columns.label, columns.annotator
     parts = item_parts(item, table.columns) or [item]
     unused = {name: plain(name) for name in table.columns if name not in (*columns.names(), *parts)}
+    if not unused or columns.response is not None:
+        return
 
-    def cells(names: Sequence[str]) -> pl.DataFrame:
+    def cells(names: Iterable[str]) -> pl.DataFrame:
         held = table.rows(list(dict.fromkeys([*parts, *([who] if who else []), label, *names]))).table
         flat = held.select(name for name, dtype in held.schema.items() if name == label or not dtype.is_nested())
         return flat if item in flat.columns else flat.with_columns(pl.struct(parts).alias(item))
 
+    def question(sentence: str, ways: Readings) -> InputError:
+        return InputError(f"{table.path}: {sentence}; choose", readings=ways)
+
     times = [name for name, called in unused.items() if called in WITHOUT_UNIT]
     if times and not (columns.seconds or options.format or options.label):
-        ways: Readings = {"seconds": {"seconds": times[0]}, "anything else: it is not used": {"format": format}}
-        raise InputError(f"{table.path}: '{times[0]}' may hold seconds or milliseconds; choose", readings=ways)
+        ways: Readings = {"seconds": {"seconds": times[0]}, "anything else: it is not used": {"format": found}}
+        raise question(f"'{times[0]}' may hold seconds or milliseconds", ways)
     named = [name for name, called in unused.items() if called in ITEM_PARTS or called in SYNONYMS["item"]]
-    if not unused or columns.response is not None or (format == "lists" and not named):
-        return
     whole = cells(named)
     items, rows = whole[item].n_unique(), whole.height
+    people = whole[who].n_unique() if who in whole.columns else None
     # Where people seem to judge items twice, the refusal of that names finer items.
-    if options.item is None and (who not in whole.columns or rows - whole.n_unique([item, who]) <= FEW * rows):
+    if options.item is None and (people is None or rows - whole.n_unique([item, who]) <= FEW * rows):
         # An id that differs in most rows numbers the judgements.
         most = {name: rows if unused[name] in ITEM_PARTS else 2 * rows // 3 for name in named if name in whole.columns}
         if finer := [name for name in most if items < whole.n_unique([item, name]) <= most[name]]:
             together = [[item, *more] for more in (*([name] for name in finer), finer)]
             ways = {f"{listed(names)} together": {"item": ",".join(names)} for names in together}
-            raise InputError(
-                f"{table.path}: {listed(finer)} differs within '{item}'; choose what names the item",
-                readings=ways | {f"'{item}' alone": {"item": item}},
-            )
-    if format != "long":
+            raise question(f"{listed(finer)} differs within '{item}'", ways | {f"'{item}' alone": {"item": item}})
+    if found != "long":
         return
+    alone = items == rows > 1
+    # With people who judged several items, whatever nobody judged twice may be the items.
+    texts = [name for name, called in unused.items() if alone and (called in TEXTS or (people or rows) < rows)]
+    held = cells(texts)
+    for text in (name for name in texts if name in held.columns and 5 * held[name].n_unique() <= 4 * rows):
+        if people is not None and held.n_unique([text, who]) < rows:
+            continue
+        if options.item is None:
+            ways = {f"'{item}' numbers the rows": {"item": text}}
+            ways["each row is an item of its own, with one vote"] = {"item": item}
+            raise question(f"each row has its own '{item}', and '{text}' repeats: what names the items?", ways)
+        notes.append(f"each row has its own '{item}', and '{text}' repeats: it may number the rows")
+    numbers: list[str] = []
     # A user may name the item's column as that of the label.
-    distinct, numbers = whole.n_unique([*{item, label}]), []
+    distinct = whole.n_unique([*{item, label}])
     if who is None and distinct == rows and not (options.format and options.label):
         free = [name for name, called in unused.items() if called not in ABOUT_ITEMS and not names_rows(name)]
         held = cells([name for name in free if name not in item_columns(free)])
-        held = numbers_of(held.select(pl.selectors.by_name(*free, require_all=False) - pl.selectors.boolean()))
+        held = held.select(pl.selectors.by_name(*free, require_all=False) - pl.selectors.boolean())
+        known = whole[label].cast(pl.String).unique().implode()
+        alike = [c.name for c in held if 2 * c.cast(pl.String).is_in(known).sum() > c.count()]
+        if alone and len(alike) > 1 and not (options.format or options.label):
+            ways = {f"each of them is an annotator, and '{label}' is none": {"annotators": alike}}
+            ways[f"each row is one vote, '{label}'"] = {"format": "long", "label": label}
+            raise question(f"{listed(alike)} hold labels as '{label}' does", ways)
         # A null is no number, and its comparison is ignored.
-        varied = (column for column in held if not column.has_nulls() and column.n_unique() > 1)
+        varied = [column for column in numbers_of(held) if not column.has_nulls() and column.n_unique() > 1]
         numbers = [c.name for c in varied if (c >= 0).all() and ((c % 1 == 0).all() or (c <= 1).all())]
     # Labels that never differ within an item describe it, where others differ.
     named = [name for name, called in unused.items() if called in SYNONYMS["label"]]
     rivals = [] if options.label is not None else [*unused] if distinct == items < rows else named
     if rivals:
-        whole = cells(rivals)
-        found = label_columns(whole, None if items == rows else item, who, (item, *parts, label), most=rows)
-        many = {name: whole[name].n_unique() > MANY for name in found}
-        sliders = [name for name in named if many.get(name) and not numbers_of(whole[[name]])[name].has_nulls()]
-        others = [name for name in found if name in sliders or not many[name]]
-        if others:
-            ways = label_readings(whole, [label, *others])
-            start = {"format": "long"} if numbers else {}
-            bins = {name: {"bins": ["5"]} for name in sliders}
-            raise InputError(
-                f"{table.path}: the columns {listed([label, *others])} may each hold the label; choose",
-                readings={meaning: start | way | bins.get(way.get("label", ""), {}) for meaning, way in ways.items()},
-            )
+        held = cells(rivals)
+        of = label_columns(held, None if alone else item, who, (item, *parts, label), most=rows)
+        # Many numbers are the places of a slider, and many texts are no labels.
+        graded = [name for name in of if held[name].n_unique() > MANY]
+        sliders = [name for name in graded if name in named and not numbers_of(held[[name]])[name].has_nulls()]
+        if others := [name for name in of if name in sliders or name not in graded]:
+            ways = label_readings(held, [label, *others])
+            for way in ways.values():
+                way |= ({"format": "long"} if numbers else {}) | (
+                    {"bins": ["5"]} if way.get("label") in sliders else {}
+                )
+            raise question(f"the columns {listed([label, *others])} may each hold the label", ways)
     if numbers:
         ways = {"one row per vote, and the numbers are about something else": {"format": "long", "label": label}}
-        if len(numbers) > 1 and items == rows and are_counts(cells(numbers)[numbers]):
+        if len(numbers) > 1 and alone and are_counts(cells(numbers)[numbers]):
             ways["one row per item, with numbers of votes"] = {"format": "counts", "classes": numbers}
         remedy = f"pandas: frame.set_index(['{item}', '{label}'])['{numbers[0]}'].unstack(fill_value=0)"
-        raise InputError(
-            f"{table.path}: each item and label has one row, and {listed(numbers)} may say how many people gave it; "
-            f"write one column per class ({remedy}), or choose",
-            readings=ways,
+        what = f"{listed(numbers)} may say how many people gave it"
+        raise question(
+            f"each item and label has one row, and {what}; if so, write one column per class ({remedy})", ways
         )
 
 
