@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import stats
 from statsmodels.stats import inter_rater
 
 from dissensus.bootstrap import distinct_rows, resampled_weights
@@ -21,11 +23,13 @@ from dissensus.votes.agreement import (
     class_mass,
     fleiss_kappa,
     gwet_ac1,
+    interval_over,
     krippendorff_alpha,
     pairwise_agreement,
 )
+from dissensus.votes.reading import read_votes
 from dissensus.votes.simulate import simulate_responses, simulate_votes
-from dissensus.votes.table import Votes, votes_from_counts
+from dissensus.votes.table import Annotators, Votes, votes_from_counts
 from tests.votes.popquorn import popquorn
 
 if TYPE_CHECKING:
@@ -389,6 +393,109 @@ def test_a_level_or_scale_that_does_not_fit_is_refused() -> None:
         krippendorff_alpha(table, level="interval", scale=[1, float("inf")])
     with pytest.raises(InputError, match="no single place on a scale"):
         krippendorff_alpha(multi_select([(0, {0, 1}), (0, {1})]), level="ordinal")
+
+
+def with_habits(rng: np.random.Generator, *, items: int, people: int, each: int, habit: float) -> Votes:
+    """Votes for three ordered classes by `each` of some people, each of whom leans towards classes of their own."""
+    lean = np.log(rng.dirichlet(np.full(3, 0.7), items) + 0.02)
+    bias, sure = rng.normal(0, habit, (people, 3)), np.exp(rng.normal(0, habit, people))
+    who = rng.random((items, people)).argsort(axis=1)[:, :each].ravel() if people < 1000 else np.arange(items * each)
+    item = np.repeat(np.arange(items, dtype=np.int32), each)
+    label = (lean[item] * sure[who, None] + bias[who] + rng.gumbel(size=(who.size, 3))).argmax(axis=1)
+    panel = Annotators(who.astype(np.int32), np.arange(people))
+    return Votes(
+        item=item, label=label.astype(np.int32), items=np.arange(items), classes=("0", "1", "2"), annotators=panel,
+        ordered=True,
+    )  # fmt: skip
+
+
+def anonymous(votes: Votes) -> Votes:
+    return replace(votes, annotators=None)
+
+
+class TestIntervalsOverAnnotators:
+    @pytest.mark.parametrize(("people", "each", "most"), [(8, 8, 0.7), (15, 4, 0.8), (30, 5, 0.88)])
+    def test_agreement_holds_that_of_other_people(self, people: int, each: int, most: float) -> None:
+        rng = np.random.default_rng(people)
+        panel = with_habits(rng, items=20_000, people=100_000, each=5, habit=0.8)
+        truth = {name: found.value for name, found in agreement(panel, resamples=0).items()}
+        held = {name: np.zeros(2) for name in truth}
+        for seed in range(60):
+            votes = with_habits(rng, items=150, people=people, each=each, habit=0.8)
+            for k, part in enumerate((anonymous(votes), votes)):
+                for name, found in agreement(part, resamples=100, seed=seed).items():
+                    assert found.low is not None
+                    assert found.high is not None
+                    held[name][k] += (found.low <= truth[name] <= found.high) / 60
+        items, both = np.array([*held.values()]).T
+        assert items.max() < most
+        assert both.min() > 0.86
+        assert both.mean() > 0.9
+
+    def test_agreement_of_people_without_habits_is_not_much_less_sure(self) -> None:
+        rng = np.random.default_rng(0)
+        votes = [with_habits(rng, items=200, people=60, each=4, habit=0.0) for _ in range(10)]
+        width = [
+            [
+                found.high - found.low
+                for part in (each, anonymous(each))
+                for found in agreement(part, resamples=100).values()
+            ]
+            for each in votes
+        ]
+        named, of_items = np.mean(width, axis=0).reshape(2, -1)
+        assert (named >= of_items).all()
+        assert (named < 1.6 * of_items).all()
+
+    @pytest.mark.parametrize("level", LEVELS)
+    def test_krippendorff_alpha_of_convabuse_is_as_sure_as_its_jackknife(self, data: Path, level: Level) -> None:
+        votes = read_votes(data / "lewidi-2023" / "ConvAbuse_train.json")
+        assert votes.annotators is not None
+
+        def peer(chosen: np.ndarray) -> float:
+            table = np.zeros((len(votes.items), len(votes.classes)), dtype=np.int64)
+            np.add.at(table, (votes.item[chosen], votes.label[chosen]), 1)
+            return float(krippendorff.alpha(value_counts=table, value_domain=votes.scale, level_of_measurement=level))
+
+        people = votes.annotators.code
+        left = np.array([peer(people != k) for k in range(8)])
+        error = np.sqrt(7 / 8 * ((left - left.mean()) ** 2).sum())
+        found, of_items = (krippendorff_alpha(part, level=level, resamples=200) for part in (votes, anonymous(votes)))
+        assert found.value == pytest.approx(peer(people >= 0), abs=1e-12)
+        assert found.high is not None
+        assert of_items.high is not None
+        reach = stats.t.ppf(0.975, 7) * error
+        assert 0.95 * reach <= found.high - found.value <= np.hypot(reach, of_items.high - of_items.value) + 1e-9
+        assert found.high - found.value > 4 * (of_items.high - of_items.value)
+
+    def test_interval_over_names_annotators_from_three_on(self) -> None:
+        votes = with_habits(np.random.default_rng(0), items=40, people=3, each=3, habit=0.5)
+        two = votes.subset(annotators=[0, 1])
+        assert [interval_over(part) for part in (votes, two, anonymous(votes), votes.counts)] == [
+            "items and annotators",
+            *["items"] * 3,
+        ]
+        assert "95 % intervals over items and annotators" in repr(agreement(votes, resamples=20))
+        assert "intervals" not in repr(agreement(votes, resamples=0))
+        assert agreement(two, resamples=20) == agreement(anonymous(two), resamples=20)
+
+    def test_agreement_has_no_interval_if_it_hangs_on_one_annotator(self) -> None:
+        # Everybody shares items with the first annotator alone.
+        who = np.array([[0, other] for other in (1, 2, 3) for _ in range(8)], dtype=np.int32)
+        label = np.random.default_rng(0).integers(0, 2, who.size, dtype=np.int32)
+        item = np.repeat(np.arange(len(who), dtype=np.int32), 2)
+        panel = Annotators(who.ravel(), np.arange(4))
+        votes = Votes(item=item, label=label, items=np.arange(len(who)), classes=("a", "b"), annotators=panel)
+        assert {(found.low, found.high) for found in agreement(votes, resamples=20).values()} == {(None, None)}
+
+    def test_class_alpha_is_over_annotators_too(self) -> None:
+        truth = np.random.default_rng(0).dirichlet(np.full(3, 0.4), 120)
+        votes = simulate_responses(truth, 4, annotators=9, seed=0)
+        named, of_items = class_alpha(votes, resamples=100), class_alpha(anonymous(votes), resamples=100)
+        for name, each in named.items():
+            other = of_items[name]
+            assert each.alpha.value == other.alpha.value
+            assert each.alpha.high > other.alpha.high or each.alpha.low < other.alpha.low
 
 
 class TestRealVotes:

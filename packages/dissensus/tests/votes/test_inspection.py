@@ -16,9 +16,12 @@ from dissensus.report.votes_page import write_page
 from dissensus.votes.agreement import agreement, class_alpha
 from dissensus.votes.annotators import annotator_agreement
 from dissensus.votes.inspection import inspect
+from dissensus.votes.reading import read_votes
 from dissensus.votes.reliability import split_half_reliability
 from dissensus.votes.simulate import simulate_responses, simulate_votes
 from dissensus.votes.table import Annotators, Votes, votes_from_counts
+from dissensus.votes.writing import write_votes
+from tests.cli.test_commands import dissensus
 from tests.votes.popquorn import popquorn
 
 if TYPE_CHECKING:
@@ -227,7 +230,10 @@ def test_votes_that_all_name_one_class_have_no_alpha_and_say_why(classes: list[s
         assert told["agreement"][name]["value"] is None
         assert told["agreement"][name]["reason"] == "no variation"
     assert told["split_half"]["probabilities"]["value"] is None
-    assert "agree in 100% of cases (100% to 100%, over items); Krippendorff's alpha is not defined: no variation." in str(found)
+    assert (
+        "agree in 100% of cases (100% to 100%, over items); Krippendorff's alpha is not defined: no variation."
+        in str(found)
+    )
     assert "Krippendorff's alpha, nominal   not defined: no variation" in str(found)
     write_page(found, votes, tmp_path / "page.html", title="all alike")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -295,3 +301,19 @@ class TestRealVotes:
         assert found.entropy.mean == pytest.approx(0.841, abs=5e-4)
         assert found.annotator_agreement is not None
         assert found.annotator_agreement.judgements.sum() == 13_036
+
+
+def test_inspect_says_what_its_intervals_are_over(tmp_path: Path) -> None:
+    rows = [(f"i{i}", f"w{a}", "xyz"[(i * i + a * (i % 3)) % 3]) for i in range(30) for a in range(4)]
+    named, anonymous = read_votes(rows), read_votes([(item, label) for item, _, label in rows])
+    for votes, over in ((named, "items and annotators"), (anonymous, "items")):
+        found = inspect(votes, resamples=50)
+        assert found.over == over == found.to_dict()["over"]
+        assert f", over {over})" in found.sentences()[0]
+        assert any("intervals are too narrow" in sentence for sentence in found.sentences()) == (over == "items")
+        page = tmp_path / "page.html"
+        write_page(found, votes, page, title="votes")
+        assert f", over {over})" in page.read_text()
+        write_votes(votes, tmp_path / "v.csv")
+        done = dissensus("votes", "inspect", "v.csv", "--resamples", 50, cwd=tmp_path)
+        assert f"95 % intervals over {over}" in done.stdout

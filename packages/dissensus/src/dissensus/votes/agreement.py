@@ -327,8 +327,8 @@ def _estimates(
     """Return by name the statistics of these levels, with intervals over what `interval_over` says.
 
     The variance between annotators is the jackknife's (Tukey 1958): they, or groups of them at random, are left out in
-    turn. Groups to which votes are dealt by chance show the part of it that is the noise of single votes, which the
-    bootstrap over items holds already. An interval reaches as far as both parts together, or the annotators' alone.
+    turn. Groups to which votes are dealt by chance show its part from the noise of single votes. Half of that part is
+    taken off, as the bootstrap over items holds this noise, and the jackknife of pairs holds it up to twice.
     """
     seed = _replayable(seed)
     drawn = _resampled(votes, levels, scale, resamples=resamples, seed=seed)
@@ -357,10 +357,10 @@ def _estimates(
     for name, each in estimates.items():
         ends = None, None
         if each.low is not None and each.high is not None and not np.isnan(every[name]):
-            alone, more = t * np.sqrt([every[name], max(every[name] - chance[name], 0.0)])
-            below, above = (max(alone, np.hypot(end - each.value, more)) for end in (each.low, each.high))
-            least = max(each.value - below, 0.0 if name == "pairwise_agreement" else -1.0)
-            ends = min(each.low, float(least)), max(each.high, min(1.0, float(each.value + above)))
+            people = t * max(every[name] - chance[name] / 2, 0.0) ** 0.5
+            below, above = (float(np.hypot(end - each.value, people)) for end in (each.low, each.high))
+            least = 0.0 if name == "pairwise_agreement" else -1.0
+            ends = min(each.low, max(each.value - below, least)), max(each.high, min(each.value + above, 1.0))
         estimates[name] = replace(each, low=ends[0], high=ends[1])
     return estimates
 
