@@ -53,14 +53,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return LoadFileScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
-# A variable that is set to nothing counts as not set, as it does for `dissensus`.
+# `dissensus` treats an empty variable as missing, but `"DISSENSUS_DATA" in os.environ` does not.
 if not os.environ.get("DISSENSUS_DATA"):
     os.environ.pop("DISSENSUS_DATA", None)
 
 
 @pytest.fixture(autouse=True)
 def _doctests_write_elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each doctest in an empty folder: what it writes there is not left where the tests were started."""
+    """Run each doctest in an empty folder, so that no doctest leaves files in the current folder."""
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(request.getfixturevalue("tmp_path"))
 

@@ -1,4 +1,4 @@
-"""Speed and honesty claims, each a script: `python -m benchmarks.NAME` in the folder of the repository."""
+"""Scripts that check claims of speed and honesty. Run `python -m benchmarks.NAME` in the folder of the repository."""
 
 import sys
 from pathlib import Path

@@ -102,7 +102,7 @@ def print_ruler(bars: Bars, trials: int) -> None:
 
 
 FEW = (("bimodal", 150), ("bimodal", 600), ("contested", 300), ("lumps", 150), ("two classes", 150))
-"""Families and numbers of items of rulers that learn from the scored items."""
+"""Family and number of items of each ruler that learns from the scored items."""
 
 
 def print_few(bars: Bars, trials: int) -> None:

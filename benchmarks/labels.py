@@ -28,7 +28,7 @@ import numpy as np
 if TYPE_CHECKING:
     from dissensus.votes.table import Votes
 
-# The simulation that is shared with the tests of the core is not installed.
+# The simulation lies in the tests of the core, which are not installed.
 sys.path.append(str(Path(__file__).parents[1] / "packages" / "dissensus"))
 
 CLASSES = 10

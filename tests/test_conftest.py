@@ -1,4 +1,4 @@
-"""What the tests share keeps them from what is around them."""
+"""Tests that the shared fixtures isolate the tests from their environment."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_whole_file_on_a_read_only_file_system(write: Any, tmp_path: Path, monke
     def refuse(self: Path, *_: object, **__: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system", str(self))
 
-    # Such a file system refuses to remove what is not there, too.
+    # A read-only file system refuses `unlink` even for a missing file.
     for name in ("unlink", "mkdir", "write_text", "replace"):
         monkeypatch.setattr(Path, name, refuse)
     with (

@@ -108,7 +108,7 @@ def test_an_abandoned_lease_returns_and_a_heartbeat_keeps_it(collecting: Make) -
     assert project.lease(other).item == lease.item
 
 
-# Four items of so many seconds, and leases of 600: three times the longer of both.
+# A reservation lasts three times the longer of four items and one lease of 600 seconds.
 @pytest.mark.parametrize(
     ("seconds", "longest", "sign"),
     [("12.5", 1800, "heartbeat"), ("150", 1800, "looking back"), ("300", 3600, "asking again")],
@@ -138,7 +138,7 @@ def test_heartbeat_holds_an_item_for_three_times_the_plan_at_most(
     project.now += 1
     assert project.write(expire_leases) == 1
     assert project.write(heartbeat, who, assignment=lease.assignment, tab="tab").held is False
-    # What was saved stays, the answer on the screen counts where nobody else has the item, and the work goes on.
+    # Saved answers stay. The answer on the screen counts if nobody else has the item. The session continues.
     assert project.one("SELECT sum(counted) FROM item") == 1
     saved = project.save(who, lease)
     assert (saved.late, saved.counted) == (True, True)

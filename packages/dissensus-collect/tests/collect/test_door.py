@@ -66,7 +66,7 @@ def test_a_place_is_held_from_consent_until_the_end_or_until_somebody_leaves(col
     assert project.write(consent, third, agreed=True) == "consented"
 
 
-# Four items of so many seconds, and leases of 600: three times the longer of both.
+# A reservation lasts three times the longer of four items and one lease of 600 seconds.
 @pytest.mark.parametrize(
     ("seconds", "longest", "state"),
     [("12.5", 1800, "consented"), ("150", 1800, "working"), ("300", 3600, "consented")],
@@ -84,7 +84,7 @@ def test_places_left_counts_nobody_beyond_three_times_the_plan(
     began = project.now
     for passed, held in ((1, True), (longest - 1, True), (longest + 1, False)):
         project.now = began + passed
-        # A script gives signs of life for ever.
+        # A script can send heartbeats for ever.
         project.database.write_now(lambda c: c.execute("UPDATE annotator SET seen_at = ?", (project.now,)))
         if state == "working":
             project.write(heartbeat, who, assignment=lease.assignment, tab="tab")
@@ -92,7 +92,7 @@ def test_places_left_counts_nobody_beyond_three_times_the_plan(
         assert project.write(places_left) == (0 if held else 4), passed
         assert [quota.now for quota in project.write(quotas_so_far)] == [0, int(held)]
         assert (project.write(door, None).shut == "full") == held
-    # Somebody slow goes on while there is something left.
+    # A slow participant can continue while items are left.
     if state == "consented":
         project.write(practised, who, passed=True)
     assert project.work_through(who) == 4

@@ -79,7 +79,7 @@ TOLD = {
     "question", "layout", "k", "seed", "language", "items.images", "items.pairs", "classes.names", "recruitment.kind",
     "recruitment.codes",
 }  # fmt: skip
-"""What the command is told, and what it draws at random."""
+"""Settings that differ between projects: command-line arguments and random values."""
 
 
 def settings(folder: Path) -> dict[str, Any]:

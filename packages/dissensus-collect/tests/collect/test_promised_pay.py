@@ -1,4 +1,4 @@
-"""Pay is what was promised times the share done: never twice and never less, whatever happens in whatever order."""
+"""Tests that pay is the promised pay times the share done, once and in full, after any order of events."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Study:
             assert self.sent(who) <= round(promised + sum(self.given[who]), 2), "nobody is paid twice"
 
     def answers(self, who: int) -> int:
-        """Items answered by somebody, as the log tells it: what was answered may be deleted since."""
+        """Return the number of items that an annotator answered. The log includes answers that were deleted later."""
         saved = "SELECT count(*) FROM event WHERE kind = 'saved' AND annotator = ?"
         return int(self.project.one(saved, who))
 
@@ -176,7 +176,7 @@ def test_a_share_is_rounded_up_to_the_cent_and_is_never_more_than_the_whole() ->
 
 
 def cents(promised: float, done: int, of: int) -> int:
-    """The share of a promise in exact arithmetic, to the next whole cent."""
+    """Return the share of a promise in cents, rounded up in exact arithmetic."""
     return math.ceil(Fraction(round(100 * promised)) * done / of)
 
 
@@ -192,7 +192,7 @@ ENDS = {
 
 
 def study_of_all_ends(collecting: Make) -> tuple[Collecting, dict[str, int]]:
-    """Sessions of 12 items that end in every way, after as many items as `ENDS` says."""
+    """Return a project and one session of 12 items for each end in `ENDS`, after that number of items."""
     changes = {"pay_per_hour": "11.0", "seconds_per_item": "61", "platform_fee": "0.33", "lease__patience": "0"}
     project = collecting(items=12, k=9, **changes)
     people = {end: project.worker(f"P{place}") for place, end in enumerate(ENDS)}
@@ -206,7 +206,7 @@ def study_of_all_ends(collecting: Make) -> tuple[Collecting, dict[str, int]]:
     project.write(withdraw, people["withdrew"], keep=True)
     project.write(withdraw, people["withdrew at once"], keep=False)
     project.write(break_off, people["broke off"], reason="the network died")
-    # Others take all that is left.
+    # Other participants take all remaining items.
     project.database.write_now(lambda c: c.execute("UPDATE item SET wanted = counted, leased = 0, free = 0"))
     project.database.write_now(
         lambda c: c.execute("UPDATE assignment SET state = 'expired', holds = 0 WHERE holds = 1")

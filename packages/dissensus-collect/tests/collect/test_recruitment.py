@@ -200,7 +200,7 @@ def test_codes_of_endings_without_one_are_random_and_stay_the_same(tmp_path: Pat
 
 
 def codes_shown(folder: Path, link: str) -> dict[str, str]:
-    """The codes of a served project, of which participants and the researcher are shown the same."""
+    """Return the codes of a served project. Check that participants and the researcher see the same codes."""
     project = read_project(folder)
     with visited(project) as site:
         codes = site.database.read_now(lambda cursor: codes_of(cursor, project))

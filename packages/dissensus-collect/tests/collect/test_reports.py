@@ -83,7 +83,7 @@ def test_a_report_needs_an_answer_first_but_nobody_is_stuck_at_an_image_that_doe
 
 
 def report_by_browser(visitor: Visitor, *, failed: int | None) -> int:
-    """The status of a report of the item on the screen; `failed` is the place at which a picture did not load."""
+    """Report the next item and return the status. `failed` is the offset of the item whose picture did not load."""
     item = visitor.next()
     if failed is not None:
         visitor.post("/api/event", kind="image-failed", detail={"number": item["number"] + failed})

@@ -134,7 +134,7 @@ def test_few_items_in_common_or_other_classes_are_not_compared() -> None:
 @pytest.mark.parametrize(("people", "told"), [(2, False), (3, False), (5, True), (9, True)])
 @pytest.mark.parametrize("after_by", ["a", "b"])
 def test_drift_of_few_people_cannot_be_told(people: int, after_by: str, *, told: bool) -> None:
-    """Of the same people; of others there are twice as many."""
+    """Degrees of freedom count distinct people: twice as many if other people answer later."""
     found = on_the_same(1, people=people, votes=people, after_by=after_by)
     assert not found.moved
     told = told or after_by == "b"

@@ -98,7 +98,7 @@ def encode(items):
 def of_a_file(
     folder: Path, *, channels: int = 1, floats: bool = False, encoder: str = "pixels", onnx: bool = False
 ) -> tuple[Any, Any, Any]:
-    """Train on images of one file and export; the model, (items, channels, 6, 6) test bytes, and what was stored."""
+    """Train on an image file and export. Return the model, names and bytes of test items, and stored predictions."""
     pixels = np.random.default_rng(0).integers(0, 256, (N, channels, 6, 6), dtype=np.uint8)
     shown = pixels[:, 0] if channels == 1 else pixels.transpose(0, 2, 3, 1)
     np.savez(folder / "images.npz", items=np.arange(N), images=shown / np.float32(255) if floats else shown)

@@ -184,7 +184,7 @@ def test_gc_removes_nothing_where_a_study_cannot_be_read_unless_it_is_forgotten(
 
 @pytest.mark.parametrize("renamed", [False, True])
 def test_gc_keeps_the_runs_of_every_file_that_is_there(folder: Path, *, renamed: bool) -> None:
-    """Two files of one name, and a file that was given another name after it was run."""
+    """Two files share a name. The study of a file may also be renamed after the run."""
     one = trained(folder, "one", '["soft"]', called="mine")
     two = trained(folder, "two", '["majority"]', called="mine")
     if renamed:

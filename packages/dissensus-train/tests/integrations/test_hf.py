@@ -164,7 +164,7 @@ def test_the_loss_is_soft_cross_entropy_and_no_row_of_yes_or_no_questions(tmp_pa
 
 
 def padding(how: str) -> dict[str, Any]:
-    """The three ways in which a `Trainer` comes by its collator."""
+    """Return the arguments for one of three ways to give a `Trainer` its collator."""
     from tokenizers import Tokenizer, models
 
     words = Tokenizer(models.WordLevel({"a": 0, "[PAD]": 1}, unk_token="a"))

@@ -160,7 +160,7 @@ def test_labels_that_stand_still_are_told() -> None:
 
 
 def first_inputs(second: Any) -> Any:
-    """The inputs of the first batch of a dataset of pairs of inputs and something else."""
+    """Return the inputs of the first batch. The dataset holds pairs of an input and an element of `second`."""
     return next(iter(dis.loader(list(zip(X, second, strict=True)), dis.deliver("soft", LABELS), seed=1)))[0]
 
 

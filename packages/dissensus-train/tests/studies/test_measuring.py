@@ -76,7 +76,7 @@ def test_a_store_that_is_carried_elsewhere_keeps_what_was_measured(
 
 
 def file_of(path: Path) -> Path:
-    """The file of a set that is a file, or a folder with one file below it."""
+    """Return the only file of a set. The set is the file itself or a folder around it."""
     return path / "sub" / "a.png" if path.is_dir() else path
 
 
@@ -94,7 +94,7 @@ CHANGES: dict[str, tuple[Callable[[Path], Any], bool]] = {
     "changed": (lambda path: file_of(path).write_bytes(b"other bytes"), False),
     "gone": (lambda path: file_of(path).unlink(), False),
 }
-"""By name, what happens to a set, which may return its new place; and if what was measured of it still holds."""
+"""Changes of a set by name. Each has a function, which may return a new path, and if the measurement stays valid."""
 
 
 @pytest.mark.parametrize("folder", [False, True])

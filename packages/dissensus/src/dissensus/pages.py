@@ -123,7 +123,7 @@ def as_markdown(text: str) -> str:
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table; nothing in a cell can become markup."""
+    """Return a Markdown table, with markup in cells escaped."""
     lines = [[as_markdown(cell).replace("|", r"\|") for cell in line] for line in (header, *rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], ["---"] * len(header), *lines[1:]))
 

@@ -536,7 +536,7 @@ def write_table(table: pl.DataFrame, path: str | Path, *, metadata: Mapping[str,
 
 
 def writable_kind(path: Path, *, also: Sequence[str] = ()) -> str:
-    """Return the kind of a file to be written; raise if it is only read, or has no place."""
+    """Return the kind of a file to be written. Raise if this kind can only be read, or if `path` cannot be written."""
     if str(path) == "-":
         return "CSV"
     check_place(path)

@@ -19,7 +19,7 @@ __all__ = ["check_place", "same_file", "sha256_of", "whole_file", "whole_folder"
 
 
 def check_place(path: Path, *read: str | Path) -> None:
-    """Raise if no file can be written to `path`: its folder is missing, or it is a folder, or one of the files read."""
+    """Raise if the folder of `path` is missing, or if `path` is a folder or one of the files in `read`."""
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it first")
     if path.is_dir():
@@ -29,7 +29,7 @@ def check_place(path: Path, *read: str | Path) -> None:
 
 
 def same_file(one: str | Path, other: str | Path) -> bool:
-    """Return whether two paths are one file, by whatever names."""
+    """Return whether two paths lead to the same file, for example through a link."""
     with suppress(OSError):
         return Path(one).samefile(other)
     return os.path.realpath(one) == os.path.realpath(other)
@@ -55,7 +55,7 @@ def whole_file(
         raise _cannot_write("file", path, error, remedy) from error
     finally:
         with suppress(OSError):
-            # A file system that is read-only refuses to remove even what is not there.
+            # On a read-only file system, `unlink` raises even if the file is missing, despite `missing_ok`.
             part.unlink(missing_ok=True)
 
 

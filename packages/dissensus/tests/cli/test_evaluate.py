@@ -115,7 +115,7 @@ def test_other_labels_must_be_there_for_every_item(files: dict[str, Path], tmp_p
 def test_evaluate_one_refusal_among_answers_is_scored(
     files: dict[str, Path], tmp_path: Path, other: str, refusing: tuple[bool, bool]
 ) -> None:
-    """A model that refuses one item is held against votes, other labels and a majority model, or is one."""
+    """A model or the majority model refuses an item. Each is compared with votes, labels or the other model."""
     people = dis.label(dis.read_votes(files["votes"]))
     predicted = pl.read_parquet(files["good"])
     best = predicted.select(CLASSES).to_numpy().argmax(axis=1)
@@ -140,7 +140,7 @@ def test_evaluate_one_refusal_among_answers_is_scored(
 
 
 def test_evaluate_against_keeps_seeds_and_what_trained_a_system(files: dict[str, Path], tmp_path: Path) -> None:
-    """Runs of other seeds are unpaired against votes and against labels alike; who was trained on items is told."""
+    """Runs with different seeds are unpaired against votes and against labels. `trained_on` counts training items."""
     predicted = pl.read_parquet(files["good"]).select("item", *CLASSES)
     names = [CLASSES[k] for k in predicted.select(CLASSES).to_numpy().argmax(axis=1)]
     pl.DataFrame({"item": predicted["item"], "label": names}).write_csv(tmp_path / "gold.csv")

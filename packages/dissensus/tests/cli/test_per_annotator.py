@@ -130,7 +130,7 @@ RENAMED = dict(zip(NAMES, pseudonyms_of(NAMES, "our key"), strict=True))
 
 
 def renamed(told: Any) -> Any:
-    """Return what a command wrote, with people called by their pseudonyms and listed in the order of these."""
+    """Return the output of a command with pseudonyms in place of names, sorted by pseudonym."""
     if isinstance(told, dict):
         return {RENAMED.get(name, name): renamed(part) for name, part in told.items()}
     if isinstance(told, list):
@@ -219,7 +219,7 @@ def test_options_that_a_mode_does_not_use_are_refused(
 
 
 def test_answers_are_read_beside_predictions_of_people(files: dict[str, Path], tmp_path: Path) -> None:
-    """Words mean classes in a file of items and in one of single votes; where nothing is in words, that is said."""
+    """`--answers` maps words to classes in files of items and of single votes. A file without words raises an error."""
     meaning = tmp_path / "meaning.csv"
     votes, labels = pl.read_csv(files["votes"]), pl.read_ndjson(files["labels"])
     first = votes["label"].unique().sort()[0]

@@ -1,4 +1,4 @@
-"""Names of users are printed as they are."""
+"""Tests that names given by users are printed without changes."""
 
 from __future__ import annotations
 

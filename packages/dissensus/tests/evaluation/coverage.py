@@ -42,7 +42,7 @@ def votes_of(truth: Table, votes: Sizes, rng: np.random.Generator) -> Panel:
 
 
 def truths(family: str, items: int, rng: np.random.Generator) -> Table:
-    """Return (items, classes) label distributions of no family that the ruler knows, or of the Dirichlet one.
+    """Return (items, classes) label distributions. The ruler assumes none of these families except the Dirichlet.
 
     - scale: seven points; an item is a normal distribution about a place of its own, cut into seven.
     - bimodal: seven points; two camps, a share of them in either.
@@ -96,11 +96,11 @@ def ruler_trials(
     seed: int = 0,
     learnt: int | None = 4000,
 ) -> dict[int, list[tuple[float, bool]]]:
-    """Return, by number of people, the worth of the best forecasts of so many fresh votes, and whether intervals hold.
+    """Return, for each number of people, the worth of the best forecasts from that many new votes, and the coverage.
 
-    The forecasts know the truth's own distribution. The ruler has seen votes alone, of `learnt` training items or, for
-    None, of the scored items. A trial has one ruler, on which all numbers of people are measured. A withheld worth is
-    NaN; a worth beyond the ruler's end counts as one person beyond.
+    The forecasts use the true population of items. The ruler has only votes: of `learnt` training items, or of the
+    scored items if `learnt` is None. All numbers of people of a trial share one ruler. A withheld worth is NaN. A worth
+    beyond the end of the ruler counts as one person more than the end.
     """
     out: dict[int, list[tuple[float, bool]]] = {number: [] for number in people}
     for trial in range(trials):

@@ -103,7 +103,7 @@ def test_predictions_are_arrays_frames_or_dictionaries_in_any_order_that_names_g
 
 
 def shaped(kind: str, names: list[str], table: Any) -> Any:
-    """Return predictions of these items in one of the shapes that name them."""
+    """Return predictions for these items in one of the formats that contain item names."""
     if kind == "answers":
         return {name: CLASSES[k] for name, k in zip(names, table.argmax(axis=1), strict=True)}
     if kind == "rows":
@@ -118,7 +118,7 @@ def shaped(kind: str, names: list[str], table: Any) -> Any:
 @pytest.mark.parametrize("kind", ["frame", "records", "tuple", "by class", "rows", "answers"])
 @pytest.mark.parametrize("others", [0, 29, 30, 600])
 def test_named_systems_items_may_be_mostly_unjudged(kind: str, others: int) -> None:
-    """30 items are judged; the shapes agree with each other, by name and without, however many others there are."""
+    """All formats give the same predictions, with or without a system name. Items without votes change nothing."""
     names = [*NAMES, *(f"new {n}" for n in range(others))]
     table = np.concatenate([MODEL, np.random.default_rng(0).dirichlet([1.0] * 3, others)])
     given = shaped(kind, names, table)
@@ -138,7 +138,7 @@ def test_named_systems_a_system_may_be_called_like_an_item(name: str) -> None:
 
 
 def test_named_systems_columns_may_be_called_like_items() -> None:
-    """Items and classes that are both called 0, 1, 2: columns are longer than there are of them, rows are not."""
+    """Items and classes share the names 0, 1, 2. A column is longer than the number of classes, and a row is not."""
     table = np.random.default_rng(0).dirichlet([1.0, 1.0], 20)
     people = people_in(table)[0]
     columns = {"0": table[:, 0].tolist(), "1": table[:, 1].tolist()}

@@ -173,7 +173,7 @@ def test_predictions_made_from_the_scored_votes_are_told_so() -> None:
 
 
 def unsure(probabilities: Any, share: float = 0.1) -> Any:
-    """Return predictions with one more class, of this share."""
+    """Return predictions with one more class of this probability."""
     return np.concatenate([(1 - share) * probabilities, np.full((*probabilities.shape[:-1], 1), share)], axis=-1)
 
 
@@ -403,7 +403,7 @@ def test_where_the_same_people_judged_all_items_the_headline_is_over_people_too(
 @pytest.mark.parametrize("models", [1, 2])
 @pytest.mark.parametrize("voters", ["named", "anonymous", "shares"])
 def test_verdict_names_what_its_interval_is_over(voters: str, models: int, seeds: int) -> None:
-    """The words are those of the row that is printed, and the caution stands there if and only if it holds."""
+    """The verdict names the sources of variation of its row. The caution appears only for anonymous voters."""
     truth = np.random.default_rng(0).dirichlet([1, 1, 1], 60)
     votes = simulate_votes(truth, 4, annotators=4, seed=0, classes=CLASSES)
     human: Any = {"named": votes, "anonymous": frequency(votes), "shares": frequency(votes).probabilities}[voters]
@@ -421,7 +421,7 @@ def test_verdict_names_what_its_interval_is_over(voters: str, models: int, seeds
 
 
 def answered(kind: str, truth: Any, votes: Votes) -> Any:
-    """Return a model's answers, or its rounded probabilities, in one of the forms that they come in."""
+    """Return the answers or the rounded probabilities of a model in one of the accepted formats."""
     said, items = truth.argmax(axis=1), votes.items.tolist()
     samples = np.random.default_rng(5).multinomial(3, truth) / 3
     rounded = np.round(0.02 * truth + 0.98 * np.eye(3)[said], 2)
@@ -438,7 +438,7 @@ def answered(kind: str, truth: Any, votes: Votes) -> Any:
 
 @pytest.mark.parametrize("kind", ["labels", "by item", "frame", "one-hot", "samples", "seeds", "rounded"])
 def test_answers_without_probabilities_are_not_scored_by_a_floor(kind: str) -> None:
-    """NLL is infinite and withheld with the reason, Brier comes first, and worth in people is no number."""
+    """Infinite NLL is withheld with a reason. Brier comes first. Worth in people is unknown."""
     truth = np.random.default_rng(0).dirichlet([1, 1, 1], 120)
     votes = simulate_votes(truth, 5, annotators=40, seed=0, classes=CLASSES)
     model = {"answers": answered(kind, truth, votes), "truth": truth}

@@ -319,7 +319,7 @@ PEOPLE = dis.simulate_votes(CROWD[:JUDGED], 3, annotators=40, seed=0)
 HONEST = np.random.default_rng(1).dirichlet([1.0, 1.0], JUDGED + NEW) / 2 + CROWD / 2
 NAMED = dict(enumerate(HONEST.tolist()))
 TOGETHER = dis.combine(PEOPLE, NAMED, resamples=0).labels
-"""Labels of a model and the votes together, also of items without votes; closeness does not give them away."""
+"""Labels from a model combined with the votes. Items without votes have labels too. A test of closeness misses them."""
 
 
 def as_file(ending: str) -> Callable[[Any, Path], Any]:
@@ -337,7 +337,7 @@ HANDED: dict[str, Callable[[Any, Path], Any]] = {
     "rows": lambda labels, _: labels.to_polars().to_dicts(),
     "labels": lambda labels, _: labels,
 }
-"""Ways in which labels are handed over as if they were predictions."""
+"""Formats in which labels can be passed as predictions."""
 
 
 @pytest.mark.parametrize("handed", HANDED)
@@ -348,7 +348,7 @@ def test_labels_made_of_the_votes_are_told_first_however_they_are_handed_over(ha
     assert found.knowing == {}, "the test of closeness is not what tells"
     assert found.trained_on == {"together": JUDGED}
     assert found.verdict[0].startswith(f"{found.leaks[0]}. together: ")
-    # Of items whose votes came later nothing was known.
+    # The labels were made before these votes, so nothing leaks.
     late = dis.simulate_votes(CROWD[JUDGED:], 3, annotators=40, seed=1)
     table = late.to_polars().with_columns(item=late.item + JUDGED)
     assert evaluate(table, {"together": given}, **options).trained_on == {}
@@ -362,7 +362,7 @@ def test_labels_of_every_scheme_are_told(labels: Any, tmp_path: Path) -> None:
 
 
 def test_what_only_looks_like_labels_is_not_accused() -> None:
-    """Labels of other people's votes, whose counts say so; and a model's table that counts something."""
+    """Labels from other people's votes have other counts. A column of counts in a model's table is no leak either."""
     others = dis.simulate_votes(CROWD[:JUDGED], 3, annotators=40, seed=2)
     turned = frequency(PEOPLE).take(np.arange(JUDGED)[::-1])
     frame = {"item": list(range(JUDGED)), "0": HONEST[:JUDGED, 0].tolist(), "1": HONEST[:JUDGED, 1].tolist()}

@@ -1,4 +1,4 @@
-"""Every answer about votes says what its intervals are over, and cautions of votes whose voters are not known."""
+"""Tests that every answer about votes names what its intervals cover, with a caution if the voters are unknown."""
 
 from __future__ import annotations
 

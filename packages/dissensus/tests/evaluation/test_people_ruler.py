@@ -110,7 +110,7 @@ def test_the_best_forecast_of_n_fresh_votes_is_worth_n_people(family: str, score
 
 
 def test_worth_on_few_items_is_that_of_a_ruler_learnt_from_many() -> None:
-    """The independent check is a ruler that learnt from 4,000 other items; without the correction it is missed."""
+    """The reference is a ruler that learnt from 4,000 other items. An uncorrected ruler misses the reference."""
     off = {"few": 0.0, "uncorrected": 0.0}
     for family, items in (("lumps", 150), ("contested", 300)):
         for trial in range(6):

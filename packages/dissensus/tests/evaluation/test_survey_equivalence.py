@@ -1,4 +1,4 @@
-"""Worth in people is the survey equivalence of Resnick, Kong, Schoenebeck and Weninger (arXiv 2106.01254).
+"""Tests of worth in people against survey equivalence (Resnick, Kong, Schoenebeck and Weninger, arXiv 2106.01254).
 
 Their running example has 1,000 items in three states, ten ratings per item, and a hard classifier whose two answers are
 mapped to calibrated probabilities. It is built here as `make_running_example_dataset` of their package does. Their
@@ -34,11 +34,11 @@ def example(seed: int) -> tuple[Any, Any]:
 
 
 def power_curve(positive: Any, most: int) -> list[float]:
-    """Return the expected log score (nats) of k = 0, 1, ... raters' combined ratings of another rating."""
+    """Return the expected log score (nats) of a forecast from k = 0, 1, ... ratings for one more rating."""
     scores = []
     for k in range(most + 1):
         seen = np.arange(k + 1)
-        # Probability of one sequence with so many positive ratings among k + 1, summed over the other items.
+        # Probability of one given sequence of ratings. `others` leaves out the item itself, as their combiner does.
         of_sequence = hypergeom.pmf(np.arange(k + 2), RATERS, positive[:, None], k + 1) / comb(k + 1, np.arange(k + 2))
         others = of_sequence.sum(axis=0) - of_sequence
         predicted = others[:, 1:] / (others[:, 1:] + others[:, :-1])
@@ -50,13 +50,13 @@ def power_curve(positive: Any, most: int) -> list[float]:
 
 
 def equivalence(curve: list[float], score: float) -> float:
-    """Return the number of raters whose score equals this one, linear between whole numbers, as their package does."""
+    """Return the number of raters with this score. Their package also interpolates linearly between whole numbers."""
     k = next(k for k in range(1, len(curve)) if curve[k] >= score)
     return k - 1 + (score - curve[k - 1]) / (curve[k] - curve[k - 1])
 
 
 def test_worth_is_their_published_number_for_their_published_curve() -> None:
-    # Their data: one rater -0.8748, two raters -0.8198, the classifier -0.8220 (bits).
+    # Published values in bits: one rater -0.8748, two raters -0.8198, the classifier -0.8220.
     assert equivalence([-0.955, -0.8748, -0.8198], -0.8220) == pytest.approx(1.96, abs=0.005)
     assert first_crossings(0.8220 - np.array([[0.955, 0.8748, 0.8198]]))[0] == pytest.approx(1.96, abs=0.005)
 
@@ -79,7 +79,7 @@ def test_worth_in_people_is_their_survey_equivalence() -> None:
 
 
 def closed_form() -> float:
-    """Return the survey equivalence of the running example for items and raters without end."""
+    """Return the survey equivalence of the running example with infinitely many items and raters."""
     curve = []
     for k in range(7):
         of_state = SHARES * STATES ** np.arange(k + 1)[:, None] * (1 - STATES) ** (k - np.arange(k + 1))[:, None]

@@ -1,4 +1,4 @@
-"""Labels by the name of a scheme, and what is said of them."""
+"""Tests of labels by the name of a scheme, and of their warnings."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_intervals_are_about_the_pilot() -> None:
 
 @pytest.mark.parametrize("family", ["bimodal", "lumps", "two classes"])
 def test_real_pair_by_a_linear_score_is_the_pilots_own_whatever_is_fitted(family: str) -> None:
-    """The difference is the plain mean; power and its interval are held against t-tests on the known population."""
+    """The difference is the plain mean. T-tests on the known population check the power and its interval."""
     rng = RNG(3)
     population = truths(family, 50_000, rng)
     classes = population.shape[1]

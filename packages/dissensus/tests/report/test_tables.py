@@ -1,4 +1,4 @@
-"""Tables of a report and of an evaluation: what stands under a heading, and names that look like markup."""
+"""Tests of the tables of a report and of an evaluation: their columns, and names that look like markup."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from dissensus.report.subject import Subject
 
 NAMES = ("a*b*", "<x> | [y](z)", "_c_ `d` # e")
-"""Systems whose names are markup, if they are not escaped."""
+"""Systems with names that would be markup without escaping."""
 
 
 @pytest.mark.parametrize("metric", ["entce", "tvd", "abs_entce"])
 @pytest.mark.parametrize("last", [False, True])
 def test_comparison_a_column_called_corrected_holds_no_other_number(metric: str, last: bool) -> None:
-    """A copy of the votes has no corrected EntCE, wherever it stands; its own score would be the best of the table."""
+    """A copy of the votes has no corrected EntCE in any row. Its uncorrected score would be the best of the table."""
     truth, counts = panel(150, votes=5)
     people = people_of(counts)
     systems = {"copy": people.probabilities[None], "near": blurred(truth, weight=0.9)}
@@ -58,7 +58,7 @@ def test_comparison_a_column_called_corrected_holds_no_other_number(metric: str,
 
 
 def test_comparison_a_copy_of_the_votes_is_a_case_of_it() -> None:
-    """At least one of the metrics above withholds the copy's correction and not that of the baselines."""
+    """The correction of EntCE is withheld for the copy only, so the test above is not empty."""
     truth, counts = panel(150, votes=5)
     people = people_of(counts)
     subject = made(

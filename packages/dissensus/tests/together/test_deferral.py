@@ -111,7 +111,7 @@ def test_where_votes_gain_nothing_no_rule_is_told_from_another() -> None:
 def test_defer_an_interval_that_ends_at_zero_shows_no_gain(
     low: float | None, told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only without an interval does the mean decide, which is above 0 here."""
+    """The mean, here above 0, decides only if there is no interval."""
 
     def ending(means: Any, **_: Any) -> Estimate:
         return Estimate(float(means[0].mean()), low, None if low is None else 1.0)

@@ -396,7 +396,7 @@ def test_a_level_or_scale_that_does_not_fit_is_refused() -> None:
 
 
 def with_habits(rng: np.random.Generator, *, items: int, people: int, each: int, habit: float) -> Votes:
-    """Votes for three ordered classes by `each` of some people, each of whom leans towards classes of their own."""
+    """Return votes for three ordered classes, `each` per item. Every annotator has a bias towards certain classes."""
     lean = np.log(rng.dirichlet(np.full(3, 0.7), items) + 0.02)
     bias, sure = rng.normal(0, habit, (people, 3)), np.exp(rng.normal(0, habit, people))
     who = rng.random((items, people)).argsort(axis=1)[:, :each].ravel() if people < 1000 else np.arange(items * each)
@@ -480,7 +480,7 @@ class TestIntervalsOverAnnotators:
         assert agreement(two, resamples=20) == agreement(anonymous(two), resamples=20)
 
     def test_agreement_has_no_interval_if_it_hangs_on_one_annotator(self) -> None:
-        # Everybody shares items with the first annotator alone.
+        # Without the first annotator, no item has two judgements.
         who = np.array([[0, other] for other in (1, 2, 3) for _ in range(8)], dtype=np.int32)
         label = np.random.default_rng(0).integers(0, 2, who.size, dtype=np.int32)
         item = np.repeat(np.arange(len(who), dtype=np.int32), 2)

@@ -1,4 +1,4 @@
-"""Columns without a use that would change the votes are asked about, in Python and on the command line alike."""
+"""Tests that reading asks about unused columns that could change the votes, in Python and on the command line."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     Rows = list[tuple[Any, ...]]
 
 PANEL = [(f"i{i}", f"w{a}", "xyz"[(i * i + a) % 3]) for i in range(10) for a in range(3)]
-"""Item, annotator and label: ten items, each judged by three people, who differ."""
+"""Rows of item, annotator and label: ten items, each judged differently by three people."""
 ITEM, WHO, LABEL = (list(column) for column in zip(*PANEL, strict=True))
 PLACES = range(len(PANEL))
 TOPIC = ["sport" if i in ("i1", "i2", "i5") else "news" for i in ITEM]
 GRADES = [str(k * 7 % 5 + 1) for k in PLACES]
 PARTS = list(product("pqrs", ("fluent", "true"), range(3)))
-"""Item, what is asked of it, and the number of the judgement."""
+"""Rows of item, question and number of the judgement."""
 SAID = [("yes" if part == "true" else "no") if k < 2 else "yes" for _, part, k in PARTS]
 
 
@@ -45,7 +45,7 @@ def held(votes: Votes) -> Counter[tuple[str, str]]:
 
 
 def both(frame: pd.DataFrame, folder: Path) -> InputError:
-    """The refusal of a frame, which is also that of its file."""
+    """Return the error on reading a frame. Check that the file of the frame raises the same error."""
     with pytest.raises(InputError) as refusal:
         dis.read_votes(frame)
     frame.to_csv(folder / "votes.csv", index=False)
@@ -133,7 +133,7 @@ def test_read_votes_asks_about_a_second_use(name: str, tmp_path: Path) -> None:
     ways = [*both(frame, tmp_path).readings.values()]
     read = [dis.read_votes(frame, **way) for way in ways]
     assert meant in map(held, read)
-    # A reading that leaves out votes is no answer.
+    # A correct reading must keep all votes.
     assert min(map(len, read)) >= min(len(frame), meant.total())
 
 

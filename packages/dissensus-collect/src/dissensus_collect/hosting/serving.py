@@ -153,11 +153,11 @@ def serve_project(
 
 
 def checked_networks(addresses: Sequence[str]) -> list[str]:
-    """Return addresses of proxies as networks; raise `InputError` for a text that is neither."""
+    """Return addresses of proxies as networks. Raise `InputError` if a text is neither an address nor a network."""
     networks = []
     for address in addresses:
         try:
-            # uvicorn trusts nobody in a network with bits of a host in it, such as 172.18.0.2/16.
+            # uvicorn would trust no address of a network with host bits, such as 172.18.0.2/16: clear these bits.
             networks.append(str(ip_network(address, strict=False)))
         except ValueError:
             raise InputError(

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from dissensus_collect.project.reading import Project
 
 LONGEST_HOLD: Final = 3.0
-"""Times the planned seconds that a session may hold a place; signs of life alone would hold it for ever."""
+"""Maximum time that a session may reserve items, in multiples of its planned seconds.
+
+Heartbeats alone could otherwise extend a reservation for ever.
+"""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ def promise_of(project: Project, vote_items: int) -> Promise:
 
 
 def held_until(project: Project, consented_at: float, items: int) -> float:
-    """Return when a session of so many items holds no place and no item any more, whatever signs of life it gives."""
+    """Return the time when a session of this many items loses its reserved items. Later heartbeats have no effect."""
     return consented_at + LONGEST_HOLD * max(items * project.cost.seconds_per_item, project.lease.seconds)
 
 

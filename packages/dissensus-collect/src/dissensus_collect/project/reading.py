@@ -210,7 +210,7 @@ def _filled_in(read: ProjectFile, given: Mapping[str, Any], path: Path) -> dict[
 
 
 def usual_order(names: Iterable[str]) -> str:
-    """Return the order of classes of a project that states none."""
+    """Return the default order of classes: "rotated" if all names are numbers."""
     return "rotated" if all(name.isdigit() for name in names) else "shuffled-per-annotator"
 
 

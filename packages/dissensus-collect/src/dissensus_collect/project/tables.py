@@ -168,11 +168,11 @@ class ItemQuestion(TomlTable):
 
 
 class DisplayOrder(TomlTable):
-    """The order in which classes and items are shown.
+    """Order in which classes and items are shown.
 
     Attributes:
-        classes: of a question; rotated where it is not given and all names are numbers.
-        items: of a session.
+        classes: order of the classes of a question; "rotated" is the default if all names are numbers.
+        items: order of the items of a session.
     """
 
     classes: Literal["fixed", "rotated", "shuffled-per-annotator", "shuffled-per-item"] = "shuffled-per-annotator"

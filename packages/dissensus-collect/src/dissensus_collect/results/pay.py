@@ -92,10 +92,10 @@ class Realised:
 
 
 def pay_sheet(cursor: Cursor, project: Project) -> list[PayLine]:
-    """A line for everybody who consented, by rising id.
+    """Return a line for each person who consented, by rising id.
 
-    A person has earned the promised pay times the share of the items that the person has done, to the next whole cent.
-    The share is due to everybody who finished or withdrew, and after a technical end once a researcher approves it.
+    A person earns the promised pay times the share of items done, rounded up to a whole cent. This pay is due to
+    everybody who finished or withdrew. After a technical end, a researcher must approve the pay first.
     """
     rows = cursor.execute(
         "SELECT annotator.id, pseudonym, annotator.state, eligible, withdrawn_at IS NOT NULL, paid, annotator.counts, "

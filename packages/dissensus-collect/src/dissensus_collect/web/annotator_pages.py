@@ -128,7 +128,7 @@ async def arrival(request: Request) -> Response:
         annotator = participants.annotator_of(cursor, came.token)
         if annotator is None or annotator.state == "deleted":
             raise NotInvited("Thank you for coming. There is no task for you in this project; you can close this page.")
-        # Anybody can write an id into a link without a signature.
+        # A link without a signature proves nothing: anybody can write the id of another person into the link.
         if came.returning and external and site.keys is None and (own is None or own.id != annotator.id):
             if annotator.state != "arrived":
                 raise NotInvited(

@@ -240,7 +240,7 @@ async def enter(request: Request) -> Response:
 
 
 async def _guess(request: Request) -> FormData:
-    """Return the form of somebody who wants to log in; too many of them from one network are refused."""
+    """Return the posted login form. Raise after too many attempts from one network."""
     form = await posted_form(request, request.cookies.get(DOOR_COOKIE))
     _count_attempt(site_of(request), network_of(address_of(request.scope)))
     return form

@@ -247,7 +247,7 @@ def address_of(scope: Scope) -> str:
 
 
 def proxy_of(scope: Scope) -> str:
-    """Return whether a proxy names its visitors: "none", "trusted", or "untrusted" if its word was not taken."""
+    """Return "none" without X-Forwarded-For, "trusted" if the server uses an address from it, else "untrusted"."""
     named = ",".join(Headers(scope=scope).getlist("x-forwarded-for"))
     visitors = {parsed_address(each) for each in named.split(",")}
     return "none" if not named else "trusted" if parsed_address(address_of(scope)) in visitors else "untrusted"

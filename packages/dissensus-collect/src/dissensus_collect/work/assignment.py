@@ -133,7 +133,7 @@ def next_item(
 
 
 def heartbeat(cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, tab: str) -> LeaseState:
-    """Prolong a lease by a sign of life, or renew one that ran out if its slot is free; `held_until` ends both."""
+    """Prolong a lease after a heartbeat. Renew an expired lease if its slot is free. `held_until` limits both."""
     number, item, state, expires, holds, role, retired_at, counts, owner, since, items = _mine(
         cursor, annotator, assignment, "assignment.id, item.id, assignment.state, assignment.expires, "
         "assignment.holds, item.role, item.retired_at, annotator.counts, annotator.tab, annotator.consented_at, "
@@ -249,11 +249,12 @@ def back(cursor: Cursor, project: Project, annotator: int, *, now: float) -> Ass
 def report_problem(
     cursor: Cursor, project: Project, annotator: int, *, now: float, assignment: str, reason: str
 ) -> None:
-    """Give an item back without a vote; the annotator is not shown it again.
+    """Give an item back without a vote. The annotator does not see the item again.
 
-    It uses up one of the items that they may be asked about. A gold item is replaced by another at a later place, so
-    that nothing tells it from others; where no other or no place is left, it counts as missed. Before the first answer,
-    one item can be passed over like this, and any item whose picture did not load, so that nobody is stuck.
+    The item still counts towards the items of the session. Another gold item replaces a gold item later in the
+    session, so that gold items cannot be recognised. The gold item counts as missed if the session has no
+    gold item or no position left. Before the first answer, only one item can be skipped. An item can always be skipped
+    if its picture did not load.
     """
     number, place, item, role, state, holds, answered, passed_over, gold_due, total = _mine(
         cursor, annotator, assignment, "assignment.id, assignment.number, item.id, item.role, assignment.state, "
@@ -275,7 +276,7 @@ def report_problem(
 
 
 def _image_failed(cursor: Cursor, annotator: int, place: int) -> bool:
-    """Return whether the browser has told that the picture at a place of the session did not load."""
+    """Return whether the browser has reported that the picture at this position of the session did not load."""
     told = cursor.execute(
         "SELECT detail FROM event WHERE kind = 'browser image-failed' AND annotator = ?", (annotator,)
     ).fetchall()
@@ -334,7 +335,7 @@ def _resumed(cursor: Cursor, project: Project, worker: Worker, *, now: float) ->
     held, expires = held_until(project, worker.consented_at, worker.total), now + project.lease.seconds
     for row in rows:
         assignment, item, (role, state, retired_at, leased_at) = row[0], row[6], row[9:]
-        # After the longest hold, asking again neither prolongs a lease nor brings it back.
+        # After `held`, a request prolongs no open lease. It renews no lease that was given after `held`.
         if retired_at is not None or (state == "expired" and leased_at > held):
             continue
         if state == "open":
@@ -392,7 +393,7 @@ def _finished_or_waiting(cursor: Cursor, project: Project, worker: Worker, *, no
         if may_come_back:
             cursor.execute("UPDATE annotator SET waiting_since = ? WHERE id = ?", (since, worker.id))
             return Nothing(min(RETRY_SECONDS, project.lease.patience))
-    # Reporting problems is not the task: more reports than answers end with the code for technical problems.
+    # Reports must not replace answers: more reports than answers end with the code for technical problems.
     state = "finished" if worker.reported <= worker.done else "technical"
     cursor.execute(
         "UPDATE annotator SET state = CASE WHEN paid = 1 THEN 'finished' ELSE ? END, "

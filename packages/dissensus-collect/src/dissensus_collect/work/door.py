@@ -57,7 +57,7 @@ _INSIDE: Final = (
 
 
 def _inside_since(project: Project, *, now: float) -> tuple[float, ...]:
-    """Return the parameters of `_INSIDE`: signs of life, and the longest hold as `held_until` has it."""
+    """Return the parameters of `_INSIDE`: thresholds for the last heartbeat, then the terms of `held_until`."""
     least, each = LONGEST_HOLD * project.lease.seconds, LONGEST_HOLD * project.cost.seconds_per_item
     return *away_since(project, now=now), now - least, each, now
 

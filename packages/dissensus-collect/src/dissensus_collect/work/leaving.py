@@ -39,7 +39,7 @@ def withdraw(cursor: Cursor, annotator: int, *, now: float, keep: bool) -> None:
         return
     if person.state != "finished":
         break_off(cursor, annotator, now=now, reason="withdrew")
-    # Somebody who had finished once keeps the code for that.
+    # A person who finished before keeps the completion code: the state stays "finished".
     state = "CASE WHEN paid = 1 THEN 'finished' ELSE state END"
     cursor.execute(f"UPDATE annotator SET state = {state}, withdrawn_at = ?, paid = 1 WHERE id = ?", (now, annotator))
     if not keep:

@@ -134,7 +134,7 @@ def arrive(
 
 
 def end_other_sessions(cursor: Cursor, annotator: int, token: str) -> None:
-    """End all sessions of an annotator except for the one with a token."""
+    """End all sessions of an annotator except the one with this token."""
     cursor.execute("DELETE FROM session WHERE annotator = ? AND hash <> ?", (annotator, token_hash(token)))
 
 
@@ -146,19 +146,19 @@ def _origin(cursor: Cursor, address: str | None, device: str) -> tuple[str | Non
 
 
 def parsed_address(text: str) -> IPv4Address | IPv6Address | str:
-    """Return a network address without port and scope; a text that is no address is returned as it is."""
+    """Return a network address without port and scope. Return the text unchanged if it is no address."""
     text = text.strip()
     host = text[1:].partition("]")[0] if text.startswith("[") else text
     try:
         found = ip_address((host.partition(":")[0] if host.count(":") == 1 else host).partition("%")[0])
     except ValueError:
         return text
-    # A socket for both versions writes 10.0.0.1 as ::ffff:10.0.0.1.
+    # A socket for IPv4 and IPv6 reports 10.0.0.1 as ::ffff:10.0.0.1.
     return getattr(found, "ipv4_mapped", None) or found
 
 
 def network_of(address: str) -> str:
-    """Return the network that one visitor has alone: an IPv4 address, or 64 bits of IPv6 with any device in them."""
+    """Return the network that belongs to a single visitor: an IPv4 address or a /64 prefix of IPv6."""
     found = parsed_address(address)
     return str(ip_network((found, 64), strict=False) if isinstance(found, IPv6Address) else found)
 
@@ -200,7 +200,7 @@ def annotator_by_id(cursor: Cursor, annotator: int) -> Annotator:
 
 
 def codes_of(cursor: Cursor, project: Project) -> dict[str, str]:
-    """Return the code for each ending: that of the project's file, or one that only the project's secret gives."""
+    """Return the code for each ending, from the project's file or derived from the project's secret."""
     return {each: keyed(cursor, "code", each)[:8].upper() for each in ENDINGS} | project.recruitment.codes
 
 
@@ -224,7 +224,7 @@ def questions_due(project: Project, annotator: Annotator) -> bool:
 
 
 def earned(cursor: Cursor, annotator: int) -> tuple[int, int, float]:
-    """Return the items that somebody has done, those of a whole session, and what is due for that."""
+    """Return the number of items done, the number of items in the session, and the pay earned."""
     done, items, pay = cursor.execute(
         "SELECT done + gold_done, promised_votes + promised_gold, promised FROM annotator WHERE id = ?", (annotator,)
     ).fetchone()

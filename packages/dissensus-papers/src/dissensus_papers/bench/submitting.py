@@ -175,7 +175,7 @@ def _copies(said: Table, shares: Table) -> bool:
 
 
 def _read(path: Path, human: LabelDistribution) -> Predictions:
-    """Read what a file says of items: Dirichlet labels of single votes, else what `dissensus evaluate` reads."""
+    """Read predictions from a file. Single votes become Dirichlet labels. `read_predictions` reads other files."""
     columns: list[str] = []
     if (separator := SEPARATORS.get(path.suffix.lower())) is not None:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
@@ -194,7 +194,7 @@ def _read(path: Path, human: LabelDistribution) -> Predictions:
             wanted = f"item, annotator and label (of {classes})" if single else f"item, {classes}"
             sentence = f"{wrong or remedy}; give a file with the columns {wanted}"
         raise InputError(sentence) from error
-    # Frequencies of few votes give probability 0 to classes that others choose, where soft NLL is infinite.
+    # With few votes the frequency of a class can be 0. Soft NLL is infinite if other people choose that class.
     shares = label(votes, "dirichlet")
     return Predictions(
         probabilities=shares.probabilities[None],

@@ -335,7 +335,7 @@ def _member(folder: Path, recipe: Recipe, seed: int) -> nn.Module:
 
 
 def as_items(given: Any, recipe: Recipe) -> Items:
-    """Return texts or images as the items that a bundle reads; see `TrainedModel.predict_proba`."""
+    """Convert texts or images to the items that a bundle reads. See `TrainedModel.predict_proba` for their formats."""
     reads = recipe.reads
     if reads == "images":
         if isinstance(given, str | Path) or not np.iterable(given):
@@ -367,9 +367,9 @@ def as_items(given: Any, recipe: Recipe) -> Items:
 
 
 def _pixels(given: Any, recipe: Recipe) -> Images:
-    """Return (items, channels, height, width) bytes of images; an array of another meaning is refused.
+    """Return (items, channels, height, width) bytes of images. Raise if the meaning of the array is ambiguous.
 
-    Floats become bytes as the floats of a study's own file do, so that both give the same prediction.
+    Floats are converted to bytes as in a study's own file, so that both give the same prediction.
     """
     try:
         array = np.asarray(given)
@@ -379,7 +379,7 @@ def _pixels(given: Any, recipe: Recipe) -> Images:
     if fits := array.size > 0 and array.dtype.kind in "fiu":
         found += f" from {array.min():g} to {array.max():g}"
         fits = array.dtype == np.uint8 or (array.dtype.kind == "f" and bool(array.min() >= 0 and array.max() <= 1))
-    # An array of 3 axes may be one coloured image.
+    # With 3 axes, (3, height, width) may be one colour image, not three grey images.
     fits &= array.ndim == 4 or recipe.shape[:1] == (1,) or 3 not in array.shape[::2]
     images = array[:, None] if array.ndim == 3 else array
     if images.ndim == 4 and images.shape[3] in (1, 3) and images.shape[1] not in (1, 3):

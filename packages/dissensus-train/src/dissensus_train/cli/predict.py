@@ -99,7 +99,7 @@ def _read(model: TrainedModel, path: Path, *, item: str | None, text: str | None
 
 
 def _of_file(model: TrainedModel, path: Path) -> Items:
-    """Return the image of a file, or the images of a file that a study may name under `[dataset] images`."""
+    """Return the items of an image file, or of any file that `[dataset] images` of a study accepts."""
     import numpy as np
 
     from dissensus.array_file import read_npz
@@ -113,7 +113,7 @@ def _of_file(model: TrainedModel, path: Path) -> Items:
     if path.suffix.lower() in KINDS and not path.name.endswith("_2828.csv"):
         raise InputError(f"{path}: expected images, and found a table; give a folder, an image or an .npz of images")
     source = read_source(path)
-    # A source is scaled by the range of its own values, which differs from file to file.
+    # `read_source` scales images by the range of their own values, which differs between files. Read arrays unscaled.
     given = read_npz(path, only=("images",))["images"] if path.suffix == ".npz" else source.images
     return replace(as_items(given, model.recipe), names=source.items)
 

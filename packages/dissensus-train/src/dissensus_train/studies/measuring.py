@@ -299,7 +299,7 @@ def _ood_key(systems: Mapping[str, Sequence[Run]], settings: OodSettings) -> str
 
 
 def _fingerprint(path: Path) -> str:
-    """Return a hash of a file's bytes, or of the relative names and the bytes of a folder's files."""
+    """Return a hash of the bytes of a file, or of the relative names and bytes of all files in a folder."""
     digest = hashlib.sha256()
     for file in sorted(file for file in (path, *path.rglob("*")) if file.is_file()):
         with file.open("rb") as opened:

@@ -136,12 +136,12 @@ class Unasked:
 
 
 def unasked_runs(store: RunStore, *, forget: Collection[str] = ()) -> tuple[Unasked, ...]:
-    """Return the runs of a store that none of its studies asks for as their files are now.
+    """Return the runs of a store that no study needs according to its current file.
 
-    A study to forget is named by its file, or by its name if no other file of the store has it.
+    Each entry of `forget` is the file of a study. The name of a study is enough if only one file has this name.
 
     Raises:
-        InputError: if a study that the store knows cannot be read, so that its runs cannot be told from others.
+        InputError: if a known study cannot be read. The runs of this study are then unknown.
     """
     known = store.studies()
     for name in forget:

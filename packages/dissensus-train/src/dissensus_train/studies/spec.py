@@ -186,7 +186,7 @@ class Study:
 
     @property
     def source(self) -> str:
-        """The study as commands take it: a shipped name, or the file, with a colon and the part if it is one."""
+        """Return the argument that commands take for this study: a shipped name, `FILE` or `FILE:PART`."""
         if self.path == shipped_studies().get(self.path.stem):
             return self.name
         return f"{self.path}:{self.part}" if self.part else str(self.path)
@@ -352,7 +352,7 @@ def shipped_studies() -> dict[str, Path]:
 
 
 def read_study(source: str | Path) -> Study:
-    """Return the study of a file, or its part `FILE:PART`; or a shipped study, or a part of one, by its name."""
+    """Return the study of a file, a part of the study (`FILE:PART`), or a shipped study or part by name."""
     path = Path(source)
     file, _, wanted = str(source).rpartition(":")
     if Path(file).is_file() and not path.is_file():

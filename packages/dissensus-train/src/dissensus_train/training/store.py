@@ -75,7 +75,7 @@ class RunStore:
         return self.folder / "runs"
 
     def studies(self) -> dict[str, list[str]]:
-        """Return by file the names of the studies, or of its parts, that keep their runs here."""
+        """Return, for each file, the names of its studies (or parts of a study) that keep runs in this store."""
         return _json_in(self.folder / "studies.json")
 
     def keep_measurement(self, kind: str, key: str, value: Mapping[str, Any]) -> bool:
@@ -293,7 +293,7 @@ class RunWriter:
         shutil.rmtree(self._own / key, ignore_errors=True)
 
     def forget_study(self, name: str) -> None:
-        """Note that a study, or all of a file, no longer keep their runs here."""
+        """Remove a study, or all studies of a file, from the list of studies that keep runs in this store."""
         with self._door, whole_file(self.store.folder / "studies.json", within=self._own) as part:
             kept = {
                 file: [one for one in names if name not in (one, file)] for file, names in self.store.studies().items()

@@ -182,7 +182,7 @@ _NOT_WRITTEN: Final = (errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG)
 
 def main() -> None:
     """Run the command line; bad input is one sentence on standard error and exit code 2."""
-    # What is odd about votes is a note of the command.
+    # Commands print these warnings as notes. Python would print them a second time.
     warnings.simplefilter("ignore", VotesWarning)
     try:
         arguments = with_json_to(sys.argv[1:])
@@ -210,6 +210,6 @@ def main() -> None:
         what = f"{error.filename or 'standard output'}: cannot be written ({error.strerror})"
         sys.stderr.write(f"dissensus: {what}; choose another place, or make room\n")
         with suppress(OSError):
-            # What is left of the output is not written once more when Python ends.
+            # If standard output stays open, Python tries to flush the rest at exit, and fails again.
             sys.stdout.close()
         raise SystemExit(2) from None

@@ -165,9 +165,9 @@ def command(
 
 
 def _spelled(parameter: inspect.Parameter) -> str:
-    """Return how an option is typed, or what an argument is called in the help."""
+    """Return the spelling of an option, or the name of an argument in the help."""
     about = parameter.annotation.__metadata__[0]
-    # Typer takes the first name for a default.
+    # Typer stores the first name of an option in `default`.
     names = [name for name in (about.metavar, about.default, *(about.param_decls or ())) if isinstance(name, str)]
     return names[-1].strip("[]").partition("/")[0]
 

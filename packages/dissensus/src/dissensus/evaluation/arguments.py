@@ -135,7 +135,7 @@ def _system(name: str, given: Any, people: LabelDistribution, stated: tuple[str,
 
 
 def _same_votes(people: LabelDistribution, labels: LabelDistribution) -> bool:
-    """Return whether labels count the votes that people gave, on all items that both have."""
+    """Return whether the counts of the labels equal the votes of people on all common items."""
     place = places_of_items(labels.items, people.items)
     theirs, own = labels.counts[place >= 0], people.counts[place[place >= 0]]
     return labels.classes == people.classes and bool(theirs.any()) and np.array_equal(theirs, own)
@@ -171,7 +171,7 @@ def _of_frame(name: str, frame: Any, people: LabelDistribution, stated: tuple[st
     from dissensus.votes.columns import guess
 
     if not hasattr(frame, "columns"):
-        # A list has an index, too: a method.
+        # A list also has an attribute `index`, but it is a method.
         frame = table_in_memory(frame, index=False).rows().table
     numbered = hasattr(frame, "index") and list(frame.columns) == list(range(len(frame.columns)))
     if hasattr(frame, "index"):
@@ -409,10 +409,10 @@ def _holds_distributions(frame: Any) -> bool:
 
 
 def is_by_item(given: Mapping[Any, Any], people: LabelDistribution | Votes) -> bool:
-    """Return whether the keys of a dictionary are items, some of which people judged, and no systems or columns."""
+    """Return whether the keys of a dictionary are items, at least one of them judged, not systems or columns."""
     first: Any = next(iter(given.values()), None)
     system = isinstance(first, Predictions | LabelDistribution | Path) or np.ndim(first) > 1 or _is_table(first)
-    # Classes may be called like items: 0, 1, 2.
+    # The keys 0, 1, 2 may be classes or items. With classes as keys, each value has more entries than there are keys.
     if system or (_is_by_class(given, people) and len(first) > len(given)):
         return False
     return not {str(key) for key in given}.isdisjoint(map(str, people.items.tolist()))

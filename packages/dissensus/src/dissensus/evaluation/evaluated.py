@@ -129,7 +129,7 @@ class Evaluation(Framed):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Return the warnings that the verdict does not hold."""
+        """Return the warnings that are not part of the verdict."""
         rest = self.warnings[bool(self.trained_on) :]
         return tuple(warning for warning in rest if warning != UNKNOWN_PEOPLE or not self.resamples)
 

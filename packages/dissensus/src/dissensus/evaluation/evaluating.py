@@ -57,7 +57,7 @@ SECOND: Final[Ruled] = "rps"
 """The second headline, where classes are ordered: of wrong classes it holds near ones for less wrong."""
 
 TAKEN: Final = "evaluation: '{}' is the name of a baseline; call the system something else"
-"""Refusal of a system that is called like a baseline."""
+"""Error message for a system that has the name of a baseline."""
 
 LEGEND: Final = (
     "score: mean over items and seeds, with its 95 % interval; corrected: the score against everybody, of whom the "
@@ -142,7 +142,7 @@ def evaluate(
     if hidden and MAJORITY in model:
         raise InputError(TAKEN.format(MAJORITY))
     if hidden:
-        # Its items and classes may be others than those of the systems.
+        # The majority model is read alone: it may have other items and classes than the systems.
         model |= named_systems({MAJORITY: majority}, people, classes=classes)
     people, named, left_out = systems_in(model, people, only_common=only_common)
     kept = places_of(people.items, judged.items) if people is not judged else np.arange(len(people))
@@ -186,7 +186,7 @@ def evaluate(
     infinite = {name for name, system in systems.items() if _any_rules_out(labels, system.probabilities)}
     chosen = _metrics(metrics, labels, original)
     if infinite & models.keys():
-        # A table begins with a metric that all models have.
+        # Some model has no soft NLL or KL, so the table begins with Brier, which every model has.
         chosen = tuple(sorted(chosen, key=lambda metric: (metric.name != "brier", metric.name in OF_LOGARITHMS)))
     table = Scorer(
         labels=labels,
@@ -352,7 +352,7 @@ def _ruler(
 
 
 def _in_sample(systems: Mapping[str, Predictions]) -> list[str]:
-    """Return a sentence where systems were trained, chosen or made with some of the items."""
+    """Return a warning if systems were trained, chosen or made with some of the items."""
     seen = [said for name, system in systems.items() if (said := system.seen(name))]
     whose = "its scores here do not tell how it does" if len(seen) == 1 else "their scores here do not tell how they do"
     return [f"Trained on these items: {listed(seen)}, so {whose} on new items"] if seen else []
@@ -378,7 +378,7 @@ def _of_one_seed(systems: Mapping[str, Predictions]) -> list[str]:
 
 
 def _undefined(rows: Sequence[Score], models: Mapping[str, Runs]) -> list[str]:
-    """Return why models lack scores: a sentence for each reason, with the models and metrics."""
+    """Return a sentence for each reason why models lack scores, with the models and metrics."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
         if row.notes and row.system in models:

@@ -51,7 +51,7 @@ TRAINED_ON: Final = "trained_on"
 """The column of `dissensus predict` that says of each item whether it was used to train or choose the model."""
 
 LABELS: Final = ("majority", "tied", "entropy", "judgements")
-"""Columns that mark a file of labels made of votes; the last counts the votes of each item."""
+"""Columns that identify a file of labels made from votes. The last column counts the votes of each item."""
 
 MODEL: Final = "model"
 """What a system is called that came without a name."""

@@ -60,7 +60,7 @@ class Predictions:
         return f"Predictions({len(self.items):,} items, {len(self.classes)} classes{seeds}, from {self.given})"
 
     def seen(self, name: str) -> str:
-        """Return how many of the items trained, chose or made the system of this name; empty where none is known to."""
+        """Return a phrase with the number of items used to train, choose or make the system, else ''."""
         number = 0 if self.trained_on is None else int(self.trained_on.sum())
         of = f"{number:,} of {len(self.items):,}"
         made = f"{name} was made of the votes on {of} (its judgements)"

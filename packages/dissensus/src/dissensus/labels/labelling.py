@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 ONE_VOTE: Final = "no item has two judgements: each label distribution is one vote, and says nothing of disagreement"
-"""The warning on labels made of one judgement per item."""
+"""Warning on labels made from one judgement per item."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def label(votes: Votes | Any, scheme: str = "frequency", **options: Any) -> Labe
 
 
 def find_scheme(name: str, options: Collection[str] = ()) -> Scheme:
-    """Return the scheme of this name; raise if there is none, or it has no such options."""
+    """Return the scheme of this name. Raise if no scheme has the name, or if the scheme lacks one of the options."""
     if name not in SCHEMES:
         raise InputError(f"'{name}' is not a scheme{choices(name, SCHEMES)}")
     if unknown := [option for option in options if option not in SCHEMES[name].options]:

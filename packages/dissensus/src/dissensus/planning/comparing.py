@@ -95,7 +95,7 @@ class Gains:
     def moments(self, k: int, weights: Table, share: Floats) -> tuple[Floats, Floats]:
         """(rows,) mean and standard deviation of an item's difference, for rows of weights and shares."""
         if self.noise.size:
-            # Votes tell mean and variance without a fitted population (one-way analysis of variance).
+            # A one-way analysis of variance estimates mean and variance from the votes, without a fitted population.
             mean, of_votes = weights @ self.truth, weights @ self.noise.T
             between = weights @ self.truth**2 - mean**2 - of_votes[:, 1]
             return mean, np.sqrt(np.maximum(between, 0.0) + of_votes[:, 0] / k + 1e-15)
@@ -302,7 +302,7 @@ def real_pair(
 
 
 def plain_scores(metric: str, pilot: Counts, systems: Mapping[str, Table]) -> dict[str, Floats]:
-    """Return, by system, (items,) scores against the shares of the pilot's own votes."""
+    """Return, for each system, (items,) scores against the vote shares of the pilot."""
     per_item = METRICS[metric].per_item
     assert per_item is not None
     shares = pilot / pilot.sum(axis=1, keepdims=True)
@@ -310,13 +310,13 @@ def plain_scores(metric: str, pilot: Counts, systems: Mapping[str, Table]) -> di
 
 
 def plain_gain(metric: str, scores: Mapping[str, Floats]) -> Floats:
-    """Return (items,) how much closer to people the first of two systems is than the second; 0 for one system."""
+    """Return the (items,) gain of the first of two systems over the second. The gain of a single system is 0."""
     first, *_, last = [*scores.values(), *scores.values()]
     return first - last if METRICS[metric].better == "higher" else last - first
 
 
 def _of_votes(metric: str, pilot: Counts, systems: Mapping[str, Table], fitted: Gains) -> Gains:
-    """Return gains by a linear metric whose mean and variance are the pilot's own; `fitted` gives their shape."""
+    """Return gains by a linear metric. Their mean and variance are the pilot's, and their shape comes from `fitted`."""
     classes, size = pilot.shape[1], pilot.sum(axis=1)
     by_vote = [
         plain_scores(metric, np.tile(vote, (len(pilot), 1)), systems) for vote in np.eye(classes, dtype=np.int64)
@@ -357,7 +357,7 @@ def _likely_distributions(pilot: Counts, systems: Sequence[Table], rng: np.rando
         likelihood = gammaln(total) - gammaln(total + size) + (gammaln(a + pilot) - gammaln(a)).sum(axis=1)
         return -float(likelihood.sum())
 
-    # The likelihood has several peaks: from one start the search ended up to 226 log-likelihood units below the best.
+    # The likelihood has several peaks. A search from one start ended up to 226 log-likelihood units below the best.
     bounds = [(-5, 8), (-3, 3), *[(-12, 12)] * (1 + len(logs))]
     starts = [np.r_[spread, power, np.zeros(1 + len(logs))] for spread in (0.0, 3.0) for power in (-1.0, 0.0, 1.0)]
     fitted = min((minimize(unlikely, start, method="L-BFGS-B", bounds=bounds) for start in starts), key=lambda f: f.fun)

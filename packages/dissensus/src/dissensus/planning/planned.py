@@ -215,7 +215,7 @@ def plan(
     if systems:
         real = real_pair(counts, systems, ks, metrics=metrics, seed=seed)
         if len(systems) > 1:
-            # The better system is the one that scores better on the pilot's own votes, whatever was fitted to these.
+            # The pilot's own votes decide which system is better. The fitted population may give another order.
             if (plain := plain_gain(held, plain_scores(held, counts, systems)).mean()) < 0:
                 systems = dict(reversed(systems.items()))
                 real = real_pair(counts, systems, ks, metrics=metrics, seed=seed)
@@ -320,7 +320,7 @@ def delivery_advice(votes_per_item: float) -> str:
 
 
 def _of_pilot(systems: Any, votes: Votes) -> tuple[dict[str, Table], list[str]]:
-    """Return by system (items, classes) probabilities for the pilot, and warnings of those that knew its items."""
+    """Return (items, classes) probabilities of each system, and warnings on systems that used items of the pilot."""
     _, named, _ = systems_in(systems, frequency(votes))
     for name, system in named.items():
         if set(system.classes) != set(votes.classes):

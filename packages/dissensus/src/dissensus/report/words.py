@@ -22,7 +22,7 @@ YES_OR_NO: Final = re.compile(r"(?i)^(is|are|do|does|did|can|could|will|would|ha
 """How a question begins that is answered by yes or no."""
 
 WITHHELD: Final = "of a worth that is withheld"
-"""What is said of a system whose worth is withheld, beside one whose worth is known."""
+"""Phrase in place of a worth that is withheld, in a comparison with a known worth."""
 
 
 def answer(subject: Subject) -> list[str]:

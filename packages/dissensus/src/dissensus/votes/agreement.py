@@ -119,7 +119,7 @@ def pairwise_agreement(votes: Votes | ArrayLike, *, resamples: int = 1000, seed:
 
 
 class Agreement(Framed, dict[str, Estimate]):
-    """Statistics of agreement by their name in `TITLES`, in the order of a report, with intervals over `over`."""
+    """Statistics of agreement by name, in the order of `TITLES`, with intervals that cover `over`."""
 
     over: str = "items"
 
@@ -316,7 +316,7 @@ class _Recipe:
 
 
 def interval_over(votes: Votes | ArrayLike) -> str:
-    """Return what the intervals of these votes are over: over annotators as well, if there are three or more."""
+    """Return the sources of variation that the intervals cover: items, and annotators if there are three or more."""
     who = votes.annotators if isinstance(votes, Votes) else None
     return "items" if who is None or np.unique(who.code).size < 3 else "items and annotators"
 
@@ -324,11 +324,12 @@ def interval_over(votes: Votes | ArrayLike) -> str:
 def _estimates(
     votes: Votes | ArrayLike, levels: Sequence[Level], *, scale: ArrayLike | None = None, resamples: int, seed: Seed
 ) -> dict[str, Estimate]:
-    """Return by name the statistics of these levels, with intervals over what `interval_over` says.
+    """Return the statistics of these levels by name. Their intervals cover the sources that `interval_over` names.
 
-    The variance between annotators is the jackknife's (Tukey 1958): they, or groups of them at random, are left out in
-    turn. Groups to which votes are dealt by chance show its part from the noise of single votes. Half of that part is
-    taken off, as the bootstrap over items holds this noise, and the jackknife of pairs holds it up to twice.
+    A jackknife (Tukey 1958) estimates the variance between annotators. Each annotator, or each random group of
+    annotators, is left out in turn. The estimate also contains the noise of single votes. A second jackknife estimates
+    this noise from groups of randomly assigned votes. Half of the noise is subtracted, for two reasons. The bootstrap
+    over items already contains the noise once. The jackknife of a statistic of pairs contains the noise up to twice.
     """
     seed = _replayable(seed)
     drawn = _resampled(votes, levels, scale, resamples=resamples, seed=seed)
@@ -349,9 +350,9 @@ def _estimates(
     try:
         every, chance = variances(group), variances(rng.permutation(group))
     except InputError:
-        # Without some of the annotators no item has two judgements.
+        # Without one of the groups, no item has two judgements. The variance between annotators is then unknown.
         every = chance = dict.fromkeys(drawn, np.nan)
-    # So many annotators with equal shares of the judgements would weigh as much.
+    # A few annotators with most of the judgements lower the effective number of annotators.
     equal = judged.sum() ** 2 / (judged**2).sum()
     t = -float(stdtrit(max(1, round(min(groups, equal)) - 1), 0.025))
     for name, each in estimates.items():
@@ -368,7 +369,7 @@ def _estimates(
 def _resampled(
     votes: Votes | ArrayLike, levels: Sequence[Level], scale: ArrayLike | None, *, resamples: int, seed: int
 ) -> dict[str, Floats]:
-    """Return by name the (1 + resamples,) statistics of the votes and of bootstrap resamples of their items."""
+    """Return the (1 + resamples,) values of each statistic: of the votes, then of bootstrap resamples of items."""
     rows, recipes = _rows(votes), []
     if "nominal" in levels:
         recipes.append(_nominal(rows))

@@ -428,7 +428,7 @@ def with_points(cells: pl.Series) -> pl.Series:
 
 
 def numbers_of(table: pl.DataFrame) -> pl.DataFrame:
-    """Read cells as numbers, null where a cell is none; `80 %` is 0.8, and `3/5` is 0.6.
+    """Read cells as numbers. `80 %` is 0.8 and `3/5` is 0.6. Text that is no number is null.
 
     >>> numbers_of(pl.DataFrame({"share": ["80 %", "3/5", "12,5%", "2", "x"]}))["share"].to_list()
     [0.8, 0.6, 0.125, 2.0, None]

@@ -31,16 +31,16 @@ SUMMARIES: Final = {name: kind for kind, names in _NAMES["summaries"].items() fo
 """What a column or a row of this name sums up: a number of votes, a sum, mode, mean, median or spread."""
 
 ITEM_PARTS: Final = frozenset(_NAMES["item_parts"])
-"""Names of columns that may name the item together with another."""
+"""Names of columns that may identify the item together with another column."""
 
 AUTHORS: Final = frozenset(_NAMES["authors"])
-"""Names of columns that may say who judged an item, or who wrote it."""
+"""Names of columns that may hold either the annotator or the author of an item."""
 
 WITHOUT_UNIT: Final = frozenset(_NAMES["without_unit"])
-"""Names of columns of times that may be seconds or milliseconds."""
+"""Names of columns with times whose unit is ambiguous: seconds or milliseconds."""
 
 SETTLED: Final = frozenset(_NAMES["settled"])
-"""Words in the names of columns whose labels no single person gave."""
+"""Words in the names of columns with labels that were not given by a single person."""
 
 ROW_NUMBERS: Final = ("", "index", "unnamed_0")
 """What pandas' index is called in a file or a frame where it has no name."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _SHORT: Final = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
 
 _HEAD: Final = 100_000
-"""Number of rows by which the use of a column is judged."""
+"""Maximum number of rows in which the use of a column is checked."""
 
 _ROW: Final = "\0row"
 """The column that numbers the rows of a file."""

@@ -64,13 +64,13 @@ def number(count: int, what: str) -> str:
 
 
 class Dropped(str):
-    """A note on items that were left out; `rows` are these items, each with the reason."""
+    """Note on items that were left out. `rows` holds each item with its reason."""
 
     rows: Sequence[tuple[object, str]] = ()
 
 
 def drop_notes(lost: Mapping[str, Sequence[object]], path: str | None = None) -> list[str]:
-    """Return notes on items that were left out, by reason; with a path, write them to a CSV file as well."""
+    """Return a note for each reason for leaving out items. With `path`, also write the items to a CSV file."""
     notes = []
     for why, items in lost.items():
         shown = ", ".join(map(str, items[:_NAMED])) + ", ..." * (len(items) > _NAMED)
@@ -81,7 +81,7 @@ def drop_notes(lost: Mapping[str, Sequence[object]], path: str | None = None) ->
 
 
 def write_dropped(notes: Sequence[str], path: str | None) -> None:
-    """Write which items the notes say were left out, if there are any and a CSV file is named."""
+    """Write the items that were left out, if any, to the CSV file `path`. Do nothing without a path."""
     rows = [row for note in notes if isinstance(note, Dropped) for row in note.rows]
     if path is not None and rows:
         with whole_file(Path(path)) as part, part.open("w", encoding="utf-8", newline="") as file:

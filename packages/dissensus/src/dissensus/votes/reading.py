@@ -189,7 +189,7 @@ def understand(source: Any, options: Options | None = None) -> Reading:
 def _understand_open_file(file: Any, options: Options) -> Reading:
     """Read what an open file still holds, through a file on disk: the readers look at a file more than once."""
     called = getattr(file, "name", None)
-    # A temporary file is called by a number.
+    # The `name` of an unnamed temporary file is a number: the file descriptor.
     name = Path(called).name if isinstance(called, str) else "votes.csv"
     content = file.read()
     with tempfile.TemporaryDirectory() as folder:

@@ -165,7 +165,7 @@ def item_by_values(
     size[together] = table.n_unique(apart)
     repeated[together] = 0 if annotator is None else n - table.n_unique([*apart, annotator])
     names = [*apart, *([together] if len(apart) > 1 and 3 * size[together] <= 2 * n else [])]
-    # Votes are thrown away only where no column, and not all of them together, would keep them.
+    # Offer a reading that discards votes only if no column, nor all columns together, would keep the votes.
     names = [name for name in names if repeated[name] <= FEW * n] or names
     ways: Readings = {}
     for name in names:
@@ -209,7 +209,7 @@ def finer_items(table: pl.DataFrame, item: Sequence[str], annotator: str, taken:
 def label_columns(
     table: pl.DataFrame, item: str | None, annotator: str | None, taken: Collection[str | None], *, most: int = MANY
 ) -> list[str]:
-    """The columns that may hold labels: at most so many values, which differ within an item and an annotator."""
+    """Return the columns that may hold labels: 2 to `most` values that differ within items and within annotators."""
     return [
         name
         for name, dtype in table.schema.items()
@@ -253,9 +253,9 @@ def label_readings(table: pl.DataFrame, labels: Sequence[str]) -> Readings:
 
 
 def refuse_other_uses(table: OpenTable, columns: Columns, options: Options, *, found: str, notes: list[str]) -> None:
-    """Raise if an unused column may be a time, the item or a part of it, the label, a person or a number of votes.
+    """Raise if an unused column may hold a time, (a part of) the item, labels, people or numbers of votes.
 
-    To name the format, which is `found`, is to say that such a time or number is not used.
+    `found` is the format that was recognised. A user who names a format confirms that times and numbers are not used.
     """
     item, label, who = columns.item, columns.label, columns.annotator
     parts = item_parts(item, table.columns) or [item]
@@ -279,9 +279,9 @@ def refuse_other_uses(table: OpenTable, columns: Columns, options: Options, *, f
     whole = cells(named)
     items, rows = whole[item].n_unique(), whole.height
     people = whole[who].n_unique() if who in whole.columns else None
-    # Where people seem to judge items twice, the refusal of that names finer items.
+    # If people seem to judge items twice, a later error already offers finer items.
     if options.item is None and (people is None or rows - whole.n_unique([item, who]) <= FEW * rows):
-        # An id that differs in most rows numbers the judgements.
+        # A synonym of the item with a different value in most rows numbers the judgements, not the items.
         most = {name: rows if unused[name] in ITEM_PARTS else 2 * rows // 3 for name in named if name in whole.columns}
         if finer := [name for name in most if items < whole.n_unique([item, name]) <= most[name]]:
             together = [[item, *more] for more in (*([name] for name in finer), finer)]
@@ -290,7 +290,7 @@ def refuse_other_uses(table: OpenTable, columns: Columns, options: Options, *, f
     if found != "long":
         return
     alone = items == rows > 1
-    # With people who judged several items, whatever nobody judged twice may be the items.
+    # If people have several rows, any column without repeated pairs of value and person may name the items.
     texts = [name for name, called in unused.items() if alone and (called in TEXTS or (people or rows) < rows)]
     held = cells(texts)
     for text in (name for name in texts if name in held.columns and 5 * held[name].n_unique() <= 4 * rows):
@@ -302,7 +302,7 @@ def refuse_other_uses(table: OpenTable, columns: Columns, options: Options, *, f
             raise question(f"each row has its own '{item}', and '{text}' repeats: what names the items?", ways)
         notes.append(f"each row has its own '{item}', and '{text}' repeats: it may number the rows")
     numbers: list[str] = []
-    # A user may name the item's column as that of the label.
+    # `n_unique` refuses the same column twice, and a user may name one column for both the item and the label.
     distinct = whole.n_unique([*{item, label}])
     if who is None and distinct == rows and not (options.format and options.label):
         free = [name for name, called in unused.items() if called not in ABOUT_ITEMS and not names_rows(name)]
@@ -314,16 +314,16 @@ def refuse_other_uses(table: OpenTable, columns: Columns, options: Options, *, f
             ways = {f"each of them is an annotator, and '{label}' is none": {"annotators": alike}}
             ways[f"each row is one vote, '{label}'"] = {"format": "long", "label": label}
             raise question(f"{listed(alike)} hold labels as '{label}' does", ways)
-        # A null is no number, and its comparison is ignored.
+        # `all` ignores nulls, so a column with text that is no number must be excluded first.
         varied = [column for column in numbers_of(held) if not column.has_nulls() and column.n_unique() > 1]
         numbers = [c.name for c in varied if (c >= 0).all() and ((c % 1 == 0).all() or (c <= 1).all())]
-    # Labels that never differ within an item describe it, where others differ.
+    # Labels that never differ within an item may describe the item. Any unused column may then hold the votes.
     named = [name for name, called in unused.items() if called in SYNONYMS["label"]]
     rivals = [] if options.label is not None else [*unused] if distinct == items < rows else named
     if rivals:
         held = cells(rivals)
         of = label_columns(held, None if alone else item, who, (item, *parts, label), most=rows)
-        # Many numbers are the places of a slider, and many texts are no labels.
+        # A column with many values holds labels only if the values are numbers, as those of a slider are.
         graded = [name for name in of if held[name].n_unique() > MANY]
         sliders = [name for name in graded if name in named and not numbers_of(held[[name]])[name].has_nulls()]
         if others := [name for name in of if name in sliders or name not in graded]:

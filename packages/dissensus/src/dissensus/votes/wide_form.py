@@ -92,7 +92,7 @@ def read_wide(table: OpenTable, options: Options, own: Own | None) -> Reading:
     chosen = options.format or ("wide" if annotators else "counts" if named or options.panel else None)
     if chosen is None:
         if item is not None and guess("label", available) and not rows.table[item].is_unique().all():
-            # A row per item and label, and how many people gave it.
+            # A repeated item has one row for each label, which may hold the number of people who gave the label.
             return read_long(table, options, own)
         label = _unnamed_label(table, rows, item, options)
         if label is not None:

@@ -80,7 +80,7 @@ def write_votes(votes: Votes, path: str | Path, *, format: str | None = None) ->
 
 
 def check_target(path: Path, format: str | None) -> str:  # noqa: A002
-    """Return the kind of file that votes are written to; raise if it cannot be written, or not in this format."""
+    """Return the kind of file that votes are written to. Raise if this kind cannot be written in `format`."""
     kind = writable_kind(path, also=(NPY,))
     fit = ("counts",) if kind == "npy" else WRITABLE
     if format not in (None, *fit):

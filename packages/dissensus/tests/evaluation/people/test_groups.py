@@ -184,7 +184,7 @@ def test_a_group_that_judged_the_hard_items_is_at_no_disadvantage() -> None:
         (lambda item, first: item >= 0, 5, False),
         (lambda item, first: (item < 30) == first, 5, True),
         (lambda item, first: (item > 0) | first, 5, True),
-        # Of one group that is shown there is nothing to compare.
+        # With a single group large enough to show, there is nothing to compare.
         (lambda item, first: (item < 30) == first, 13, False),
     ],
     ids=["all", "halves", "all but one", "too few people"],

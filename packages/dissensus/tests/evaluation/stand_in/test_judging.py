@@ -82,7 +82,7 @@ def test_the_verdict_says_that_distributions_know_the_votes() -> None:
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("contested", [0.1, 1.0])
 def test_stand_in_runs_the_most_frequent_answer_beside_every_model(contested: float, ordered: bool) -> None:
-    """No verdict begins with a yes if a constant passes; a good model may stand in if the constant fails."""
+    """No verdict is a yes if a constant passes. A good model may stand in if the constant fails."""
     rng = np.random.default_rng(0)
     truth = np.full((400, 3), [0.98, 0.01, 0.01])
     some = rng.random(400) < contested

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dissensus.labels.distribution import LabelDistribution
 
 OWN_LABELS: Final = ("label", "label_ids", "labels")
-"""Columns that Hugging Face's collators hand to the model as `labels`."""
+"""Names of columns that Hugging Face's collators pass to the model as `labels`."""
 
 
 def labelled(dataset: Any, labels: LabelDistribution, *, item: str = "item") -> Any:

@@ -100,7 +100,7 @@ class Differences(TextTable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what a reader must know: how marks are read, and what the intervals are over."""
+        """Return notes on the meaning of the marks and on the sources of variation that the intervals cover."""
         told = said_over({(row.over, row.metric, f"{row.system} minus {row.reference}"): None for row in self.rows})
         return (MARKS, *told) if self.rows else ()
 
@@ -263,11 +263,11 @@ def differences(
 
 
 GIVEN_THIS_SEED: Final = "items, given this seed"
-"""What the interval of a single run is over: another seed may lie outside of it."""
+"""Sources of variation that the interval of a single run covers. The scores of other seeds may lie outside."""
 
 
 def interval_over(seeds: SeedNumbers, *, annotators: bool = False) -> str:
-    """Return what the interval of a system's score is over; with `annotators`, over named people too.
+    """Return the sources of variation that the interval of a system's score covers, with annotators if `annotators`.
 
     >>> interval_over((1, 2, 3), annotators=True), interval_over((1,)), interval_over(None)
     ('items, seeds and annotators', 'items, given this seed', 'items')

@@ -155,9 +155,9 @@ def estimate_within(
 
 
 def said_over(parts: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return a sentence for each thing that intervals are over, from (over, metric, system, ...) of each interval.
+    """Return a sentence for each distinct `over`. Each interval is a tuple (over, metric, system, ...).
 
-    Metrics, systems and so on are named if they are not all of them.
+    A sentence lists the metrics, systems and so on if it does not hold for all of them.
     """
     parts = list(parts)
     said = []

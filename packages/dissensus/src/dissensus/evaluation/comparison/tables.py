@@ -161,5 +161,5 @@ def as_latex(text: str) -> str:
 
 
 def as_list(notes: Iterable[str]) -> str:
-    """Return distinct notes as a Markdown list, in order; nothing in a note can become markup."""
+    """Return the distinct notes in order as a Markdown list, with markup escaped."""
     return "\n".join(f"- {as_markdown(note)}" for note in dict.fromkeys(notes) if note)

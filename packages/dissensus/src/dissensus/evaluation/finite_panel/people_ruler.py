@@ -137,7 +137,7 @@ class Worth:
 
     @property
     def known(self) -> bool:
-        """Return whether there is a number: it is not withheld, and its interval is not the whole ruler."""
+        """Return whether the worth is known: not withheld, and with an interval smaller than the whole ruler."""
         return not self.reason and not (self.low_open and self.high_open)
 
     def __str__(self) -> str:
@@ -438,7 +438,7 @@ def worth_of_scores(ruler: Ruler, scores: Table, of_votes: Table, *, resamples: 
         seed: of the resamples.
     """
     low, middle, high = _gaps(ruler, scores, of_votes, resamples=resamples, seed=seed)
-    # Nobody is the marginal as it is scored, so that no model is called worse than a marginal that it beats.
+    # Zero people is the marginal baseline's own score. A model that beats the baseline is never called worse than it.
     of_people = np.where(np.arange(ruler.most + 1) > 0, ruler.learning, 0.0)
     value, least, last = first_crossings(np.stack([middle + of_people, high + ruler.learning, -low[::-1]])).tolist()
     # What says of every item what nobody's forecast says is worth nobody, however little tells people from nobody.
@@ -466,7 +466,10 @@ def worth_of_scores(ruler: Ruler, scores: Table, of_votes: Table, *, resamples: 
 
 
 def _too_few_items(ruler: Ruler, value: float) -> str:
-    """Return why a worth is withheld: its correction for few items is larger than what people add; else ''."""
+    """Return why a worth is withheld, else ''.
+
+    A worth is withheld if its correction for few items exceeds the gain from the last quarter of its people.
+    """
     n = int(np.clip(np.ceil(value), 1, ruler.most))
     added = np.nanmean(ruler.per_item[n + (-n // 4)] - ruler.per_item[n])
     if value <= 0 or ruler.learning[n] <= added:

@@ -56,7 +56,7 @@ def shared(panel: Panel) -> bool:
 
 
 def over_items(annotator: Ints | Codes | None) -> str:
-    """Return what intervals over items alone are over, and what they leave out, from the annotator of each vote."""
+    """Return a note on the variation that intervals over items cover. `annotator` holds the annotator of each vote."""
     if annotator is None:
         return f"95 % intervals are over items; {UNKNOWN_PEOPLE}"
     fixed = (np.bincount(annotator) > 1).any()

@@ -34,7 +34,7 @@ APART: Final = (
     "the groups judged different items, and a group's squared distance is over its own; where these are easier, the "
     "system looks closer to the group, also in the test of distances"
 )
-"""Sentence on groups that judged different items."""
+"""Note on groups that judged different items."""
 
 _HELD: Final = 1 << 21
 """Numbers held at once while people are dealt out."""

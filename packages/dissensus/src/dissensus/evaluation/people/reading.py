@@ -47,10 +47,10 @@ def read_vote_predictions(
 ) -> VotePredictions:
     """Read predictions for single votes: one row for each item and annotator.
 
-    The table has a column of items, one of annotators, and one column for each class, a column of lists or objects, or
-    a column of predicted labels. `item`, `annotator` and `label` name columns, which are guessed where there are none
-    of these names; `order`, `given` and `answers` are as in `read_predictions`. Rows of items or annotators without
-    votes are refused, or left out where only common votes count.
+    The table has a column of items and a column of annotators. The predictions are one column for each class, a column
+    of lists or objects, or a column of predicted labels. `item`, `annotator` and `label` name columns. A column is
+    guessed if the table has none of that name. `order`, `given` and `answers` are as in `read_predictions`. Rows of
+    items or annotators without votes are left out with `only_common`. Otherwise these rows raise an error.
     """
     from dissensus.votes.cells import encode_classes
     from dissensus.votes.columns import guess, require

@@ -362,7 +362,10 @@ def _worst(votes: Votes, answers: Answers, aligned: Alignment) -> tuple[FailedIt
 
 
 def _untold(test: AlternativeAnnotatorTest, constant: AlternativeAnnotatorTest | None, answer: str, saved: Any) -> str:
-    """Return why a passed test tells nothing: a constant passes too, or the model may be worth nobody; else ''."""
+    """Return why a passed test is inconclusive, else ''.
+
+    A test is inconclusive if a constant answer also passes, or if the model may be worth zero people.
+    """
     if not test.passed:
         return ""
     if constant is not None and constant.passed:
@@ -384,7 +387,7 @@ def _verdict(name: str, test: AlternativeAnnotatorTest, expert: str | int | None
         passed = [name for name, part in parts.items() if part["passed"]]
         where = f" It passes in {len(passed)} of {len(parts)} parts{': ' if passed else ''}{', '.join(passed)}."
     may, half = ("may", "at least one half") if test.passed else ("may not", "less than one half")
-    # A model that knows the votes passes any test of them, and on easy items so does a constant.
+    # Passing is not enough: a model that has seen the votes passes. On easy items a constant passes too.
     told = f"{name} {may} stand in for {whom}:"
     if untold:
         told = f"This test cannot tell here whether {name} may stand in for {whom}: {untold}. By the test"
