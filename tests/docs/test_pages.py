@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 NEEDED = {
     "bundles": ("onnx", "onnxruntime", "onnxscript", "sklearn"),
     "loops": ("datasets", "accelerate", "transformers", "lightning", "sklearn"),
-    "migration": ("pandas",),
 }
 
 
