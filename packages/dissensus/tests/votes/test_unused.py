@@ -137,7 +137,7 @@ def test_read_votes_asks_about_a_second_use(name: str, tmp_path: Path) -> None:
     assert min(map(len, read)) >= min(len(frame), meant.total())
 
 
-NUMBERS = {
+NUMBERS: dict[str, list[Any]] = {
     "frequencies": [9, 1, 2, 8, 5],
     "zeros": [9, 0, 2, 8, 5],
     "shares": [0.9, 0.1, 0.2, 0.8, 1.0],
@@ -183,12 +183,13 @@ def test_read_votes_asks_about_shares_however_they_are_written(cells: tuple[str,
 def test_read_votes_asks_about_times_without_a_unit(called: str, tmp_path: Path) -> None:
     frame = table(item=ITEM, worker=WHO, label=LABEL, **{called: [350 + 37 * k for k in PLACES]})
     as_seconds, unused = (dis.read_votes(frame, **way) for way in both(frame, tmp_path).readings.values())
+    assert as_seconds.seconds is not None
     assert as_seconds.seconds.tolist() == frame[called].tolist()
     assert unused.seconds is None
     assert held(unused) == Counter(zip(ITEM, LABEL, strict=True))
 
 
-INNOCENT = {
+INNOCENT: dict[str, list[Any]] = {
     "text": [f"text {item}" for item in ITEM],
     "age": [20 + int(who[1:]) for who in WHO],
     "gender": ["f" if who == "w1" else "m" for who in WHO],
@@ -224,7 +225,7 @@ def test_read_votes_asks_nothing_about_other_columns(called: str) -> None:
 @pytest.mark.parametrize("called", ["freq", "score", "answer", "criterion", "rt"])
 def test_read_votes_asks_nothing_where_the_user_has_said_it(called: str) -> None:
     frame = table(item=ITEM, label=LABEL, **{called: GRADES}).drop_duplicates(["item", "label"])
-    said = {"item": "item", "label": "label", "format": "long"}
+    said: dict[str, Any] = {"item": "item", "label": "label", "format": "long"}
     assert held(dis.read_votes(frame, **said)) == Counter(zip(frame["item"], frame["label"], strict=True))
 
 

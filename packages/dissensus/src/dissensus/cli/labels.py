@@ -121,7 +121,7 @@ def labels(
         if release is not None:
             paths = write_release(everybody, release, name=Path(source).stem, licence=licence)
             note(*(f"{path} written" for path in paths))
-        if per == "judgement":
+        if per == "judgement" and output is not None:
             weighting = "equal-weighted" if scheme == "frequency" else scheme
             write_table(judgement_table(everybody if with_models else votes, weighting), output)
             note(f"{votes.n_judgements:,} judgements, {weighting}, written to {output}")

@@ -337,7 +337,7 @@ def _estimates(
     if not resamples or not isinstance(votes, Votes) or interval_over(votes) == "items":
         return estimates
     rng = np.random.default_rng(seed)
-    _, who = np.unique(votes.judgement_annotator, return_inverse=True)
+    _, who = np.unique(np.asarray(votes.judgement_annotator), return_inverse=True)
     judged = np.bincount(who)
     groups = min(judged.size, GROUPS)
     group = (rng.permutation(judged.size) % groups)[who]
@@ -356,7 +356,7 @@ def _estimates(
     equal = judged.sum() ** 2 / (judged**2).sum()
     t = -float(stdtrit(max(1, round(min(groups, equal)) - 1), 0.025))
     for name, each in estimates.items():
-        ends = None, None
+        ends: tuple[float | None, float | None] = (None, None)
         if each.low is not None and each.high is not None and not np.isnan(every[name]):
             people = t * max(every[name] - chance[name] / 2, 0.0) ** 0.5
             below, above = (float(np.hypot(end - each.value, people)) for end in (each.low, each.high))

@@ -136,7 +136,7 @@ def count_votes(
     taken = {item, label, *(() if own is None else (*own.attributes, *own.item_attributes))}
     column = kind_column(kind, available, taken=taken, path=path)
     roles = {role: guess(role, available) for role in ("annotator", "seconds", "time")}
-    columns = Columns(item=item, label=label, kind=column, **roles)
+    columns = Columns(item=item, label=label, kind=column, **roles)  # type: ignore[arg-type]
     with explained(path):
         if own is None:
             head = OpenTable(path, available, held=scan(path).head(_HEAD).collect())
