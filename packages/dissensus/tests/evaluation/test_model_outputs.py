@@ -486,3 +486,26 @@ def test_several_choices_share_what_one_would_have_and_a_rating_may_be_a_number(
     # A class may be called like a key.
     named = write(tmp_path / "r.jsonl", [{"item": "a", "output": '{"text": 20, "label": 30, "image": 50}'}])
     assert read_predictions(named, ("text", "label", "image")).probabilities[0, 0].tolist() == [0.2, 0.3, 0.5]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_read_outputs_keeps_the_seeds_of_hard_labels(kind: str, tmp_path: Path) -> None:
+    """Seeds are runs and no samples: accuracy is the mean over seeds, not that of their vote."""
+    rng = np.random.default_rng(0)
+    said = rng.integers(2, size=(3, 40))
+    rows = [
+        {"item": f"i{i}", "seed": seed, "label": ["no", "yes"][said[k, i]]}
+        for k, seed in enumerate((7, 8, 9))
+        for i in range(40)
+    ]
+    table, path = pl.DataFrame(rows).sample(fraction=1, shuffle=True, seed=0), tmp_path / f"said.{kind}"
+    table.write_csv(path) if kind == "csv" else table.write_parquet(path)
+    found = read_predictions(path, ("no", "yes"))
+    assert sorted(map(int, found.seeds or ())) == [7, 8, 9]
+    order = [found.items.tolist().index(f"i{i}") for i in range(40)]
+    for k, seed in enumerate((7, 8, 9)):
+        run = found.probabilities[[int(each) for each in found.seeds or ()].index(seed)]
+        np.testing.assert_array_equal(run[order], np.eye(2)[said[k]])
+    table.filter(~((pl.col("seed") == 8) & (pl.col("item") == "i3"))).write_csv(tmp_path / "less.csv")
+    with pytest.raises(InputError, match="the same items for each seed"):
+        read_predictions(tmp_path / "less.csv", ("no", "yes"))

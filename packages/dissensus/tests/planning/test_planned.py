@@ -342,3 +342,13 @@ def test_where_another_choice_has_more_power_it_is_named_with_the_reason(goal: s
     strong = max(poor.choices, key=lambda choice: choice.power[goal].value)
     told = f"({strong.items:,} items x {strong.k} vote{'' if strong.k == 1 else 's'}, which measure the size of the"
     assert (told in poor.answer[0]) == (strong is not poor.best)
+
+
+@pytest.mark.parametrize("goal", ["soft_nll", "accuracy"])
+@pytest.mark.parametrize("alone", [True, False])
+def test_plan_refuses_systems_whose_soft_nll_is_infinite(goal: str, alone: bool) -> None:
+    votes = pilot()
+    hard = np.eye(2)[votes.counts.argmax(axis=1)]
+    systems = {"hard": hard} if alone else {"even": np.full(hard.shape, 0.5), "hard": hard}
+    with pytest.raises(InputError, match="hard gives 0"):
+        plan(votes, goal=goal, budget=300, systems=systems)

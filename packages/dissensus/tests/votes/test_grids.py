@@ -109,7 +109,7 @@ class TestSummaryColumns:
             reading = read(self.wide(name, *cells))
             assert reading.votes.annotators is not None
             assert reading.votes.annotators.names.tolist() == ["anna", "ben", "cleo"]
-            assert f"left out: column '{name}', the most frequent of the others" in reading.notes
+            assert f"left out: column '{name}', in most rows the most frequent of the others" in reading.notes
 
     @pytest.mark.parametrize("name", ["final", "adjudicated", "majority"])
     def test_a_column_called_so_that_is_none_is_asked_about(self, name: str) -> None:

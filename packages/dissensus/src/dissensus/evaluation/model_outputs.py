@@ -13,11 +13,13 @@ import re
 import string
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dissensus.arrays import places_of
 from dissensus.errors import InputError
 from dissensus.evaluation.answer_texts import ANSWER_KEYS, Answers, number_of, object_in, stated, summed, verbalised
 from dissensus.evaluation.probabilities import Predictions
@@ -42,6 +44,9 @@ SAMPLES_KEYS: Final = ("answers", "answer", "samples", "responses", "response", 
 
 ALSO: Final = (".npz", ".npy", ".eval")
 """Files that predictions may be in, beside tables."""
+
+SEED: Final = "seed"
+"""Name of the column that distinguishes several seeds of one system."""
 
 LOOKED_AT: Final = 20
 """Records at the start of a file of which one must show its form; any of them may be a refusal or an error."""
@@ -69,7 +74,7 @@ def read_outputs(
         item: the key or column of item names; None looks for `ITEM_KEYS`.
         shown: of preferences, how pairs were shown.
     """
-    kind = kind_of(path, also=ALSO)
+    kind, seeds = kind_of(path, also=ALSO), []
     # A table in JSONL is read once, by its own reader.
     if kind in ("npz", "npy") or (kind == "JSONL" and _form_of(_first_records(path), classes) is None):
         return None
@@ -79,13 +84,39 @@ def read_outputs(
         records = [(_item_of(record, key, item), _read_by(FORMS[form], record)) for key, record in entries if form]
     else:
         form, records = _answer_column(path, classes, item)
+        if form is not None and SEED in columns_of(path):
+            seeds = read_rows(path).table[SEED].to_list()
     if form is None:
         return None
     meaning = _meaning(path, classes, answers)
     shown = shown_in(path, shown, item)
     records, about = _of_sides(records, shown, answers)
     _refuse_mostly_unread(path, [distribution for _, distribution in records], classes, meaning)
-    return _tallied(path, records, form=form, classes=tuple(classes), meaning=meaning, about=about)
+    told: Any = {"form": form, "classes": tuple(classes), "meaning": meaning, "about": about}
+    if not seeds:
+        return _tallied(path, records, **told)
+    runs = {
+        seed: _tallied(path, [record for record, own in zip(records, seeds, strict=True) if own == seed], **told)
+        for seed in dict.fromkeys(seeds)
+    }
+    return _stacked(path, runs)
+
+
+def _stacked(path: Path, runs: Mapping[int | str, Predictions]) -> Predictions:
+    """Return the runs of one system as one, with a row of probabilities for each seed, item and class."""
+    first = next(iter(runs.values()))
+    classes = max((run.classes for run in runs.values()), key=len)
+    tables = []
+    for seed, run in runs.items():
+        place = places_of(first.items, run.items)
+        if len(run.items) != len(first.items) or (place < 0).any():
+            raise InputError(
+                f"{path}: expected the same items for each seed, found {len(first.items):,} with seed "
+                f"{next(iter(runs))} and others with seed {seed}; give one answer for each item and seed"
+            )
+        table = run.probabilities[0, place]
+        tables.append(np.pad(table, ((0, 0), (0, len(classes) - table.shape[1]))))
+    return replace(first, probabilities=np.stack(tables), classes=classes, seeds=tuple(runs))
 
 
 def shown_in(path: Path, shown: ShownPairs | None, item: str | None) -> ShownPairs | None:

@@ -12,7 +12,7 @@ from scipy.special import softmax
 from dissensus.array_file import read_npy, read_npz
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.answer_texts import number_of, object_in
-from dissensus.evaluation.model_outputs import ALSO, item_column, read_outputs
+from dissensus.evaluation.model_outputs import ALSO, SEED, item_column, read_outputs
 from dissensus.evaluation.probabilities import Given, Predictions, checked_logits, checked_probabilities
 from dissensus.item_names import places_of_items
 from dissensus.table_file import kind_of, open_bytes, open_file, read_rows
@@ -43,9 +43,6 @@ SAYS_NOTHING: Final = ("predictions", "prediction", "scores", "outputs")
 
 ITEMS: Final = ("items", "item", "ids", "id", "uid", "uids")
 """Names that the array of items may have in an npz file."""
-
-SEED: Final = "seed"
-"""The column that tells several seeds of one system apart."""
 
 TRAINED_ON: Final = "trained_on"
 """The column of `dissensus predict` that says of each item whether it was used to train or choose the model."""

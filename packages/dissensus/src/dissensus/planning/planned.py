@@ -19,6 +19,7 @@ from dissensus.evaluation.finite_panel.known_votes import added_or_chosen, knows
 from dissensus.evaluation.finite_panel.panel import panel_of
 from dissensus.evaluation.finite_panel.shared_annotators import UNKNOWN_PEOPLE
 from dissensus.evaluation.metrics.registry import METRICS
+from dissensus.evaluation.scoring import rules_out
 from dissensus.frames import Framed
 from dissensus.labels.schemes import frequency
 from dissensus.planning.comparing import (
@@ -212,6 +213,12 @@ def plan(
     held = goal if goal in metrics else "soft_nll"
     systems = {name: table[votes.panel_size > 0] for name, table in (systems or {}).items()}
     seen += _of_votes(votes, systems)
+    for name, table in systems.items():
+        if rules_out(counts, table):
+            raise InputError(
+                f"plan: expected a probability above 0 for each class that people chose; {name} gives 0, as answers "
+                "without probabilities do, and soft NLL is infinite; give probabilities"
+            )
     if systems:
         real = real_pair(counts, systems, ks, metrics=metrics, seed=seed)
         if len(systems) > 1:

@@ -337,7 +337,7 @@ def refuse_other_uses(table: OpenTable, columns: Columns, options: Options, *, f
         ways = {"one row per vote, and the numbers are about something else": {"format": "long", "label": label}}
         if len(numbers) > 1 and alone and are_counts(cells(numbers)[numbers]):
             ways["one row per item, with numbers of votes"] = {"format": "counts", "classes": numbers}
-        remedy = f"pandas: frame.set_index(['{item}', '{label}'])['{numbers[0]}'].unstack(fill_value=0)"
+        remedy = f"pandas: frame.set_index(['{item}', '{label}'])['{numbers[0]}'].unstack().fillna(0)"
         what = f"{listed(numbers)} may say how many people gave it"
         raise question(
             f"each item and label has one row, and {what}; if so, write one column per class ({remedy})", ways

@@ -24,7 +24,7 @@ ROUNDED: Final = 0.06
 HOLDS: Final = {
     "number": "the number of votes",
     "sum": "the sum of the others",
-    "mode": "the most frequent of the others",
+    "mode": "in most rows the most frequent of the others",
     "fractions": "numbers that can be no votes, as the others are whole",
 }
 """What a column that is left out is said to hold."""

@@ -18,6 +18,7 @@ from dissensus.evaluation.stand_in import judging, named_answers, stand_in
 from dissensus.evaluation.stand_in.judging import TIED
 from dissensus.evaluation.stand_in.mixed_panel import Saved
 from dissensus.labels.schemes import frequency
+from dissensus.votes.reading import read_votes
 from dissensus.votes.simulate import simulate_votes
 from tests.evaluation.stand_in.test_alternative_annotator import crowd
 from tests.votes.people import with_people
@@ -95,7 +96,7 @@ def test_stand_in_runs_the_most_frequent_answer_beside_every_model(contested: fl
         assert judged.constant is not None
         assert judged.constant_answer == votes.classes[most]
         assert judged.constant.winning_rate == found["constant"].test.winning_rate
-        assert bool(judged.untold) == (judged.test.passed and contested < 1)
+        assert bool(judged.untold) == (judged.test.passed and (contested < 1 or name == "constant"))
         assert judged.verdict.startswith(f"{name} may") == (not judged.untold)
         assert judged.to_dict()["constant"]["answer"] == judged.constant_answer
     assert found["constant"].test.passed == (contested < 1)
@@ -109,6 +110,20 @@ def test_stand_in_withholds_its_verdict_if_worth_alone_reaches_zero(monkeypatch:
     nobody = Saved(people=0, saved=Estimate(0.1, 0.0, 0.3), fewer=False, more=False, high_open=False, most=3)
     monkeypatch.setattr(judging, "people_saved", lambda *_, **__: [nobody])
     assert "reaches zero" in stand_in(votes, truth, resamples=50).models["model"].untold
+
+
+@pytest.mark.parametrize("said", ["yes", "no"])
+def test_stand_in_never_takes_a_constant_for_a_person(said: str) -> None:
+    """The model is a constant in every group of annotators, whichever answer is the most frequent of all."""
+    rng = np.random.default_rng(0)
+    rows = [(f"w{i}", f"p{a}", "yes" if rng.random() < 0.9 else "no") for i in range(200) for a in range(3)]
+    rows += [(f"b{i}", f"p{a}", "no" if rng.random() < 0.9 else "yes") for i in range(45) for a in range(3, 9)]
+    votes = read_votes([dict(zip(("item", "annotator", "label"), row, strict=True)) for row in rows])
+    model = named_answers(votes, dict.fromkeys(votes.items.tolist(), said))
+    for seed in range(3):
+        judged = stand_in(votes, model, resamples=100, seed=seed).models["model"]
+        assert judged.untold.startswith("it always answers") == judged.test.passed
+        assert not judged.verdict.startswith("model may stand")
 
 
 def test_the_conditions_say_that_items_were_chosen_by_their_votes() -> None:

@@ -251,7 +251,7 @@ def stand_in(
         constant = None if votes.pairs and len(votes.classes) % 2 == 0 else test_of(always)
         people, model, difference = _agreement(votes, test.alignment, resamples=resamples, seed=seed)
         saved = _saved(votes, answers, domains, resamples=resamples, seed=seed)
-        untold = answers.knowing or _untold(test, constant, constant_answer, saved)
+        untold = answers.knowing or _untold(test, constant, constant_answer, saved, only=_only_answer(answers))
         judged[name] = Judged(
             test=test,
             people=people,
@@ -361,13 +361,23 @@ def _worst(votes: Votes, answers: Answers, aligned: Alignment) -> tuple[FailedIt
     )
 
 
-def _untold(test: AlternativeAnnotatorTest, constant: AlternativeAnnotatorTest | None, answer: str, saved: Any) -> str:
-    """Return why a passed test is inconclusive, else ''.
+def _only_answer(answers: Answers) -> str:
+    """Return the answer that a model gives about every item; '' if the model gives several."""
+    given = np.unique(answers.label[answers.label >= 0])
+    return answers.classes[given[0]] if len(given) == 1 else ""
 
-    A test is inconclusive if a constant answer also passes, or if the model may be worth zero people.
+
+def _untold(
+    test: AlternativeAnnotatorTest, constant: AlternativeAnnotatorTest | None, answer: str, saved: Any, *, only: str
+) -> str:
+    """Return why a passed test tells nothing; '' if the test tells something.
+
+    The model is a constant, or a constant passes too, or the worth of the model reaches zero as printed.
     """
     if not test.passed:
         return ""
+    if only:
+        return f"it always answers '{only}'"
     if constant is not None and constant.passed:
         passes = f"always answering '{answer}' passes this test too (winning rate {constant.winning_rate:.2f})"
         return f"{passes}, and a smaller epsilon or balanced classes may tell"
@@ -375,7 +385,7 @@ def _untold(test: AlternativeAnnotatorTest, constant: AlternativeAnnotatorTest |
         return ""
     alone = saved[0]
     least = alone.saved.value if alone.saved.low is None else alone.saved.low
-    return f"its worth alone reaches zero people ({alone})" if alone.fewer or least <= 0 else ""
+    return f"its worth alone reaches zero people ({alone})" if alone.fewer or least < 0.05 else ""
 
 
 def _verdict(name: str, test: AlternativeAnnotatorTest, expert: str | int | None, untold: str) -> str:

@@ -50,6 +50,8 @@ class Saved:
         end = self.most - self.people
         low, high = self.saved.low, self.saved.high
         value = f"more than {end}" if self.more else f"{self.saved.value:z.1f}"
+        if low is not None and low <= 0 and self.high_open:
+            return "unknown"
         if low is None or high is None or (self.more and low == end):
             return value
         return f"{value} [{low:z.1f}, {f'more than {end}' if self.high_open else f'{high:z.1f}'}]"
