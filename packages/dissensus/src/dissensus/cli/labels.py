@@ -22,7 +22,50 @@ def _print_schemes() -> None:
         console().print(f"[bold]{name:22}[/]{scheme.what}")
 
 
-@opt.command("labels", list_schemes=_print_schemes)
+def labels_beside_model(
+    *,
+    source: str,
+    reading: Options,
+    model: list[Path] | None = None,
+    given: opt.Given | None = None,
+    answers: Path | None = None,
+    output: Path | None,
+    seed: int,
+    json: Path | None,
+) -> None:
+    """Make labels of votes and predictions together, and print what the two are worth."""
+    from dissensus.labels.writing import write_labels
+    from dissensus.table_file import writable_kind
+    from dissensus.together import combine
+    from dissensus.votes.shown_pairs import shown_pairs
+
+    if output is not None:
+        writable_kind(output, also=(".npz",))
+    votes, _, left_out = people_beside_predictions(source, reading, model or [])
+    stated: Any = {"given": given, "answers": answers, "shown": shown_pairs(votes)}
+    systems = read_files(votes.classes, system_files(model or []), reading, **stated)
+    both = combine(votes, systems, seed=seed)
+    note(*left_out)
+    if json is not None:
+        json_to(json, {**_facts(both.labels), **both.to_dict()})
+    if "-" not in (str(json), str(output)):
+        _print(both.labels)
+        rows = table(">votes", ">soft NLL", ">less than votes alone", ">than the model alone", ">worth in people")
+        for gain in both.gains:
+            rows.add_row(str(gain.votes), str(gain.soft_nll), str(gain.of_votes), str(gain.of_models), gain.worth.short)
+        console().print("\n[bold]Votes and model together[/], on votes that were not used:")
+        console().print(rows)
+        for line in both.verdict:
+            console().print(plain(line))
+        note(*both.notes)
+    if output is not None:
+        write_labels(both.labels, output, seed=seed)
+        if str(output) != "-":
+            note(f"label distributions of {len(both.labels):,} items written to {output}")
+    next_step(typed("plan", source, model=model, given=given, reading=reading))
+
+
+@opt.command("labels", modes={"model": labels_beside_model}, list_schemes=_print_schemes)
 def labels(
     source: str,
     reading: Options,
@@ -36,9 +79,6 @@ def labels(
     class_prior: Literal["learned", "even"] | None = None,
     max_iterations: int | None = None,
     skills: Path | None = None,
-    model: list[Path] | None = None,
-    given: opt.Given | None = None,
-    answers: Path | None = None,
     per: Literal["item", "judgement"] = "item",
     release: Path | None = None,
     licence: str | None = None,
@@ -60,14 +100,6 @@ def labels(
 
     if output is not None:
         writable_kind(output, also=(".npz",) if per == "item" else ())
-    if model:
-        if stream or probabilities or release is not None or per != "item" or gold is not None or scheme != "frequency":
-            raise InputError(
-                "--model makes labels of votes and predictions; leave out --scheme, --per, --gold, --release, --stream "
-                "and --probabilities"
-            )
-        _together(source, reading, model, given=given, answers=answers, output=output, seed=seed, json=json)
-        return
     of_models = ""
     options: dict[str, Any] = {"tie": tie, "seed": seed} if scheme == "majority" else {}
     chosen = {
@@ -141,46 +173,6 @@ def labels(
         write_table(annotator_table(made.model, by_model=models_among), skills)
         note(f"{len(made.model.annotators):,} annotators written to {skills}")
     next_step(typed("evaluate", "--votes", source, "--predictions", "FILE", reading=reading), "or study init, to train")
-
-
-def _together(
-    source: str,
-    reading: Options,
-    files: list[Path],
-    *,
-    given: opt.Given | None,
-    answers: Path | None,
-    output: Path | None,
-    seed: int,
-    json: Path | None,
-) -> None:
-    """Labels of votes and predictions together, and what the two are worth."""
-    from dissensus.labels.writing import write_labels
-    from dissensus.together import combine
-    from dissensus.votes.shown_pairs import shown_pairs
-
-    votes, _, left_out = people_beside_predictions(source, reading, files)
-    stated: Any = {"given": given, "answers": answers, "shown": shown_pairs(votes)}
-    systems = read_files(votes.classes, system_files(files), reading, **stated)
-    both = combine(votes, systems, seed=seed)
-    note(*left_out)
-    if json is not None:
-        json_to(json, {**_facts(both.labels), **both.to_dict()})
-    if "-" not in (str(json), str(output)):
-        _print(both.labels)
-        rows = table(">votes", ">soft NLL", ">less than votes alone", ">than the model alone", ">worth in people")
-        for gain in both.gains:
-            rows.add_row(str(gain.votes), str(gain.soft_nll), str(gain.of_votes), str(gain.of_models), gain.worth.short)
-        console().print("\n[bold]Votes and model together[/], on votes that were not used:")
-        console().print(rows)
-        for line in both.verdict:
-            console().print(plain(line))
-        note(*both.notes)
-    if output is not None:
-        write_labels(both.labels, output, seed=seed)
-        if str(output) != "-":
-            note(f"label distributions of {len(both.labels):,} items written to {output}")
-    next_step(typed("plan", source, model=files, given=given, reading=reading))
 
 
 def _streamed(

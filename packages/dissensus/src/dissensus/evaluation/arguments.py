@@ -13,6 +13,7 @@ from dissensus.arrays import column_names, places_of
 from dissensus.errors import InputError, choices
 from dissensus.evaluation.metrics.arithmetic import to_numpy
 from dissensus.evaluation.metrics.distances import FLOOR
+from dissensus.evaluation.model_outputs import SEED
 from dissensus.evaluation.predictions import (
     MODEL,
     SEED,

@@ -25,7 +25,7 @@ from dissensus.votes.sides import both_sides
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dissensus.arrays import Codes, Ints, Table
+    from dissensus.arrays import Codes, Counts, Ints, Table
     from dissensus.evaluation.comparison.strata import Halves, ScoredRows, Stratum
     from dissensus.evaluation.finite_panel.corrections import Known
     from dissensus.evaluation.finite_panel.panel import Panel
@@ -121,7 +121,7 @@ def _per_item(metric: Metric, human: Table, run: Table, original: Codes | None) 
     return metric.per_item(human, run, original=original) if "original" in metric.needs else metric.per_item(human, run)
 
 
-def rules_out(human: Table, model: Table) -> bool:
+def rules_out(human: Table | Counts, model: Table) -> bool:
     """Return whether a model gives probability 0 to a class that people chose."""
     return bool(((model == 0) & (human > 0)).any())
 
