@@ -16,7 +16,6 @@ from dissensus.evaluation.metrics.distances import FLOOR
 from dissensus.evaluation.model_outputs import SEED
 from dissensus.evaluation.predictions import (
     MODEL,
-    SEED,
     TRAINED_ON,
     align_predictions,
     read_predictions,
