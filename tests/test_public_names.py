@@ -13,6 +13,7 @@ import sys
 from difflib import unified_diff
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import dissensus as dis
 from tests.cli.commands import COMMANDS
@@ -20,7 +21,7 @@ from tests.cli.commands import COMMANDS
 SNAPSHOT = Path(__file__).with_name("public_names.json")
 PACKAGES = ("dissensus", "dissensus_collect", "dissensus_papers", "dissensus_train")
 
-type Names = dict[str, list[str]]
+Names = dict[str, list[str]]
 
 
 def rooms() -> list[str]:
@@ -41,10 +42,9 @@ def names_of(room: str) -> list[str]:
     return sorted(names)
 
 
-def options_of(command: object) -> list[str]:
+def options_of(command: Any) -> list[str]:
     """Return the arguments and options of a command as they are typed, each with all its spellings."""
-    params = getattr(command, "params")  # noqa: B009 - Typer's own classes have no stubs of it
-    return sorted(" ".join([*each.opts, *each.secondary_opts]) for each in params)
+    return sorted(" ".join([*each.opts, *each.secondary_opts]) for each in command.params)
 
 
 def public_names() -> dict[str, Names]:
@@ -58,7 +58,9 @@ def public_names() -> dict[str, Names]:
 
 def lines(names: dict[str, Names]) -> list[str]:
     """Return the names one a line, each behind what it belongs to."""
-    return [f"{kind} {home}: {name}" for kind, homes in names.items() for home, inside in homes.items() for name in inside]
+    return [
+        f"{kind} {home}: {name}" for kind, homes in names.items() for home, inside in homes.items() for name in inside
+    ]
 
 
 def difference() -> list[str]:
@@ -75,7 +77,9 @@ def test_public_names_are_those_of_the_snapshot() -> None:
 
 def test_snapshot_holds_what_dir_offers() -> None:
     written = json.loads(SNAPSHOT.read_text(encoding="utf-8"))["names"]
-    assert sorted(written["dissensus"]) == sorted([*(name for name in dir(dis) if not name.startswith("__")), "__version__"])
+    assert sorted(written["dissensus"]) == sorted(
+        [*(name for name in dir(dis) if not name.startswith("__")), "__version__"]
+    )
 
 
 def test_names_of_leaves_out_what_was_only_imported() -> None:
