@@ -342,3 +342,10 @@ def test_where_another_choice_has_more_power_it_is_named_with_the_reason(goal: s
     strong = max(poor.choices, key=lambda choice: choice.power[goal].value)
     told = f"({strong.items:,} items x {strong.k} vote{'' if strong.k == 1 else 's'}, which measure the size of the"
     assert (told in poor.answer[0]) == (strong is not poor.best)
+
+
+def test_plan_asks_for_no_more_further_votes_than_the_pilot_has() -> None:
+    """A budget of 2000 buys 1000 votes of 2.0 each, and the pilot has 320."""
+    for found in (planned(), planned(budget=None, item=4.0)):
+        assert found.next is not None
+        assert int(found.next.votes.sum()) == len(pilot()) == 320
