@@ -14,23 +14,21 @@ import sys
 import tokenize
 import tomllib
 from dataclasses import astuple, dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dissensus as dis
+from tests.rooms import ROOT, room_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
 CEILINGS = ROOT / "tests" / "budgets.toml"
 TEXTS = {".toml", ".jinja", ".html", ".js", ".css", ".sql"}
 """Suffixes of the other text in src that people write and read."""
 LONG = 60
 """Lines of code above which a function is long."""
 NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-ROOM_OF_TESTS = {"study_report": "report"}
-"""Folders of tests whose room has another name."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +78,6 @@ def long_functions(tree: ast.Module, code: set[int]) -> Iterator[tuple[str, int,
             lines = len(code.intersection(range(node.lineno, (node.end_lineno or 0) + 1)))
             if lines > LONG:
                 yield node.name, node.lineno, lines
-
-
-def room_of(path: Path, root: Path = ROOT) -> str:
-    """Return the room that a file of src or of the tests belongs to.
-
-    Tests of a folder that has no room of its name count for the package itself, those at the root for `tests`.
-    """
-    parts = path.relative_to(root).parts
-    if parts[0] == "tests":
-        return "/".join(parts[:-1][:2])
-    package = parts[1].replace("-", "_")
-    folders = parts[4:-1] if parts[2] == "src" else parts[3:-1]
-    name = ROOM_OF_TESTS.get(folders[0], folders[0]) if folders else ""
-    is_room = parts[2] == "src" or (root / "packages" / parts[1] / "src" / package / name).is_dir()
-    return f"{package}/{name}" if name and is_room else package
 
 
 @functools.cache
