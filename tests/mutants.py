@@ -102,7 +102,8 @@ def mutants(path: Path) -> Iterator[Mutant]:
 def tests_of(path: Path, *, near: bool) -> list[str]:
     """Return the tests for a module: its doctests, files that import it, then the others of its room, short first.
 
-    Where a room has no folder of tests of its own, those of its package are taken for it.
+    Where no test of its room imports it, those of the package that do are taken; where a room has no folder of tests,
+    those of its package are its own.
     """
     parts = path.relative_to(ROOT).with_suffix("").parts
     module, package = ".".join(parts[3:]).removesuffix(".__init__"), room_of(path).partition("/")[0]
@@ -111,7 +112,8 @@ def tests_of(path: Path, *, near: bool) -> list[str]:
     )
     files = sorted(ROOT.glob(f"packages/{parts[1]}/tests/**/test_*.py"), key=lambda each: each.stat().st_size)
     own = [file for file in files if room_of(file) == room_of(path)] or [e for e in files if room_of(e) == package]
-    close = [file for file in own if imports.search(file.read_text(encoding="utf-8"))]
+    users = [file for file in files if imports.search(file.read_text(encoding="utf-8"))]
+    close = [file for file in users if file in own] or users
     chosen = close if near and close else [*close, *(file for file in own if file not in close)]
     return [str(each.relative_to(ROOT)) for each in (path, *chosen)]
 
