@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test docs release-check format clean
+.PHONY: demo test mutants docs release-check format clean
 
 demo: $(VENV)/demo.installed
 	$(BIN)/dissensus demo
@@ -15,6 +15,11 @@ test: $(VENV)/test.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2
+
+# Small changes of a room's code that its tests should notice: the first N of 200, and how many were caught.
+N ?= 200
+mutants: $(VENV)/test.installed
+	$(BIN)/python -m tests.mutants $(ROOM) $(N) $(NEAR)
 
 # The site, for reading from disk: site/index.html. Any warning is an error, and so is a search that leads elsewhere.
 docs: $(VENV)/docs.installed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,25 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what imports have made: millions of objects, looked at again and again."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print how long the tests of each room took, over all workers, where tests of several rooms ran."""
+    from tests.rooms import room_of
+
+    seconds: dict[str, float] = defaultdict(float)
+    tests: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                room = room_of(ROOT / report.nodeid.partition("::")[0])
+                seconds[room] += report.duration
+                tests[room] += report.when == "call"
+    if len(seconds) > 1:
+        terminalreporter.section("seconds by room")
+        for room, taken in sorted(seconds.items(), key=lambda each: -each[1]):
+            terminalreporter.write_line(f"{room:28} {taken:7.1f} s {tests[room]:6} tests")
+        terminalreporter.write_line(f"{'in all':28} {sum(seconds.values()):7.1f} s {tests.total():6} tests")
 
 
 @pytest.fixture(scope="session")

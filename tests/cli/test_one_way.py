@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import typer
 
-from dissensus.cli import app, main, with_json_to
+from dissensus.cli import main, with_json_to
 from dissensus.datasets import write_sample
 from dissensus_collect.project.starting import init_project
 from dissensus_collect.store.opening import open_database
+from tests.cli.commands import COMMANDS
 from tests.collect.panels import join, text_project
 from tests.docs.running import DOCS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 WITHOUT_JSON = {
     "collect serve": "runs until it is stopped",
@@ -35,16 +35,6 @@ WITHOUT_JSON = {
     "bench splits": "its result is CSV",
 }
 """Commands without --json, and why."""
-
-
-def walk(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    if path and (not hasattr(command, "commands") or command.invoke_without_command):
-        yield " ".join(path), command
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from walk(inner, (*path, name))
-
-
-COMMANDS = dict(walk(typer.main.get_command(app)))
 
 
 @dataclass(frozen=True)

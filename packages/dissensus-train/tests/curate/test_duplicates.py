@@ -640,3 +640,15 @@ print(len(found.one), split_groups(chosen.items, {"train": 15, "test": 5}, by=[]
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "1 {'train': 15, 'test': 5}", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "duplicate"),
+    [("they all came late", True), ("they did not come", False), ("nobody was there", False), ("why", False)],
+)
+def test_near_texts_one_sentence_more(more: str, duplicate: bool) -> None:
+    """A sentence that is added makes a duplicate, unless it holds a negation and may turn the meaning round."""
+    text = "we met the two old friends of my sister at the station before the train left for the coast"
+    both = np.array([text, f"{text} {more}"], dtype=np.dtypes.StringDType())
+    one, other, _ = near_texts(both, plain_forms(both))
+    assert list(zip(one.tolist(), other.tolist(), strict=True)) == ([(0, 1)] if duplicate else [])

@@ -208,3 +208,12 @@ def test_sizes_that_do_not_add_up_are_refused() -> None:
         split_groups(items_of([0] * 10), {"a": 5, "b": 6}, by=[])
     with pytest.raises(InputError, match="no column 'place'"):
         split_groups(items_of([0] * 10), SHARES, by=["place"])
+
+
+def test_split_groups_empty_name_is_no_group() -> None:
+    made = split_groups(items_of([0] * 7, [""] * 5 + ["g", "g"]), {"a": 3, "b": 4}, by=[], group="group")
+    assert made.sizes == {"a": 3, "b": 4}
+    assert not made.notes
+    split = made.items.columns["split"]
+    assert set(split[:5]) == {"a", "b"}
+    assert split[5] == split[6]

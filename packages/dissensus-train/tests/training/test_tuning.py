@@ -12,17 +12,17 @@ from dissensus.errors import InputError
 from dissensus_train.training.annotator_side import People
 from dissensus_train.training.engine import train
 from dissensus_train.training.loop import train_loop
-from dissensus_train.training.run import people_run
+from dissensus_train.training.run import RunResult, people_run
 from dissensus_train.training.settings import Training
 from dissensus_train.training.store import RunStore, RunWriter
-from dissensus_train.training.tuning import rates, trials
+from dissensus_train.training.tuning import rates, train_tuned, trials
 from tests.training.problems import QUICK, images, run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dissensus_train.training.data import TrainingData
-    from dissensus_train.training.run import Run, RunResult
+    from dissensus_train.training.run import Run
 
 TUNED = replace(QUICK, epochs=3, tune=True)
 
@@ -135,3 +135,31 @@ def test_an_option_with_several_values_tries_each_and_validation_chooses(data: T
     for both in (replace(asked, training=TUNED), replace(asked, options={"smoothing": tried, "other": tried})):
         with pytest.raises(InputError, match="one thing at a time"):
             trials(both)
+
+
+def test_train_tuned_failed_run_never_wins(data: TrainingData) -> None:
+    """A run may fail with a finite metric, and even the best one: the next best is kept."""
+    asked = run(data, training=TUNED)
+    target = data.targets["frequency"].probabilities[data.splits["validation"]]
+    quality = dict(zip(rates(TUNED), (0.2, 0.4, 1.0, 0.6, 0.1), strict=True))
+
+    def trained(runs: Any, _: Any) -> Any:
+        for trial in runs:
+            part = quality[trial.training.learning_rate]
+            said = (part * target + (1 - part) / target.shape[1]).astype(np.float32)
+            yield RunResult(
+                run=trial,
+                history={},
+                chosen_epoch=0,
+                predictions={"validation": said},
+                dynamics={},
+                weights={},
+                timing={"seconds": 1.0},
+                failed="its weights never left the start" if part == 1.0 else "",
+            )
+
+    (kept,) = train_tuned([asked], data, trained, progress=lambda step: None)
+    assert not kept.failed
+    assert kept.tuned[rates(TUNED)[2]] == float("inf")
+    assert min(kept.tuned, key=lambda rate: kept.tuned[rate]) == rates(TUNED)[3]
+    assert sorted(np.isfinite(list(kept.tuned.values()))) == [False, True, True, True, True]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr, softmax
 
-from dissensus.evaluation.finite_panel.corrections import correct
+from dissensus.evaluation.finite_panel.corrections import correct, mean_bracket
 from dissensus.evaluation.finite_panel.panel import draw_votes, panel_of
 from dissensus.evaluation.metrics.distances import kl
 from dissensus.evaluation.metrics.registry import METRICS
@@ -303,3 +303,16 @@ def test_five_votes_of_chaosnli_give_what_a_hundred_say(data: Path) -> None:
     assert estimate.high is not None
     assert estimate.low <= right <= estimate.high < 0.72 < plain
     assert estimate.value == pytest.approx(right, rel=0.05)
+
+
+def test_mean_bracket_adds_sampling_error_at_both_ends() -> None:
+    """The low end is below the mean of lower ends by its own error, the high end above that of upper ends by its."""
+    rng = np.random.default_rng(0)
+    low, high = rng.normal(0.0, 1.0, (1, 400)), rng.normal(2.0, 5.0, (1, 400))
+    value, least, most, between = mean_bracket(low, (low + high) / 2, high, resamples=4000, seed=0)
+    error = [1.96 * each.std(ddof=1) / 20 for each in (low, high)]
+    assert between == pytest.approx((low.mean(), high.mean()))
+    assert value == pytest.approx((low.mean() + high.mean()) / 2)
+    assert low.mean() - least == pytest.approx(error[0], rel=0.05)
+    assert most - high.mean() == pytest.approx(error[1], rel=0.05)
+    assert mean_bracket(low, low, high, resamples=0, seed=0)[1:3] == pytest.approx(between)

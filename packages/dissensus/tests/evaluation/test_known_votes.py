@@ -388,3 +388,17 @@ def test_labels_made_of_the_votes_are_told_wherever_predictions_are_taken(tmp_pa
     predictions = systems_in(given, people, only_common=True)[1]
     page = files_subject(evaluation, people, predictions, votes=PEOPLE, title="made")
     assert page.cautions[0] == evaluation.leaks[0]
+
+
+def test_knows_the_votes_unanimous_items_are_no_evidence() -> None:
+    """A sure model that names what all people say has copied nothing: votes of one class are easy to foretell."""
+    items, people = 200, 5
+    label = np.arange(items) % 2
+    counts = people * np.eye(2, dtype=np.int64)[label]
+    contested = np.arange(0, items, 25)
+    counts[contested] += np.array([1, -1]) * np.where(label[contested, None] == 0, -1, 1)
+    assert (counts.sum(axis=1) == people).all()
+    sure = np.eye(2)[label]
+    # All judge every item, so that habits of people could explain much.
+    assert not told(counts, sure, who=np.tile(np.arange(people), items))
+    assert not told(counts, sure)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -168,3 +170,17 @@ def test_an_item_without_votes_is_refused_by_name() -> None:
 def test_a_concentration_that_is_no_prior_is_refused(concentration: float) -> None:
     with pytest.raises(InputError, match="finite, 0 or more, and not all 0"):
         dirichlet(votes_from_counts([[1, 1]]), concentration=concentration)
+
+
+def test_majority_splits_a_tie_of_preferences() -> None:
+    """Neither side of a pair is the first one: without a class for ties, a tie is half of each."""
+    votes = Votes(
+        item=np.array([0, 0, 1, 1, 1], np.int32),
+        label=np.array([0, 1, 0, 1, 1], np.int32),
+        items=np.array(["a", "b"]),
+        classes=("left", "right"),
+    )
+    assert majority(votes).probabilities.tolist() == [[1, 0], [0, 1]]
+    pairs = replace(votes, swapped=np.zeros(5, dtype=np.bool_))
+    assert majority(pairs).probabilities.tolist() == [[0.5, 0.5], [0, 1]]
+    assert sorted(majority(pairs, tie="random").probabilities[0].tolist()) == [0, 1]

@@ -352,3 +352,10 @@ def test_plan_refuses_systems_whose_soft_nll_is_infinite(goal: str, alone: bool)
     systems = {"hard": hard} if alone else {"even": np.full(hard.shape, 0.5), "hard": hard}
     with pytest.raises(InputError, match="hard gives 0"):
         plan(votes, goal=goal, budget=300, systems=systems)
+
+
+def test_plan_asks_for_no_more_further_votes_than_the_pilot_has() -> None:
+    """A budget of 2000 buys 1000 votes of 2.0 each, and the pilot has 320."""
+    for found in (planned(), planned(budget=None, item=4.0)):
+        assert found.next is not None
+        assert int(found.next.votes.sum()) == len(pilot()) == 320

@@ -241,3 +241,17 @@ def test_strength_follows_the_disagreement_of_seeds_where_that_tells_how_wrong_t
     assert made.slopes[1] < -0.3
     strength = made.pseudo_votes([runs]).sum(axis=1)
     assert strength[noise[:, 0] < 1].mean() > 2 * strength[noise[:, 0] > 1].mean()
+
+
+def test_cross_fitted_combinations_learn_nothing_of_an_item_from_its_own_votes() -> None:
+    """With other votes on one item, what is learnt for its fold stays the same to the bit, and for the others not."""
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(5, rng.dirichlet([0.5, 0.5], 60))
+    noise = rng.dirichlet([1.0, 1.0], (1, 60))
+    before, fold = combining.cross_fitted_combinations(panel_of(counts), [noise])
+    item = int(np.flatnonzero(counts[:, 0] >= 4)[0])
+    counts[item] = [0, 5]
+    after, _ = combining.cross_fitted_combinations(panel_of(counts), [noise])
+    for number, (one, other) in enumerate(zip(before, after, strict=True)):
+        same = np.array_equal(one.pseudo_votes([noise]), other.pseudo_votes([noise]))
+        assert same == (number == fold[item])

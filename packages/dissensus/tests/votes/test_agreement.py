@@ -521,3 +521,13 @@ class TestRealVotes:
         assert found["krippendorff_alpha_nominal"].value == pytest.approx(peer, abs=1e-12)
         usual = counts[counts.sum(axis=1) == 51]
         assert fleiss_kappa(usual, resamples=0).value == pytest.approx(inter_rater.fleiss_kappa(usual), abs=1e-12)
+
+
+def test_gwet_ac1_counts_classes_without_votes() -> None:
+    """K is the number of classes that could be chosen (Gwet 2008), so that an unused class lowers chance agreement."""
+    counts = np.array([[3, 0], [0, 3], [2, 1]])
+    observed, share = (1 + 1 + 1 / 3) / 3, (1 + 0 + 2 / 3) / 3
+    for classes in (2, 3, 5):
+        chance = 2 * share * (1 - share) / (classes - 1)
+        padded = np.pad(counts, ((0, 0), (0, classes - 2)))
+        assert gwet_ac1(padded, resamples=0).value == pytest.approx((observed - chance) / (1 - chance))

@@ -358,3 +358,17 @@ def test_croissant_names_the_models(votes: Votes, tmp_path: Path) -> None:
 def test_counts_made_by_hand_have_no_models() -> None:
     assert votes_from_counts([[2, 1]]).by_model is None
     assert Options().models == ()
+
+
+def test_people_keeps_declared_classes_without_votes() -> None:
+    """A class goes with the models where only they chose it, and stays where nobody did."""
+    votes = read_votes(
+        [
+            {"item": "a", "annotator": "anna", "label": "no", "kind": "person"},
+            {"item": "a", "annotator": "gpt", "label": "yes", "kind": "model"},
+            {"item": "b", "annotator": "ben", "label": "no", "kind": "person"},
+        ],
+        classes=("no", "maybe", "yes", "never"),
+    )
+    assert votes.people.classes == ("no", "maybe", "never")
+    assert votes.people.counts.tolist() == [[1, 0, 0], [1, 0, 0]]

@@ -300,6 +300,16 @@ class TestScales:
         rows = [(k // 3, f"w{k % 3}", steps[k % len(steps)]) for k in range(30)]
         assert len(read(rows, "item", "annotator", "grade").votes) == 30
 
+    @pytest.mark.parametrize(("highest", "asked"), [(9, True), (10, True), (11, False)])
+    def test_refuse_codes_up_to_eleven_steps(self, highest: int, asked: bool) -> None:
+        """99 beside 0 to 10 may be no answer; beside more steps it is a class."""
+        steps = [*map(str, range(highest + 1)), "99"]
+        rows = [(k // 3, f"w{k % 3}", steps[k % len(steps)]) for k in range(39)]
+        if asked:
+            assert {"missing": ["99"]} in refused(rows, "item", "annotator", "grade").readings.values()
+        else:
+            assert "99" in read(rows, "item", "annotator", "grade").votes.classes
+
 
 class TestRemarks:
     def test_a_panel_without_one_disagreement(self) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from dissensus.errors import InputError
 from dissensus.votes.reading import FORMATS, Options, read_votes, understand
+from dissensus.votes.rows import is_scale
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -582,3 +583,22 @@ def test_responses_of_one_judgement_have_the_time_of_its_first_row(tmp_path: Pat
     expected = np.array(["2024-05-31T17:45:00", "2024-05-31T17:45:02"], dtype="datetime64[us]")
     np.testing.assert_array_equal(votes.time, expected)
     np.testing.assert_array_equal(votes.take_judgements(np.array([1])).time, expected[1:])
+
+
+@pytest.mark.parametrize(
+    ("column", "classes", "known", "scale"),
+    [
+        ("rating", ("bad", "fair", "good"), True, True),
+        ("rating", ("bad", "fair", "good"), False, False),
+        ("rating", ("1", "2", "10"), False, True),
+        ("animal", ("bad", "fair", "good"), True, False),
+    ],
+)
+def test_is_scale_given_order(column: str, classes: tuple[str, ...], known: bool, scale: bool) -> None:
+    assert is_scale(column, classes, known=known, place=str) == scale
+
+
+def test_read_votes_given_order_of_ratings_is_a_scale() -> None:
+    rows = [{"item": k // 2, "annotator": f"a{k % 2}", "rating": ("bad", "fair", "good")[k % 3]} for k in range(6)]
+    assert read_votes(rows, classes=["bad", "fair", "good"]).ordered
+    assert not read_votes(rows).ordered

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import false_discovery_control
+from scipy.stats import false_discovery_control, ttest_1samp, wilcoxon
 
 from dissensus.errors import InputError
 from dissensus.evaluation.probabilities import Predictions
@@ -275,3 +275,27 @@ def test_what_cannot_be_tested_is_refused_in_a_sentence() -> None:
         alternative_annotator_test(twice, said, least_items=2)
     with pytest.raises(InputError, match="one finite number"):
         alternative_annotator_test(votes, said, least_items=2, score=lambda one, two: [np.nan] * len(one))
+
+
+def _students_t(difference: Any) -> float:
+    return float(ttest_1samp(difference, 0.2, alternative="less").pvalue)
+
+
+def _signed_ranks(difference: Any) -> float:
+    return float(wilcoxon(difference - 0.2, alternative="less", method="approx").pvalue)
+
+
+@pytest.mark.parametrize(("items", "test"), [(29, _signed_ranks), (30, _students_t), (31, _students_t)])
+def test_alternative_annotator_test_takes_students_t_from_thirty_items(items: int, test: Any) -> None:
+    """Below 30 compared items it is Wilcoxon's test, from exactly 30 on Student's t (Calderon et al. 2025)."""
+    rng = np.random.default_rng(1)
+    said = rng.integers(1, 4, (3, items))
+    said[1:] = np.where(rng.random((2, items)) < 0.6, said[0], said[1:])
+    model = np.where(rng.random(items) < 0.7, said[0], 1)
+    people = {f"p{a}": {f"i{i}": str(v) for i, v in enumerate(row)} for a, row in enumerate(said)}
+    votes = table(people, 3, items)
+    answers = named_answers(votes, {f"i{i}": str(v) for i, v in enumerate(model)})
+    found = alternative_annotator_test(votes, answers, epsilon=0.2, least_items=2)
+    difference = np.sign((said[0] == said[1:]).mean(axis=0) - (model == said[1:]).mean(axis=0))
+    assert found.items[0] == items
+    assert found.p_value[0] == pytest.approx(test(difference))
