@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test docs release-check format clean
+.PHONY: demo test net docs release-check format clean
 
 demo: $(VENV)/demo.installed
 	$(BIN)/dissensus demo
@@ -15,6 +15,10 @@ test: $(VENV)/test.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2
+
+# What the tool says today, compared with what it said: tests/net/cases.toml. Real data where DISSENSUS_DATA names them.
+net: $(VENV)/test.installed
+	OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m tests.net
 
 # The site, for reading from disk: site/index.html. Any warning is an error, and so is a search that leads elsewhere.
 docs: $(VENV)/docs.installed
