@@ -1,7 +1,7 @@
 """Compare what the tool says today with the stored values: `python -m tests.net`, or `make net`.
 
 `python -m tests.net write` stores today's values and seconds. `python -m tests.net changes` prints rows for changes.md.
-Further arguments are patterns of the names of cases, such as `'evaluate*'`.
+Further arguments are rooms, or patterns of the names of cases, such as `'evaluate*'`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def main(arguments: list[str]) -> int:
     chosen = [
         case
         for case in net.runnable(cases)
-        if case.name not in gone and (not patterns or any(fnmatchcase(case.name, pattern) for pattern in patterns))
+        if case.name not in gone
+        and (not patterns or case.room in patterns or any(fnmatchcase(case.name, pattern) for pattern in patterns))
     ]
     start = time.process_time()
     with tempfile.TemporaryDirectory() as folder:

@@ -42,8 +42,8 @@ SPELLINGS: Final[tuple[tuple[str, str], ...]] = ()
 
 IDENTITIES: Final = (
     "system", "name", "id", "method", "delivery", "run", "source", "set", "metric", "quantity", "score", "reference",
-    "measure", "stratum", "split", "of", "class", "group", "attribute", "region", "annotator", "between", "people", "alone",
-    "label", "a", "b",
+    "measure", "stratum", "split", "of", "class", "group", "attribute", "region", "annotator", "between", "people",
+    "alone", "label", "a", "b",
 )  # fmt: skip
 """Keys whose values name a row of a table in JSON, in this order."""
 
@@ -92,7 +92,7 @@ def _plain(name: object) -> str:
 def flat(found: Any, words: Iterable[str] = (), path: tuple[str, ...] = ()) -> dict[str, float]:
     """Return the numeric leaves of JSON by their path; null has none.
 
-    An interval {value, low, high} stands at the path of its estimate. Rows of a table are named by `IDENTITIES`. Lists of
+    An interval {value, low, high} stands at the path of its estimate. `IDENTITIES` name the rows of a table. Lists of
     more than `LONGEST` numbers become their `summary`. A word under a key in `words` becomes a quantity of value 1.
     """
     name = "/".join(path)
@@ -306,7 +306,7 @@ class Adapter:
     # --- votes
 
     def read(self, spec: str, **options: Any) -> Any:
-        """Return what was read, with the options of `read_votes` that the file needs: numbers of items, votes, judgements, annotators, and votes by class."""
+        """Return numbers of items, votes, judgements, annotators, and votes by class, read with these options."""
         votes = self.votes(spec, **options)
         counts = np.bincount(votes.label, minlength=len(votes.classes))
         by_class = dict(zip(votes.classes, counts.tolist(), strict=True))
@@ -562,7 +562,7 @@ class Adapter:
         return path
 
     def photographs_file(self) -> Path:
-        """Return 40 made-up photographs, four of which are near another. made-up photographs, four of which are near another."""
+        """Return 40 made-up photographs, four of which are near another."""
         path = self.folder / "photographs.npz"
         if not path.exists():
             rng = np.random.default_rng(0)
@@ -576,7 +576,7 @@ class Adapter:
         return path
 
     def collected(self, k: int, seed: int) -> Any:
-        """Return invariants of a simulated project's export: votes per item, and how many items and people there are."""
+        """Return invariants of a simulated project's export: numbers of items and votes, and votes per item."""
         project, out = self.folder / f"project-{k}-{seed}", self.folder / f"collected-{k}-{seed}"
         self._invoke(f"collect init {project} --texts {self.sample / 'texts.csv'} --classes bad,good -k {k} "
                      "--layout single-choice --items-per-annotator 30")  # fmt: skip
