@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test mutants docs release-check format clean
+.PHONY: demo test net mutants docs release-check format clean
 
 demo: $(VENV)/demo.installed
 	$(BIN)/dissensus demo
@@ -15,6 +15,10 @@ test: $(VENV)/test.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n 2
+
+# What the tool says today, compared with what it said: tests/net/cases.toml. Real data where DISSENSUS_DATA names them.
+net: $(VENV)/test.installed
+	OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m tests.net
 
 # Small changes of a room's code that its tests should notice: the first N of 200, and how many were caught.
 N ?= 200
