@@ -63,29 +63,18 @@ def number(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}{'es' if what.endswith('s') else 's'}"
 
 
-class Dropped(str):
-    """Note on items that were left out. `rows` holds each item with its reason."""
-
-    rows: Sequence[tuple[object, str]] = ()
-
-
 def drop_notes(lost: Mapping[str, Sequence[object]], path: str | None = None) -> list[str]:
     """Return a note for each reason for leaving out items. With `path`, also write the items to a CSV file."""
-    notes = []
-    for why, items in lost.items():
-        shown = ", ".join(map(str, items[:_NAMED])) + ", ..." * (len(items) > _NAMED)
-        notes.append(Dropped(f"{number(len(items), 'item')} {why} left out ({shown})"))
-        notes[-1].rows = [(item, why) for item in items]
-    write_dropped(notes, path)
-    return [*notes]
+    write_dropped(lost, path)
+    shown = {why: ", ".join(map(str, items[:_NAMED])) + ", ..." * (len(items) > _NAMED) for why, items in lost.items()}
+    return [f"{number(len(items), 'item')} {why} left out ({shown[why]})" for why, items in lost.items()]
 
 
-def write_dropped(notes: Sequence[str], path: str | None) -> None:
+def write_dropped(lost: Mapping[str, Sequence[object]], path: str | None) -> None:
     """Write the items that were left out, if any, to the CSV file `path`. Do nothing without a path."""
-    rows = [row for note in notes if isinstance(note, Dropped) for row in note.rows]
-    if path is not None and rows:
+    if path is not None and lost:
         with whole_file(Path(path)) as part, part.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([("item", "why"), *rows])
+            csv.writer(file).writerows([("item", "why"), *((item, why) for why in lost for item in lost[why])])
 
 
 def _spread(size: Ints, what: str) -> str:

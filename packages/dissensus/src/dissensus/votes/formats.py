@@ -96,12 +96,13 @@ class Options:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reading:
-    """Votes of a file, and how it was understood: the format, the column of each role, and notes on what else."""
+    """Votes of a file, and how it was understood: the format, the column of each role, notes, and items left out."""
 
     votes: Votes
     format: str
     columns: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    lost: Mapping[str, Sequence[object]] = field(default_factory=dict)
 
 
 def in_formats(*names: str) -> Readings:

@@ -421,11 +421,8 @@ def _agree(inspection: Inspection) -> str:
     alpha = inspection.agreement.get("krippendorff_alpha_nominal")
     if pairs is None:
         return "No item has two judgements that could be compared, so nothing can be said about agreement."
-    sure = (
-        ""
-        if pairs.low is None or pairs.high is None
-        else f" ({pairs.low:.0%} to {pairs.high:.0%}, over {inspection.over})"
-    )
+    low, high = pairs.low, pairs.high
+    sure = "" if low is None or high is None else f" ({low:.0%} to {high:.0%}, over {inspection.over})"
     chance = ""
     if alpha is not None:
         what = f"{alpha.value:.2f}, where 1 is full agreement" if alpha.defined else str(alpha)
@@ -452,7 +449,7 @@ def _change(inspection: Inspection) -> str:
 def _look(inspection: Inspection) -> str:
     if inspection.annotators is None:
         return (
-            "Who voted is not known, so nobody can be looked at; if a few people judged all, intervals are too narrow."
+            "Who voted is not known: nobody can be looked at, and if few people judged all, intervals are too narrow."
         )
     if inspection.annotator_agreement is None:
         return "Nobody is listed beside groups."

@@ -182,7 +182,7 @@ def understand(source: Any, options: Options | None = None) -> Reading:
         reading = _understand_table(table_in_memory(source), replace(options, format="wide") if wide else options)
     votes = mark_models(reading.votes, options.models) if options.models else reading.votes
     notes = (echo(votes, reading.format, reading.columns), *reading.notes)
-    write_dropped(notes, options.dropped)
+    write_dropped(reading.lost, options.dropped)
     return replace(reading, votes=replace(votes, notes=notes))
 
 

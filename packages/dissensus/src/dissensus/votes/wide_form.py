@@ -117,7 +117,7 @@ def read_wide(table: OpenTable, options: Options, own: Own | None) -> Reading:
     if set(about) > set(options.item_attributes):
         notes.append(Plain(f"the columns {listed(about)} describe items, and are kept as such"))
     columns = {} if item is None else {"item": item}
-    rows = _with_losses(rows, item, cells, replace(options, format=chosen), notes)
+    rows, lost = _with_losses(rows, item, cells, replace(options, format=chosen), notes)
     of: Any = slice(None)
     if chosen == "counts":
         options.refuse(path, chosen, "annotators", "missing")
@@ -135,7 +135,7 @@ def read_wide(table: OpenTable, options: Options, own: Own | None) -> Reading:
     described = {name: describe(rows.table[name], row, names=row, what="item", where=rows.where) for name in about}
     said = {name: values[of] for name, values in described.items()}
     votes = replace(votes, item_attributes={**votes.item_attributes, **said})
-    return Reading(votes=votes, format=chosen, columns=columns, notes=tuple(notes))
+    return Reading(votes=votes, format=chosen, columns=columns, notes=tuple(notes), lost=lost)
 
 
 def _with_one_order(rows: Rows) -> Rows:
@@ -236,8 +236,10 @@ def _unnamed_label(table: OpenTable, rows: Rows, item: str | None, options: Opti
     )
 
 
-def _with_losses(rows: Rows, item: str | None, panel: list[str], options: Options, notes: list[str]) -> Rows:
-    """The rows that are left where the user chose to lose those without votes, or those that repeat an item."""
+def _with_losses(
+    rows: Rows, item: str | None, panel: list[str], options: Options, notes: list[str]
+) -> tuple[Rows, dict[str, list[object]]]:
+    """Return the rows but those without votes, or that repeat an item, if the user chose so; and these by reason."""
     lost: dict[str, pl.Series] = {}
     if options.drop_empty:
         words = list(MISSING if options.missing is None else ("", *options.missing))
@@ -255,10 +257,11 @@ def _with_losses(rows: Rows, item: str | None, panel: list[str], options: Option
         lost["repeated"] = again
     lost = {why: mask for why, mask in lost.items() if mask.any()}
     if not lost:
-        return rows
+        return rows, {}
     names = rows.table[item] if item is not None else pl.Series(np.arange(rows.table.height))
-    notes += drop_notes({why: names.filter(mask).to_list() for why, mask in lost.items()})
-    return rows.without(pl.DataFrame(lost).select(pl.any_horizontal(pl.all())).to_series())
+    gone = {why: names.filter(mask).to_list() for why, mask in lost.items()}
+    notes += drop_notes(gone)
+    return rows.without(pl.DataFrame(lost).select(pl.any_horizontal(pl.all())).to_series()), gone
 
 
 def _named_annotators(table: OpenTable, patterns: Sequence[str], beside: Sequence[str]) -> list[str]:
