@@ -387,7 +387,7 @@ class Adapter:
             found[name] = summary(value[by_name(votes.items)]) if value.shape == (len(votes.items),) else value.tolist()
         return found
 
-    def calibrate(self, spec: str, kind: str) -> Any:
+    def calibrate(self, spec: str, kind: Any) -> Any:
         """Return what a calibrator makes of a made-up model."""
         from dissensus.evaluation import fit_calibrator
 
@@ -419,8 +419,9 @@ class Adapter:
 
     def plan(self, spec: str, *, models: int = 0, **options: Any) -> Any:
         """Return a plan, with the difference taken from made-up models if there are any."""
-        systems = {f"model {number}": self.model(spec, number, 0.2 + 0.3 * number) for number in range(models)}
-        return dis.plan(self.votes(spec), **({"systems": systems} if models else {}), **options).to_dict()
+        if models:
+            options["systems"] = {f"model {n}": self.model(spec, n, 0.2 + 0.3 * n) for n in range(models)}
+        return dis.plan(self.votes(spec), **options).to_dict()
 
     def plan_with_model(self, spec: str, **options: Any) -> Any:
         """Return a plan beside a made-up model."""

@@ -127,7 +127,7 @@ def read_cases(path: Path = CASES) -> list[Case]:
     for room, entries in tomllib.loads(path.read_text(encoding="utf-8")).items():
         for entry in entries:
             given = {key: entry[key] for key in ("name", "call")}
-            lists = {key: tuple(entry.get(key, ())) for key in ("keep", "drop", "words")}
+            lists: dict[str, Any] = {key: tuple(entry.get(key, ())) for key in ("keep", "drop", "words")}
             flags = frozenset(entry.get("flags", ()))
             if unknown := set(entry) - {*given, *lists, "flags", "each"}:
                 raise ValueError(f"cases.toml: {entry['name']}: unknown keys {sorted(unknown)}")
@@ -172,8 +172,12 @@ def read_values(path: Path = VALUES) -> dict[str, Numbers]:
 
 def write_values(values: Mapping[str, Numbers], path: Path = VALUES) -> None:
     """Write the flat list, a line per quantity; null stands for NaN."""
-    rows = [[case, name, value] for case, numbers in values.items() for name, value in sorted(numbers.items())]
-    lines = (json.dumps([*row[:2], None if math.isnan(row[2]) else row[2]], ensure_ascii=False) for row in rows)
+    rows = [
+        [case, name, None if math.isnan(value) else value]
+        for case, numbers in values.items()
+        for name, value in sorted(numbers.items())
+    ]
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
 
